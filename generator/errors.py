@@ -1,0 +1,49 @@
+"""The errors that a user can mend, each of which writes its own sentence.
+
+TandemError
+├── CompetitionError          a competition or its data (generator.competition)
+├── PairError                 a pair of notebooks and its choices (generator.pair)
+└── RunError                  running a pair on this machine (generator.run)
+
+The leaves stand beside the code that raises them. A constructor takes data by keyword and the class writes what
+is wrong, where, and what to do. Only `generator.cli` catches `TandemError`: one message on stderr, exit code 1.
+"""
+
+from collections.abc import Iterable
+
+
+class TandemError(Exception):
+    """Anything that the user can mend; `str(error)` is the whole message, without a trailing newline."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class CompetitionError(TandemError):
+    """A competition or its data are not what the kit can work with."""
+
+
+class PairError(TandemError):
+    """A pair of notebooks cannot be rendered, read or written."""
+
+
+class RunError(TandemError):
+    """A pair could not be run on this machine."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Names the nearest known name, for the end of a message.
+
+    Args:
+        name: What the user wrote; upper and lower case count as the same.
+        known: The names that would have been right.
+
+    Returns:
+        ` Did you mean "x"?`, or nothing if no name is near.
+    """
+    from difflib import get_close_matches
+
+    by_lower_case = {candidate.lower(): candidate for candidate in known}
+    nearest = get_close_matches(name[:100].lower(), by_lower_case, n=1)
+    return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""

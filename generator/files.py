@@ -1,0 +1,143 @@
+"""Writing and locating files: atomically, inside of a known folder, with errors that a user understands."""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+from generator.errors import TandemError
+from generator.untrusted import printable
+
+_REASONS = {
+    errno.EACCES: "there is no permission to write there",
+    errno.EPERM: "there is no permission to write there",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.ENOTDIR: "part of the path is a file, not a folder",
+    errno.EISDIR: "a folder has this name",
+    errno.ENOENT: "the folder does not exist",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+class FileWriteError(TandemError):
+    """A file or folder could not be written; what was there before is untouched."""
+
+    def __init__(self, *, path: Path, cause: OSError) -> None:
+        super().__init__(f"Cannot write {printable(str(path))}: {reason(cause)}; nothing was changed.")
+
+
+class FileReadError(TandemError):
+    """A file that is needed could not be read."""
+
+    def __init__(self, *, path: Path, cause: OSError | UnicodeDecodeError) -> None:
+        why = "it is not UTF-8 text" if isinstance(cause, UnicodeDecodeError) else reason(cause)
+        super().__init__(f"Cannot read {printable(str(path))}: {why.replace('to write there', 'to read it')}.")
+
+
+class PathOutsideError(TandemError):
+    """A path leads out of the folder that it has to stay in."""
+
+    def __init__(self, *, path: Path, root: Path) -> None:
+        super().__init__(
+            f"{printable(str(path))} leads out of {printable(str(root))}; use a path inside of that folder."
+        )
+
+
+def reason(cause: OSError) -> str:
+    """Why the operating system refused, in words that fit behind a colon."""
+    return _REASONS.get(cause.errno or 0) or printable(cause.strerror or str(cause))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Writes a file as a whole or not at all, whatever happens meanwhile.
+
+    Args:
+        path: The file; its folder must exist.
+        content: All of the file.
+
+    Raises:
+        FileWriteError: No permission, no space, no such folder; the previous file is untouched.
+    """
+    temporary: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
+        temporary = Path(name)
+        write_and_sync(handle, content)
+        # mkstemp makes files that only their owner may read.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException as error:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileWriteError(path=path, cause=error) from error
+        raise
+    sync_folder(path.parent)
+
+
+def write_and_sync(handle: int, content: bytes) -> None:
+    """Writes all of `content` to an open file, waits until it is on the disk, and closes the file.
+
+    Raises:
+        OSError: As the operating system says it.
+    """
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames in a folder survive a power cut, where the file system can do so."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def contained(path: Path, *, root: Path) -> Path:
+    """Resolves a path and makes sure that it stays inside of a folder, symbolic links included.
+
+    Args:
+        path: The path to check; it need not exist.
+        root: The folder that it must not leave.
+
+    Returns:
+        The resolved path.
+
+    Raises:
+        PathOutsideError: The path leads elsewhere.
+    """
+    resolved = path.resolve()
+    if not resolved.is_relative_to(root.resolve()):
+        raise PathOutsideError(path=path, root=root)
+    return resolved
+
+
+def read_text(path: Path) -> str:
+    """Reads a UTF-8 file, keeping its line ends.
+
+    Raises:
+        FileReadError: It is missing, not readable, or not UTF-8.
+    """
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileReadError(path=path, cause=error) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask

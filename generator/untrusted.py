@@ -1,0 +1,124 @@
+"""How text that somebody else wrote is put on a terminal, into Markdown and into Python code."""
+
+import math
+import re
+from typing import Any
+
+_SHORT_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_LAST_OF_TWO_DIGITS, _LAST_OF_FOUR_DIGITS = 0xFF, 0xFFFF
+_MARKDOWN_SPECIAL = re.compile(r"[\\`*_{}\[\]<>$|~&#]")
+# `%%` would begin a cell in a py:percent file, and a `%` that begins a line would begin a magic.
+_MARKDOWN_PERCENT = re.compile(r"^%|%(?=%)|(?<=%)%")
+_MARKDOWN_LINE_START = re.compile(r"^(?:[-+=]|(?P<number>\d+)(?P<delimiter>[.)]))")
+_NOT_IN_CODE_SPAN = re.compile(r"[`|]|%%")
+_SLUG = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*")
+_LONGEST_SLUG = 100
+_ZERO_WIDTH_JOINER = "\u200d"
+
+
+def printable(text: str) -> str:
+    """Escapes what a terminal would obey or hide: control, ANSI and bidirectional characters, line ends, surrogates.
+
+    Args:
+        text: One line of text; a line end in it is escaped like any other control character.
+
+    Returns:
+        The text with every character that is not printable written as a Python escape.
+    """
+    if text.isprintable():
+        return text
+    return "".join(character if character.isprintable() else _escaped(character) for character in text)
+
+
+def markdown(text: str) -> str:
+    """Makes text safe to stand in a line of Markdown, in a heading or a table cell as well.
+
+    Args:
+        text: Any text; white space of any kind, line ends included, becomes one space.
+
+    Returns:
+        One line that renders as the text and nothing else.
+    """
+    line = _MARKDOWN_SPECIAL.sub(r"\\\g<0>", _one_line(text))
+    line = _MARKDOWN_PERCENT.sub(r"\\%", line)
+    return _MARKDOWN_LINE_START.sub(_escaped_line_start, line)
+
+
+def markdown_code(text: str) -> str:
+    """Makes text a code span in a line of Markdown.
+
+    Args:
+        text: Any text; white space of any kind, line ends included, becomes one space.
+
+    Returns:
+        The text between backticks, or escaped as prose where it has what a code span cannot hold everywhere.
+    """
+    line = _one_line(text)
+    return markdown(text) if not line or _NOT_IN_CODE_SPAN.search(line) else f"`{line}`"
+
+
+def python_literal(value: object) -> str:
+    """Writes a value as the Python literal that `ruff format` would leave alone, as long as it fits on a line.
+
+    Args:
+        value: None, a bool, an int, a finite float, a string, or a list, tuple or dict of these.
+
+    Returns:
+        Printable text without line ends that `ast.literal_eval` reads back as the same value.
+
+    Raises:
+        TypeError: The value has no literal.
+    """
+    if value is None or isinstance(value, bool):
+        return repr(value)
+    if isinstance(value, str):
+        return _string_literal(str(value))
+    if isinstance(value, int):
+        return repr(int(value))
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(float(value)).replace("e+", "e")
+    if isinstance(value, list | tuple | dict):
+        return _collection_literal(value)
+    raise TypeError(f"{type(value).__name__} {value!r} has no Python literal")
+
+
+def is_slug(text: str) -> bool:
+    """Whether the text can be a folder and part of a Kaggle URL: lower-case letters, digits, hyphens between them."""
+    return len(text) <= _LONGEST_SLUG and _SLUG.fullmatch(text) is not None
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() or c == _ZERO_WIDTH_JOINER else "\N{REPLACEMENT CHARACTER}" for c in line)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if character in _SHORT_ESCAPES:
+        return _SHORT_ESCAPES[character]
+    if code <= _LAST_OF_TWO_DIGITS:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def _escaped_line_start(match: re.Match[str]) -> str:
+    if match["number"]:
+        return f"{match['number']}\\{match['delimiter']}"
+    return f"\\{match[0]}"
+
+
+def _string_literal(text: str) -> str:
+    # The formatter's rule: double quotes, unless single ones need fewer escapes.
+    quote = "'" if text.count('"') > text.count("'") else '"'
+    body = "".join(f"\\{c}" if c == quote else c if c.isprintable() and c != "\\" else _escaped(c) for c in text)
+    return f"{quote}{body}{quote}"
+
+
+def _collection_literal(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> str:
+    if isinstance(value, dict):
+        items = (f"{python_literal(key)}: {python_literal(item)}" for key, item in value.items())
+        return "{" + ", ".join(items) + "}"
+    body = ", ".join(python_literal(item) for item in value)
+    if isinstance(value, list):
+        return f"[{body}]"
+    return f"({body},)" if len(value) == 1 else f"({body})"
