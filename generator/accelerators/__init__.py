@@ -1,0 +1,1 @@
+"""Accelerators: what Kaggle offers, and for how long."""

@@ -1,0 +1,147 @@
+"""The built-in competitions: real data that needs no account, and a hidden test set to be scored by.
+
+A further one is a module with a `BuiltIn`, and a line in `BUILT_IN`.
+"""
+
+import errno
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from generator.competition.facts import Competition, ImageTask
+from generator.errors import CompetitionError, did_you_mean
+from generator.files import FileWriteError
+from generator.untrusted import printable
+
+
+class UnknownCompetitionError(CompetitionError):
+    """No competition of this name is known."""
+
+    def __init__(self, *, slug: str, known: list[str]) -> None:
+        super().__init__(
+            f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known)}.'
+            f"{did_you_mean(slug, known)}"
+        )
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A competition whose data and answers the kit has itself.
+
+    Attributes:
+        competition: What Kaggle would know of it.
+        task: What the kit makes of it.
+        write: Fills an empty folder with the competition's files, as Kaggle mounts them; no hidden label is among them.
+        score: Computes the competition's metric for a submission file; raises `SubmissionError` for a wrong one.
+    """
+
+    competition: Competition
+    task: ImageTask
+    write: Callable[[Path], None]
+    score: Callable[[Path], float]
+
+
+class DataMirror(Protocol):
+    """Anything that knows where the data of a competition belongs, such as a workspace."""
+
+    def competition_data(self, slug: str) -> Path:
+        """The folder with the files of one competition."""
+
+
+def _digits() -> BuiltIn:
+    from generator.competition.builtin.digits import DIGITS
+
+    return DIGITS
+
+
+BUILT_IN: dict[str, Callable[[], BuiltIn]] = {"digits": _digits}
+
+
+def known() -> list[str]:
+    """The slugs of the built-in competitions."""
+    return sorted(BUILT_IN)
+
+
+def find(slug: str) -> BuiltIn | None:
+    """The built-in competition of this name, if there is one."""
+    load = BUILT_IN.get(slug)
+    return load() if load is not None else None
+
+
+def require(slug: str) -> BuiltIn:
+    """The built-in competition of this name.
+
+    Raises:
+        UnknownCompetitionError: There is none; the message lists those that there are.
+    """
+    built_in = find(slug)
+    if built_in is None:
+        raise UnknownCompetitionError(slug=slug, known=known())
+    return built_in
+
+
+def ensure_data(built_in: BuiltIn, workspace: DataMirror) -> Path:
+    """Writes the data of a built-in competition on first use.
+
+    The folder appears under its name only when it is complete. What exists already is left alone, whatever is in it:
+    files that the user removed or changed are theirs, and the notebooks report them.
+
+    Returns:
+        The folder with the competition's files.
+
+    Raises:
+        FileWriteError: The folder could not be written; nothing is left of it.
+    """
+    folder = workspace.competition_data(built_in.competition.slug)
+    if has_data(built_in, workspace):
+        return folder
+    staged: Path | None = None
+    created = _missing_parents(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        built_in.write(staged)
+        staged.chmod(0o755)
+        _rename_unless_filled(staged, folder)
+    except BaseException as error:
+        _remove(staged, created)
+        if isinstance(error, OSError):
+            raise FileWriteError(path=folder, cause=error) from error
+        raise
+    return folder
+
+
+def has_data(built_in: BuiltIn, workspace: DataMirror) -> bool:
+    """Whether something stands where the data of this competition belongs."""
+    folder = workspace.competition_data(built_in.competition.slug)
+    try:
+        return folder.is_dir() and next(folder.iterdir(), None) is not None
+    except OSError:
+        return True
+
+
+def _rename_unless_filled(staged: Path, folder: Path) -> None:
+    try:
+        staged.rename(folder)
+    except OSError as error:
+        # Another process was faster; both wrote the same bytes.
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        shutil.rmtree(staged)
+
+
+def _missing_parents(folder: Path) -> list[Path]:
+    return [parent for parent in folder.parents if not parent.exists()]
+
+
+def _remove(staged: Path | None, created: list[Path]) -> None:
+    if staged is not None:
+        shutil.rmtree(staged, ignore_errors=True)
+    for parent in created:
+        try:
+            parent.rmdir()
+        except OSError:
+            return

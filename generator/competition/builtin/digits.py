@@ -1,0 +1,123 @@
+"""The competition `digits`: tell 1,797 scans of handwritten digits apart.
+
+The data are the test set of "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak, UCI Machine
+Learning Repository, 1998, CC BY 4.0), as scikit-learn carries them: 8 x 8 pixels with 17 shades.
+"""
+
+import csv
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from generator.competition.builtin import BuiltIn
+from generator.competition.facts import Competition, ImageTask, Metric
+from generator.competition.metrics import accuracy
+from generator.competition.submission import CellKind, SubmissionShape, read_rows
+
+if TYPE_CHECKING:
+    import numpy
+
+_TRAINING_ROWS = 1_257
+_SPLIT_SEED = 20_261_120
+_ID_KEY = b"digits"
+_DARKEST_SHADE = 16
+
+_TASK = ImageTask(
+    family="image_classification",
+    metric=Metric.ACCURACY,
+    id_column="id",
+    target="label",
+    train_table="train.csv",
+    sample_submission="sample_submission.csv",
+    train_folder="train",
+    test_folder="test",
+    image_suffix=".png",
+    image_size=16,
+    channels=1,
+    batch_size=16,
+    epochs=20,
+    flip=False,
+    evidence={
+        "family": "each row of train.csv is the label of one image",
+        "metric": "the competition is scored by accuracy",
+        "id_column": "the column that train.csv and sample_submission.csv share",
+        "target": "the column of sample_submission.csv beside the id",
+        "train_table": "the only table with a row for each training image",
+        "sample_submission": "the name that every competition gives it",
+        "train_folder": "its files are the ids of train.csv",
+        "test_folder": "its files are the ids of sample_submission.csv",
+        "image_suffix": "every image is <id>.png",
+        "image_size": "the scans are 8 x 8; twice that gives a convolutional network room for two poolings",
+        "channels": "the images are 8-bit grey",
+        "batch_size": "leaves 8 steps an epoch on 8 replicas of 1,005 training images",
+        "epochs": "an epoch of 1,257 images of 8 x 8 pixels is short; the time budget ends training earlier if needed",
+        "flip": "a mirrored digit is another digit or none",
+    },
+)
+
+
+@dataclass(frozen=True)
+class _Scan:
+    key: str
+    label: str
+    pixels: "numpy.ndarray[Any, numpy.dtype[numpy.uint8]]"
+
+
+def _write(folder: Path) -> None:
+    from PIL import Image
+
+    training, test = _split()
+    _write_table(folder / "train.csv", ((scan.key, scan.label) for scan in training))
+    _write_table(folder / "sample_submission.csv", ((scan.key, "0") for scan in test))
+    for name, scans in (("train", training), ("test", test)):
+        (folder / name).mkdir()
+        for scan in scans:
+            Image.fromarray(scan.pixels).save(folder / name / f"{scan.key}.png")
+
+
+def _score(submission: Path) -> float:
+    """Accuracy on the hidden test set, from 0 to 1."""
+    actual = {scan.key: scan.label for scan in _split()[1]}
+    shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.NUMBER), ids=actual.keys())
+    predicted = {key: f"{float(label):g}" for key, label in read_rows(submission, shape)}
+    return accuracy(actual=actual, predicted=predicted)
+
+
+def _split() -> tuple[list[_Scan], list[_Scan]]:
+    """The training and the test scans, each by id; the same on every machine and with every version of numpy."""
+    import numpy
+    from sklearn.datasets import load_digits  # type: ignore[import-untyped]  # it has no stubs
+
+    images, labels = load_digits(return_X_y=True)
+    pixels = numpy.round(images.reshape(-1, 8, 8) * (255 / _DARKEST_SHADE)).astype(numpy.uint8)
+    scans = [_Scan(_key(index), str(label), pixels[index]) for index, label in enumerate(labels.tolist())]
+    # The stream of RandomState, unlike that of Generator, is frozen for good (NEP 19).
+    order = numpy.random.RandomState(_SPLIT_SEED).permutation(len(scans)).tolist()
+    training, test = order[:_TRAINING_ROWS], order[_TRAINING_ROWS:]
+    return _by_key(scans[index] for index in training), _by_key(scans[index] for index in test)
+
+
+def _by_key(scans: Iterable[_Scan]) -> list[_Scan]:
+    return sorted(scans, key=lambda scan: scan.key)
+
+
+def _key(index: int) -> str:
+    """Eight hexadecimal digits that tell nothing of the label or of the order in which the scans were made."""
+    return hashlib.blake2b(str(index).encode(), key=_ID_KEY, digest_size=4).hexdigest()
+
+
+def _write_table(path: Path, rows: Iterable[tuple[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("id", "label"))
+        writer.writerows(rows)
+
+
+DIGITS = BuiltIn(
+    competition=Competition(slug="digits", title="Handwritten digits", is_code_competition=False),
+    task=_TASK,
+    write=_write,
+    score=_score,
+)

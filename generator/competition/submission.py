@@ -1,0 +1,185 @@
+"""Submission files: whether they are what their competition asks for, and what they predict.
+
+SubmissionError
+├── UnreadableSubmissionError    missing, not text, not CSV, no rows
+├── SubmissionColumnsError       other columns, or in another order
+├── SubmissionRowError           a row is too short or long, or has an empty or wrong cell
+└── SubmissionIdsError           ids that are unknown, twice, or missing
+"""
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from generator.errors import CompetitionError
+from generator.files import reason
+from generator.untrusted import printable
+
+
+class SubmissionError(CompetitionError):
+    """A submission that its competition would refuse."""
+
+
+class UnreadableSubmissionError(SubmissionError):
+    """The file cannot be read as a table."""
+
+    def __init__(self, *, path: Path, why: str) -> None:
+        super().__init__(f"Cannot read {printable(str(path))}: {why}.")
+
+
+class SubmissionColumnsError(SubmissionError):
+    """The header differs from the sample's."""
+
+    def __init__(self, *, path: Path, columns: Iterable[str], expected: Iterable[str]) -> None:
+        found, wanted = (", ".join(printable(column) for column in names) for names in (columns, expected))
+        super().__init__(f"{printable(str(path))} has the columns {found}; the competition asks for {wanted}.")
+
+
+class SubmissionRowError(SubmissionError):
+    """One row is not what the sample has."""
+
+    def __init__(self, *, path: Path, line: int, problem: str) -> None:
+        super().__init__(f"{printable(str(path))}, line {line}: {problem}.")
+
+
+class SubmissionIdsError(SubmissionError):
+    """The ids are not the sample's ids."""
+
+    def __init__(self, *, path: Path, problem: str, example: str, line: int | None = None) -> None:
+        where = f", line {line}" if line is not None else ""
+        super().__init__(f'{printable(str(path))}{where}: {problem}, "{printable(example)}".')
+
+
+class CellKind(StrEnum):
+    """What the cells of a column are."""
+
+    NUMBER = "number"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class SubmissionShape:
+    """What a competition asks for: its columns with the id first, what their cells are, and the ids of all rows."""
+
+    columns: tuple[str, ...]
+    kinds: tuple[CellKind, ...]
+    ids: Set[str]
+
+
+@dataclass(frozen=True)
+class SubmissionSummary:
+    """A submission that passed every check."""
+
+    path: Path
+    rows: int
+    columns: tuple[str, ...]
+
+
+def validate(submission: Path, sample: Path) -> SubmissionSummary:
+    """Checks a submission against the competition's sample submission, in any order of rows, reading both as streams.
+
+    Args:
+        submission: The file to check.
+        sample: The competition's own sample; its first column holds the ids.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        SubmissionError: The first disagreement, with its line and id.
+    """
+    shape = read_shape(sample)
+    rows = sum(1 for _ in read_rows(submission, shape))
+    return SubmissionSummary(path=submission, rows=rows, columns=shape.columns)
+
+
+def read_shape(sample: Path) -> SubmissionShape:
+    """Learns from a sample submission what a submission has to look like.
+
+    Raises:
+        SubmissionError: The sample itself is not a table with one row for each id.
+    """
+    rows = _records(sample)
+    _, columns = next(rows, (0, []))
+    if not columns:
+        raise UnreadableSubmissionError(path=sample, why="it is empty")
+    ids: set[str] = set()
+    is_number = [True] * len(columns)
+    for line, cells in rows:
+        _check_length(sample, line, cells, columns)
+        if cells[0] in ids:
+            raise SubmissionIdsError(path=sample, line=line, problem="an id stands there twice", example=cells[0])
+        ids.add(cells[0])
+        is_number = [known and _number(cell) is not None for known, cell in zip(is_number, cells, strict=True)]
+    kinds = tuple(CellKind.NUMBER if known and ids else CellKind.TEXT for known in is_number)
+    return SubmissionShape(columns=tuple(columns), kinds=kinds, ids=ids)
+
+
+def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
+    """Yields the rows of a submission, each checked, and at the end makes sure that no id is missing.
+
+    Raises:
+        SubmissionError: The first disagreement with `shape`.
+    """
+    records = _records(submission)
+    _, columns = next(records, (0, []))
+    if not columns:
+        raise UnreadableSubmissionError(path=submission, why="it is empty")
+    if tuple(columns) != shape.columns:
+        raise SubmissionColumnsError(path=submission, columns=columns, expected=shape.columns)
+    missing = set(shape.ids)
+    for line, cells in records:
+        _check_length(submission, line, cells, columns)
+        _check_cells(submission, line, cells, shape)
+        if cells[0] not in missing:
+            problem = (
+                "an id stands there twice" if cells[0] in shape.ids else "an id that the competition does not have"
+            )
+            raise SubmissionIdsError(path=submission, line=line, problem=problem, example=cells[0])
+        missing.remove(cells[0])
+        yield cells
+    if missing:
+        problem = f"{len(missing):,} of {len(shape.ids):,} ids are missing, the first of them"
+        raise SubmissionIdsError(path=submission, problem=problem, example=min(missing))
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yields each row with the line it ends on; blank lines are skipped, as every reader of CSV does."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            for cells in reader:
+                if cells:
+                    yield reader.line_num, cells
+    except OSError as error:
+        raise UnreadableSubmissionError(path=path, why=reason(error)) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableSubmissionError(path=path, why="it is not UTF-8 text") from error
+    except csv.Error as error:
+        raise UnreadableSubmissionError(path=path, why=f"it is not CSV ({printable(str(error))})") from error
+
+
+def _check_length(path: Path, line: int, cells: list[str], columns: list[str]) -> None:
+    if len(cells) != len(columns):
+        raise SubmissionRowError(path=path, line=line, problem=f"{len(cells)} cells under {len(columns)} columns")
+
+
+def _check_cells(path: Path, line: int, cells: list[str], shape: SubmissionShape) -> None:
+    for column, cell, kind in zip(shape.columns, cells, shape.kinds, strict=True):
+        where = f'column "{printable(column)}" of id "{printable(cells[0])}"'
+        if not cell.strip() or cell.strip().lower() == "nan":
+            raise SubmissionRowError(path=path, line=line, problem=f"{where} is empty or NaN")
+        if kind is CellKind.NUMBER and _number(cell) is None:
+            problem = f'{where} is "{printable(cell)}" where the sample has a number'
+            raise SubmissionRowError(path=path, line=line, problem=problem)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,67 @@
+"""A submission is refused with its line and id, before a competition would refuse it without."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.competition.submission import SubmissionError, validate
+
+SAMPLE = "id,label,note\na,0,x\nb,0,x\nc,0,x\n"
+
+
+def check(tmp_path: Path, submission: str | bytes, sample: str = SAMPLE) -> int:
+    (tmp_path / "sample.csv").write_text(sample, encoding="utf-8")
+    content = submission if isinstance(submission, bytes) else submission.encode()
+    (tmp_path / "submission.csv").write_bytes(content)
+    return validate(tmp_path / "submission.csv", tmp_path / "sample.csv").rows
+
+
+def test_other_order_quotes_floats_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
+    text = '\ufeffid,label,note\r\nc,2.5,"y, z"\r\n"a",1e3,"two\nlines"\r\nb,-0,q\r\n'
+
+    assert check(tmp_path, text) == 3
+
+
+@pytest.mark.parametrize(
+    ("submission", "message"),
+    [
+        ("id,note,label\n", "has the columns id, note, label; the competition asks for id, label, note"),
+        ("id,label,note\na,1,x\nb,1,x\n", 'submission.csv: 1 of 3 ids are missing, the first of them, "c"'),
+        ("id,label,note\na,1,x\na,1,x\n", 'line 3: an id stands there twice, "a"'),
+        ("id,label,note\na,1,x\nz,1,x\n", 'line 3: an id that the competition does not have, "z"'),
+        ("id,label,note\na,,x\n", 'line 2: column "label" of id "a" is empty or NaN'),
+        ("id,label,note\na,nan,x\n", 'line 2: column "label" of id "a" is empty or NaN'),
+        ("id,label,note\na,1,NaN\n", 'line 2: column "note" of id "a" is empty or NaN'),
+        ("id,label,note\na,inf,x\n", '"inf" where the sample has a number'),
+        ("id,label,note\na,cat,x\n", 'column "label" of id "a" is "cat" where the sample has a number'),
+        ("id,label,note\na,1\n", "line 2: 2 cells under 3 columns"),
+        ("", "it is empty"),
+        (b"\xff\xfe\x00", "it is not UTF-8 text"),
+        ('id,label,note\na,1,"open\n', "it is not CSV"),
+        ("id,label,note\n\x1b[31m,1,x\n", 'does not have, "\\x1b[31m"'),
+    ],
+)
+def test_a_wrong_submission_is_one_sentence_with_its_place(
+    tmp_path: Path, submission: str | bytes, message: str
+) -> None:
+    with pytest.raises(SubmissionError) as caught:
+        check(tmp_path, submission)
+
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_text_labels_are_fine_where_the_sample_has_text(tmp_path: Path) -> None:
+    assert check(tmp_path, "id,label\n1,cat\n", sample="id,label\n1,dog\n") == 1
+
+
+def test_a_missing_submission_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "sample.csv").write_text(SAMPLE)
+
+    with pytest.raises(SubmissionError, match=r"Cannot read .*gone\.csv"):
+        validate(tmp_path / "gone.csv", tmp_path / "sample.csv")
+
+
+def test_a_sample_with_an_id_twice_is_reported_as_the_samples_fault(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionError, match=r"sample\.csv, line 3: an id stands there twice"):
+        check(tmp_path, "id,label\n", sample="id,label\na,0\na,0\n")
