@@ -1,0 +1,172 @@
+"""The verb `generate`: a pair of notebooks for a competition, or all reference pairs of a workspace again."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from generator.cli.table import table
+from generator.competition import builtin
+from generator.pair import generation
+from generator.pair.choices import Choices
+from generator.pair.folder import FileState
+from generator.pair.generation import Draft, Request
+from generator.pair.owner import PLACEHOLDER_OWNER, checked_owner
+from generator.pair.template_folder import families, frameworks, template_folder
+from generator.pair.workspace import Workspace
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--competition", metavar="SLUG", help="The competition, as in its address on Kaggle; or a built-in one.")
+@click.option("--framework", metavar="NAME", help="What the notebooks are written in; keras by default.")
+@click.option("--family", metavar="NAME", help="The kind of task, where the inferred one is wrong.")
+@click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
+@click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
+@click.option("--force", is_flag=True, help="Overwrite notebooks and metadata that were edited.")
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder with kernels/ and input/; by default the current one.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@click.option("--list", "show_list", is_flag=True, help="Show families, frameworks and built-in competitions.")
+@click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
+@click.option("--check", is_flag=True, help="With --all: write nothing, and exit 1 with a diff if anything differs.")
+@click.pass_context
+def generate(context: click.Context, /, **options: Any) -> int:
+    """Write a pair of notebooks for a competition to kernels/NAME.
+
+    What you changed in its pair.toml is kept. Notebooks that you edited are not overwritten without --force.
+
+    \b
+    tandem generate --competition digits
+    tandem generate --competition digits --framework tensorflow --name digits-tensorflow
+    """  # noqa: D301 - click wants the character itself
+    _check_usage(context, options)
+    if options["show_list"]:
+        return _show_list(as_json=options["as_json"])
+    workspace = Workspace(options["workspace"])
+    if options["all_pairs"]:
+        report = _check_all if options["check"] or options["dry_run"] else _write_all
+        return report(workspace, as_json=options["as_json"])
+    return _generate(workspace, options)
+
+
+def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
+    """Refuses combinations that mean nothing, as usage errors with exit code 2."""
+    asked = [name for name in ("competition", "show_list", "all_pairs") if options[name]]
+    if len(asked) != 1:
+        context.fail("Use exactly one of --competition SLUG, --list and --all.")
+    if options["check"] and not options["all_pairs"]:
+        context.fail("--check goes with --all.")
+    of_one_pair = [name for name in ("framework", "family", "owner", "name", "force") if options[name]]
+    if of_one_pair and not options["competition"]:
+        context.fail(f"--{of_one_pair[0]} goes with --competition.")
+
+
+def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
+    flags = {key: options[key] for key in ("framework", "family") if options[key]}
+    if options["owner"]:
+        flags["owner"] = checked_owner(options["owner"])
+    request = Request(options["competition"], name=options["name"], flags=flags, force=options["force"])
+    draft = generation.draft(workspace, request)
+    if not options["dry_run"]:
+        built_in = builtin.require(request.competition)
+        if not builtin.has_data(built_in, workspace):
+            click.echo(f"Writing the data of {request.competition} …", err=True)
+        builtin.ensure_data(built_in, workspace)
+        generation.write(draft)
+    report = _pair_as_json if options["as_json"] else _pair_as_text
+    click.echo(report(workspace, draft, is_dry_run=options["dry_run"]))
+    return 0
+
+
+def _pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool) -> str:
+    rows = [
+        [key, _value_text(choice.value), str(choice.by), choice.evidence] for key, choice in _all_choices(draft.choices)
+    ]
+    written = "would be written" if is_dry_run else "written"
+    states = {FileState.WRITTEN: written, FileState.UNCHANGED: "unchanged"}
+    files = [[str(draft.folder.path / path), states[state]] for path, state in draft.states.items()]
+    lines = [table(["choice", "value", "by", "evidence"], rows), "", table(["file", "state"], files), ""]
+    if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
+        lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
+    return "\n".join([*lines, f"Next: {_next_command(workspace, draft)}"])
+
+
+def _pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool) -> str:
+    sections = {
+        name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
+        for name, section in draft.choices.sections().items()
+    }
+    report = {
+        "pair": draft.folder.name,
+        "folder": str(draft.folder.path),
+        "dry_run": is_dry_run,
+        "choices": sections,
+        "files": {path.as_posix(): str(state) for path, state in draft.states.items()},
+        "next": _next_command(workspace, draft),
+    }
+    return json.dumps(report, indent=2)
+
+
+def _next_command(workspace: Workspace, draft: Draft) -> str:
+    import shlex
+
+    elsewhere = [] if workspace.root == Path() else ["--workspace", str(workspace.root)]
+    return shlex.join(["tandem", "run", draft.folder.name, *elsewhere])
+
+
+def _all_choices(choices: Choices) -> list[tuple[str, Any]]:
+    return [item for section in choices.sections().values() for item in section.items()]
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def _show_list(*, as_json: bool) -> int:
+    templates = template_folder()
+    if as_json:
+        report = {
+            "families": [vars(family) for family in families(templates)],
+            "frameworks": [vars(framework) for framework in frameworks(templates)],
+            "competitions": builtin.known(),
+        }
+        click.echo(json.dumps(report, indent=2))
+        return 0
+    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families(templates)]
+    click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
+    rows = [[framework.name, framework.title, framework.description] for framework in frameworks(templates)]
+    click.echo(table(["framework", "title", "what it is"], rows) + "\n")
+    rows = [[slug, load().competition.title] for slug, load in builtin.BUILT_IN.items()]
+    click.echo(table(["competition", "title"], rows))
+    return 0
+
+
+def _write_all(workspace: Workspace, *, as_json: bool) -> int:
+    from generator.pair import reference
+
+    written = [path.as_posix() for path in reference.write(workspace)]
+    text = "\n".join(f"{path}  written" for path in written) or "Every file is as rendered."
+    click.echo(json.dumps({"written": written}, indent=2) if as_json else text)
+    return 0
+
+
+def _check_all(workspace: Workspace, *, as_json: bool) -> int:
+    from generator.cli.main import EXIT_ERROR
+    from generator.pair import reference
+
+    diffs = reference.differences(workspace)
+    if as_json:
+        click.echo(json.dumps({"differs": {path.as_posix(): diff for path, diff in diffs.items()}}, indent=2))
+    elif diffs:
+        click.echo("".join(diffs.values()))
+        click.echo(f"{len(diffs)} files differ from what renders; `tandem generate --all` writes them.", err=True)
+    else:
+        click.echo("Every file is as rendered.")
+    return EXIT_ERROR if diffs else 0

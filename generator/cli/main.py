@@ -1,0 +1,125 @@
+"""The entry of the command line: the table of verbs, and the only handler of errors."""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple, NoReturn
+
+import click
+
+from generator import __version__
+from generator.errors import TandemError, did_you_mean
+from generator.untrusted import printable
+
+EXIT_ERROR = 1
+EXIT_INTERRUPTED = 130
+
+
+class Verb(NamedTuple):
+    """A verb: the module that has a click command of the verb's name, and what it does."""
+
+    module: str
+    summary: str
+
+
+VERBS = {
+    "generate": Verb("generator.cli.generate", "Write a pair of notebooks for a competition."),
+    "run": Verb("generator.cli.run", "Execute a pair on this machine, and score its submission."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb only when it is used, so that `tandem --help` stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The verbs, in the order of their use."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """The command behind a verb, imported now."""
+        if cmd_name not in VERBS:
+            return None
+        command: click.Command = getattr(importlib.import_module(VERBS[cmd_name].module), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """Writes the verbs with their summaries, none of them imported."""
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command for the arguments; an unknown verb is answered with the known ones."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            known = f"The verbs are: {', '.join(VERBS)}."
+            ctx.fail(f'There is no verb "{printable(args[0])}". {known}{did_you_mean(args[0], VERBS)}')
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    name="tandem",
+    subcommand_metavar="VERB [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="tandem")
+def verbs() -> None:
+    """Two Kaggle notebooks from one competition: train on a TPU, infer on a GPU with the internet off.
+
+    \b
+    tandem generate --competition digits
+    tandem run digits
+    """  # noqa: D301 - click wants the character itself
+
+
+def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
+    """Runs a command line.
+
+    Args:
+        arguments: What stands behind the program's name.
+        program: `tandem`, or the name of a verb that is a program of its own.
+
+    Returns:
+        The exit code: 0 done, 1 an error with its remedy, 2 usage, 130 interrupt.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # A terminal that cannot show a character shows its code; it is no reason to fail.
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = _invoke(arguments, program)
+        sys.stdout.flush()
+        return code
+    except TandemError as error:
+        click.echo("\n".join(printable(line) for line in f"Error: {error.message}".split("\n")), err=True)
+        return EXIT_ERROR
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has left; Python must not complain of that when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+
+
+def tandem() -> NoReturn:
+    """The console script `tandem`."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def generate() -> NoReturn:
+    """The console script `generate`, which is `tandem generate`."""
+    sys.exit(main(sys.argv[1:], program="generate"))
+
+
+def _invoke(arguments: Sequence[str], program: str) -> int:
+    command: click.Command = verbs
+    if program in VERBS:
+        command = verbs.get_command(click.Context(verbs), program) or verbs
+    result = command.main(list(arguments), prog_name=program, standalone_mode=False)
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,1 @@
+"""Pairs: their choices, their rendering, and the folder they live in."""

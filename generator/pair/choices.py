@@ -1,0 +1,298 @@
+"""The choices behind a pair: what they are, who made each, and which of two prevails.
+
+ChoicesError                  pair.toml cannot be used as it stands
+├── BrokenChoicesError        it is not TOML
+├── UnknownKeyError           a section or key that does not exist
+├── MissingKeyError           a key without which the pair is not known
+└── WrongValueError           a value of the wrong type, or one that is not allowed
+"""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+
+from generator.competition.facts import Competition, ImageTask, Metric
+from generator.errors import PairError, did_you_mean
+from generator.untrusted import is_slug, printable
+
+Value = bool | int | float | str | list[Any]
+
+
+class ChoicesError(PairError):
+    """A `pair.toml` that cannot be used as it stands."""
+
+
+class BrokenChoicesError(ChoicesError):
+    """The file is not TOML."""
+
+    def __init__(self, *, path: Path, problem: str) -> None:
+        super().__init__(f"{printable(str(path))} is not TOML: {printable(problem)}.")
+
+
+class UnknownKeyError(ChoicesError):
+    """A section or key that does not exist."""
+
+    def __init__(self, *, path: Path, key: str, known: Iterable[str]) -> None:
+        names = list(known)
+        super().__init__(
+            f'{printable(str(path))}: there is no "{printable(key)}"; known here: {", ".join(names)}.'
+            f"{did_you_mean(key, names)}"
+        )
+
+
+class MissingKeyError(ChoicesError):
+    """A key without which the pair is not known."""
+
+    def __init__(self, *, path: Path, key: str) -> None:
+        super().__init__(f'{printable(str(path))}: "{key}" is missing; add it, or run `tandem generate` again.')
+
+
+class WrongValueError(ChoicesError):
+    """A value of the wrong type, or one that is not allowed."""
+
+    def __init__(self, *, path: Path, key: str, expected: str, value: object) -> None:
+        super().__init__(f"{printable(str(path))}: {key} is {printable(repr(value))}, but it must be {expected}.")
+
+
+class MadeBy(StrEnum):
+    """Who made a choice."""
+
+    INFERRED = "inferred"
+    DEFAULT = "default"
+    FLAG = "flag"
+    HAND = "hand"
+
+    @property
+    def is_the_users(self) -> bool:
+        """Whether the choice stays when a pair is generated again."""
+        return self in (MadeBy.FLAG, MadeBy.HAND)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value, who chose it, and for an inferred one what it rests on."""
+
+    value: Value
+    by: MadeBy
+    evidence: str = ""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Every choice of a pair, by section and key.
+
+    Attributes:
+        pair: The competition and what the pair is made of.
+        task: What the competition asks for.
+        parameters: Values that the user sets in both notebooks' parameters cells.
+    """
+
+    pair: Mapping[str, Choice] = field(default_factory=dict)
+    task: Mapping[str, Choice] = field(default_factory=dict)
+    parameters: Mapping[str, Choice] = field(default_factory=dict)
+
+    def sections(self) -> dict[str, Mapping[str, Choice]]:
+        """The sections in the order of the file."""
+        return {"pair": self.pair, "task": self.task, "parameters": self.parameters}
+
+
+PAIR_TYPES: dict[str, type] = {
+    "competition": str,
+    "title": str,
+    "code_competition": bool,
+    "family": str,
+    "framework": str,
+    "owner": str,
+    "flagship": bool,
+}
+TASK_TYPES: dict[str, Any] = {
+    attribute.name: attribute.type for attribute in fields(ImageTask) if attribute.name not in ("family", "evidence")
+}
+_DEFAULTS_OF_TASK = ("image_size", "batch_size", "epochs")
+_SLUGS = ("competition", "owner")
+_TEMPLATE_NAMES = ("family", "framework")
+_RELATIVE_PATHS = ("train_table", "sample_submission", "train_folder", "test_folder")
+_POSITIVE = ("image_size", "channels", "batch_size", "epochs")
+_TYPE_NAMES = {bool: "true or false", int: "a whole number", str: "text", Metric: "text"}
+_CHOICE_KEYS = ("value", "by", "evidence")
+
+
+def proposed(competition: Competition, task: ImageTask, *, framework: str, owner: Choice) -> Choices:
+    """What the kit would choose for a competition if nobody said anything else.
+
+    Args:
+        competition: The competition as its source describes it.
+        task: The task as inferred, with evidence.
+        framework: The default framework.
+        owner: Who owns the kernels, see `generator.pair.owner`.
+    """
+    known = "what is known of the competition"
+    # A title from an API can hold half of a surrogate pair, which no file can.
+    title = competition.title.encode("utf-8", "replace").decode("utf-8")
+    pair = {
+        "competition": Choice(competition.slug, MadeBy.FLAG),
+        "title": Choice(title, MadeBy.INFERRED, known),
+        "code_competition": Choice(competition.is_code_competition, MadeBy.INFERRED, known),
+        "family": Choice(task.family, MadeBy.INFERRED, task.evidence.get("family", "")),
+        "framework": Choice(framework, MadeBy.DEFAULT),
+        "owner": owner,
+    }
+    return Choices(pair=pair, task={key: _task_choice(task, key) for key in TASK_TYPES})
+
+
+def merged(proposal: Choices, kept: Choices, *, flags: Mapping[str, str]) -> Choices:
+    """Combines what the kit proposes with what the user said, now and before.
+
+    Args:
+        proposal: What the kit would choose.
+        kept: The choices of the pair as it is; inferred and default ones are replaced by the proposal.
+        flags: Values of the section `pair` that the command line sets; they overrule everything, but saying again what
+            the user had said before does not change who said it.
+
+    Returns:
+        The choices in the proposal's order, with the user's own keys after them.
+    """
+    said = {key: choice.value for key, choice in kept.pair.items() if choice.by.is_the_users}
+    flagged = {key: Choice(value, MadeBy.FLAG) for key, value in flags.items() if said.get(key) != value}
+    return Choices(
+        pair={**_prevailing(proposal.pair, kept.pair), **flagged},
+        task=_prevailing(proposal.task, kept.task),
+        parameters=_prevailing(proposal.parameters, kept.parameters),
+    )
+
+
+def completed(written: Choices, proposal: Choices) -> Choices:
+    """Adds to the choices of a file those of the proposal that it leaves open; what the file says stays."""
+    return Choices(
+        pair={**proposal.pair, **written.pair},
+        task={**proposal.task, **written.task},
+        parameters={**proposal.parameters, **written.parameters},
+    )
+
+
+def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
+    """Reads the choices of a `pair.toml`.
+
+    Args:
+        text: The file's content.
+        path: The file, for messages.
+        as_written: The content as the kit last wrote it. A value that differs from it was edited by hand.
+
+    Returns:
+        The choices that the file has; it may leave any of them out.
+
+    Raises:
+        ChoicesError: One sentence with the file, the key, and what is wrong with it.
+    """
+    data = _toml(text, path)
+    _check_known(path, data, ("pair", "task", "parameters"), prefix="")
+    written = _values_as_written(as_written)
+    sections = {}
+    for name, types in (("pair", PAIR_TYPES), ("task", TASK_TYPES), ("parameters", None)):
+        entries = data.get(name, {})
+        if not isinstance(entries, dict):
+            raise WrongValueError(path=path, key=name, expected="a section", value=entries)
+        if types is not None:
+            _check_known(path, entries, types, prefix=f"{name}.")
+        sections[name] = {key: _choice(path, name, key, entry, written) for key, entry in entries.items()}
+    return Choices(**sections)
+
+
+def _task_choice(task: ImageTask, key: str) -> Choice:
+    by = MadeBy.DEFAULT if key in _DEFAULTS_OF_TASK else MadeBy.INFERRED
+    value = getattr(task, key)
+    return Choice(str(value) if isinstance(value, Metric) else value, by, task.evidence.get(key, ""))
+
+
+def _prevailing(proposal: Mapping[str, Choice], kept: Mapping[str, Choice]) -> dict[str, Choice]:
+    users = {key: choice for key, choice in kept.items() if choice.by.is_the_users}
+    return {**proposal, **users}
+
+
+def _toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise BrokenChoicesError(path=path, problem=str(error)) from error
+
+
+def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *, prefix: str) -> None:
+    for key in entries:
+        if key not in known:
+            raise UnknownKeyError(path=path, key=f"{prefix}{key}", known=[f"{prefix}{name}" for name in known])
+
+
+def _values_as_written(text: str | None) -> dict[str, Any]:
+    """The value of every choice table in the kit's own copy, by section and key; nothing if there is no good copy."""
+    try:
+        data = tomllib.loads(text or "")
+    except tomllib.TOMLDecodeError:
+        return {}
+    return {
+        f"{section}.{key}": entry["value"]
+        for section, entries in data.items()
+        if isinstance(entries, dict)
+        for key, entry in entries.items()
+        if isinstance(entry, dict) and "value" in entry
+    }
+
+
+def _choice(path: Path, section: str, key: str, entry: Any, written: Mapping[str, Any]) -> Choice:
+    name = f"{section}.{key}"
+    if not isinstance(entry, dict):
+        return Choice(_checked(path, section, key, entry), MadeBy.HAND)
+    _check_known(path, entry, _CHOICE_KEYS, prefix=f"{name}.")
+    if "value" not in entry:
+        expected = 'a value, or a table with one, such as { value = "x" }'
+        raise WrongValueError(path=path, key=name, expected=expected, value=entry)
+    value = _checked(path, section, key, entry["value"])
+    by, evidence = entry.get("by", MadeBy.HAND), entry.get("evidence", "")
+    if by not in list(MadeBy):
+        raise WrongValueError(path=path, key=f"{name}.by", expected=f"one of {', '.join(MadeBy)}", value=by)
+    if not isinstance(evidence, str):
+        raise WrongValueError(path=path, key=f"{name}.evidence", expected="text", value=evidence)
+    if name in written and not _is_same(written[name], entry["value"]):
+        return Choice(value, MadeBy.HAND)
+    return Choice(value, MadeBy(by), evidence)
+
+
+def _is_same(first: object, second: object) -> bool:
+    return type(first) is type(second) and first == second
+
+
+def _checked(path: Path, section: str, key: str, value: Any) -> Value:
+    name = f"{section}.{key}"
+    if section == "parameters":
+        if not isinstance(value, bool | int | float | str | list):
+            raise WrongValueError(path=path, key=name, expected="a number, true or false, text, or a list", value=value)
+        return value
+    expected_type = PAIR_TYPES[key] if section == "pair" else TASK_TYPES[key]
+    stored_type = str if issubclass(expected_type, StrEnum) else expected_type
+    if type(value) is not stored_type:
+        raise WrongValueError(path=path, key=name, expected=_TYPE_NAMES[expected_type], value=value)
+    expected = _rule_broken_by(key, value, expected_type)
+    if expected:
+        raise WrongValueError(path=path, key=name, expected=expected, value=value)
+    return cast("Value", value)
+
+
+def _rule_broken_by(key: str, value: Any, expected_type: type) -> str:
+    if issubclass(expected_type, StrEnum) and value not in list(expected_type):
+        return f"one of {', '.join(expected_type)}.{did_you_mean(value, list(expected_type))}".rstrip(".")
+    if key in _SLUGS and not is_slug(value):
+        return "lower-case letters, digits and hyphens"
+    if key in _TEMPLATE_NAMES and not value.replace("_", "a").isalnum():
+        return "a name that `tandem generate --list` shows"
+    if key in _RELATIVE_PATHS and not _is_inside(value):
+        return "a path inside of the competition's folder"
+    if key in _POSITIVE and value < 1:
+        return "1 or more"
+    return ""
+
+
+def _is_inside(text: str) -> bool:
+    parts = text.replace("\\", "/").split("/")
+    return bool(text) and not text.startswith(("/", "\\", "~")) and ".." not in parts and ":" not in parts[0]

@@ -1,0 +1,169 @@
+"""The folder of a pair: finding it, reading its choices, and writing it without losing anybody's edits."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from generator.errors import PairError, did_you_mean
+from generator.files import FileReadError, contained, read_text
+from generator.pair.choices import Choices, parsed
+from generator.pair.drift import Edits, edits
+from generator.pair.staging import base_of, commit, recover
+from generator.pair.workspace import PairFolder, Workspace
+from generator.untrusted import is_slug, printable
+
+
+class PairNameError(PairError):
+    """A name that cannot be a folder below `kernels/`."""
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(
+            f'"{printable(name)}" cannot be the name of a pair; use lower-case letters, digits and hyphens.'
+        )
+
+
+class MissingPairError(PairError):
+    """A pair that was not generated yet."""
+
+    def __init__(self, *, name: str, known: list[str], kernels: Path) -> None:
+        there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
+        super().__init__(
+            f'There is no pair "{name}" in {printable(str(kernels))}; '
+            f"make one with `tandem generate --competition {name}`.{there}"
+        )
+
+
+class EditedPairError(PairError):
+    """Files of a pair were edited since they were rendered, so that writing them again would lose the edits."""
+
+    def __init__(self, *, folder: PairFolder, edited: Mapping[Path, Edits]) -> None:
+        files = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in edited.items())
+        super().__init__(
+            f"{printable(str(folder.path))} was edited since it was rendered, and is left as it is:\n{files}\n"
+            "Generate under another name with --name, or overwrite these edits with --force."
+        )
+
+
+class FileState(StrEnum):
+    """What writing a pair does to one of its files."""
+
+    WRITTEN = "written"
+    UNCHANGED = "unchanged"
+
+
+def pair_folder(workspace: Workspace, name: str) -> PairFolder:
+    """The folder that a pair of this name has, whether it exists or not, after recovery from a write that was cut off.
+
+    Raises:
+        PairNameError: The name is not one.
+        PathOutsideError: The folder is a link to somewhere else.
+    """
+    if not is_slug(name):
+        raise PairNameError(name=name)
+    folder = workspace.pair(name)
+    contained(folder.path, root=folder.path.parent)
+    recover(folder)
+    return folder
+
+
+def existing_pair(workspace: Workspace, name: str) -> PairFolder:
+    """The folder of a pair that was generated before.
+
+    Raises:
+        PairNameError: The name is not one.
+        MissingPairError: There is no such pair; the message lists those that there are.
+    """
+    folder = pair_folder(workspace, name)
+    if not folder.choices.is_file():
+        known = [pair.name for pair in workspace.pairs()]
+        raise MissingPairError(name=name, known=known, kernels=folder.path.parent)
+    return folder
+
+
+def read_choices(folder: PairFolder) -> Choices:
+    """Reads `pair.toml`; without one there are no choices yet.
+
+    A value that differs from the kit's own copy of the file counts as set by hand.
+
+    Raises:
+        ChoicesError: The file cannot be used as it stands.
+        FileReadError: It cannot be read.
+    """
+    if not folder.choices.exists():
+        return Choices()
+    base = _content(folder.path / base_of(Path(folder.choices.name)))
+    as_written = base.decode("utf-8", "replace") if base is not None else None
+    return parsed(read_text(folder.choices), path=folder.choices, as_written=as_written)
+
+
+def planned(
+    folder: PairFolder,
+    files: Mapping[Path, bytes],
+    *,
+    force: bool,
+    without_base: Callable[[], Mapping[Path, bytes]] = dict,
+) -> dict[Path, FileState]:
+    """Finds out what writing a pair would do to each file, and whether it would lose edits.
+
+    A file that says what was rendered already is left untouched, together with the outputs in it.
+
+    Args:
+        folder: The pair.
+        files: What was rendered, by path inside of the folder. `pair.toml` may be among them: its edits are kept by
+            whoever writes its text.
+        force: Whether edits may be overwritten.
+        without_base: Says what the files held when they were rendered, where the kit has no copy of that, as in a pair
+            that somebody cloned. Called only then.
+
+    Raises:
+        EditedPairError: Which cells and fields were edited; never with `force`.
+    """
+    states: dict[Path, FileState] = {}
+    edited: dict[Path, Edits] = {}
+    for path, rendered in files.items():
+        existing = _content(folder.path / path)
+        base = _content(folder.path / base_of(path))
+        if path == Path(folder.choices.name):
+            states[path] = FileState.UNCHANGED if existing == rendered else FileState.WRITTEN
+            continue
+        is_current = existing is not None and not edits(path, existing, since=rendered)
+        states[path] = FileState.UNCHANGED if is_current else FileState.WRITTEN
+        if existing is None or is_current:
+            continue
+        if base is None:
+            base = without_base().get(path, rendered)
+        changes = edits(path, existing, since=base)
+        if changes:
+            edited[path] = changes
+    if edited and not force:
+        raise EditedPairError(folder=folder, edited=edited)
+    return states
+
+
+def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[Path, FileState]) -> None:
+    """Writes a pair, with a copy of what was rendered as the base of later comparisons: as a whole or not at all.
+
+    Args:
+        folder: The pair.
+        files: As for `planned`.
+        states: The plan.
+
+    Raises:
+        FileWriteError: Nothing was changed.
+        UnfinishedWriteError: Everything is written, but not in place.
+    """
+    changes = {path: files[path] for path, state in states.items() if state is FileState.WRITTEN}
+    for path, rendered in files.items():
+        if _content(folder.path / base_of(path)) != rendered:
+            changes[base_of(path)] = rendered
+    if changes:
+        commit(folder, changes)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise FileReadError(path=path, cause=error) from error

@@ -1,0 +1,151 @@
+"""Generating a pair: from a competition and what the user chose to the files of both kernels."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from generator.competition import builtin
+from generator.errors import TandemError
+from generator.files import read_text
+from generator.pair.choices import PAIR_TYPES, TASK_TYPES, Choice, Choices, MissingKeyError, completed, merged, proposed
+from generator.pair.choices_text import text_of
+from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
+from generator.pair.kernels import render_kernels
+from generator.pair.owner import find_owner, unknown_owner
+from generator.pair.spec import PairSpec, spec_of
+from generator.pair.template_folder import check_offered, template_folder
+from generator.pair.workspace import PairFolder, Workspace
+
+DEFAULT_FRAMEWORK = "keras"
+_OPTIONAL = ("flagship",)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for.
+
+    Attributes:
+        competition: The competition's slug.
+        name: The pair's name; by default the competition.
+        flags: Choices of the section `pair` that the command line makes, such as the framework.
+        force: Whether edits in the pair may be overwritten.
+    """
+
+    competition: str
+    name: str | None = None
+    flags: Mapping[str, str] = field(default_factory=dict)
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A pair that is rendered but not written.
+
+    Attributes:
+        folder: Where it belongs.
+        choices: Everything that was chosen, with who chose it.
+        files: The content of each file by its path inside of the folder.
+        states: What writing does to each file.
+    """
+
+    folder: PairFolder
+    choices: Choices
+    files: Mapping[Path, bytes]
+    states: Mapping[Path, FileState]
+
+
+def draft(workspace: Workspace, request: Request, *, templates: Path | None = None) -> Draft:
+    """Infers, merges with what the user chose before, and renders. Nothing is written.
+
+    Args:
+        workspace: The user's workspace.
+        request: What is asked for.
+        templates: The folder of templates; by default the kit's own.
+
+    Raises:
+        CompetitionError: The competition is not known.
+        PairError: Its choices cannot be used or rendered, or writing them would lose edits.
+    """
+    proposal = _proposal(request.competition, owner=find_owner())
+    folder = pair_folder(workspace, request.name or request.competition)
+    kept = read_choices(folder)
+    choices = merged(proposal, kept, flags={"competition": request.competition, **request.flags})
+    source = "The command line" if {"family", "framework"} & set(request.flags) else str(folder.choices)
+    _check_templates(choices, templates, source=source)
+    existing = read_text(folder.choices) if folder.choices.exists() else None
+    files = {
+        Path(folder.choices.name): text_of(choices, existing=existing).encode("utf-8"),
+        **render_kernels(choices, templates=templates),
+    }
+    before = partial(_as_it_says_now, folder, templates)
+    return Draft(folder, choices, files, planned(folder, files, force=request.force, without_base=before))
+
+
+def write(made: Draft) -> None:
+    """Writes a draft, as a whole or not at all.
+
+    Raises:
+        FileWriteError: Nothing was changed.
+    """
+    write_pair(made.folder, made.files, made.states)
+
+
+def complete_choices(folder: PairFolder) -> Choices:
+    """The choices of an existing pair; what its `pair.toml` leaves open is inferred without looking at the environment.
+
+    Raises:
+        ChoicesError: The file cannot be used, or does not name the competition.
+        UnknownCompetitionError: It leaves something open, and the competition is not a built-in one.
+    """
+    written = read_choices(folder)
+    competition = written.pair.get("competition")
+    if competition is None:
+        raise MissingKeyError(path=folder.choices, key="pair.competition")
+    if _is_complete(written):
+        return written
+    return completed(written, _proposal(str(competition.value), owner=unknown_owner()))
+
+
+def read_pair(folder: PairFolder) -> PairSpec:
+    """What the kit knows of an existing pair: its id, kernels, competition and task.
+
+    Raises:
+        ChoicesError: Its `pair.toml` cannot be used.
+        UnknownCompetitionError: As for `complete_choices`.
+    """
+    return spec_of(complete_choices(folder))
+
+
+def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[Path, bytes]:
+    """Renders the kernels of an existing pair purely from its `pair.toml`.
+
+    Raises:
+        PairError: As for `draft`.
+    """
+    choices = complete_choices(folder)
+    _check_templates(choices, templates, source=str(folder.choices))
+    return render_kernels(choices, templates=templates)
+
+
+def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:
+    """What the pair's own `pair.toml` renders to before it is changed; nothing if it does not render."""
+    try:
+        return render_again(folder, templates=templates) if folder.choices.exists() else {}
+    except TandemError:
+        return {}
+
+
+def _proposal(competition: str, *, owner: Choice) -> Choices:
+    built_in = builtin.require(competition)
+    return proposed(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=owner)
+
+
+def _is_complete(choices: Choices) -> bool:
+    pair = (key for key in PAIR_TYPES if key not in _OPTIONAL)
+    return all(key in choices.pair for key in pair) and all(key in choices.task for key in TASK_TYPES)
+
+
+def _check_templates(choices: Choices, templates: Path | None, *, source: str) -> None:
+    family, framework = str(choices.pair["family"].value), str(choices.pair["framework"].value)
+    check_offered(templates or template_folder(), family=family, framework=framework, source=source)

@@ -1,0 +1,59 @@
+"""The two kernels of a pair as files: what its choices render to."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from generator.pair.choices import Choices, Value
+from generator.pair.metadata import metadata_text
+from generator.pair.notebook import check_syntax, notebook_text
+from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
+from generator.pair.percent import Cell
+from generator.pair.rendering import render_cells
+from generator.pair.spec import spec_of
+from generator.pair.workspace import PairFolder, Role
+
+_RELATIVE = PairFolder(Path())
+
+
+def render_kernels(choices: Choices, *, templates: Path | None = None) -> dict[Path, bytes]:
+    """Renders both notebooks of a pair with their metadata.
+
+    Args:
+        choices: A complete set of choices.
+        templates: The folder of templates; by default the kit's own.
+
+    Returns:
+        The content of each file by its path inside of the pair's folder; the same choices always give the same bytes.
+
+    Raises:
+        PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit.
+    """
+    spec = spec_of(choices)
+    overrides = {name: choice.value for name, choice in choices.parameters.items()}
+    rendered = {role: render_cells(spec, role, templates=templates) for role in Role}
+    _check_names(overrides, rendered.values())
+    files: dict[Path, bytes] = {}
+    for role, cells in rendered.items():
+        overridden = [_overridden(cell, overrides) for cell in cells]
+        check_syntax(overridden, notebook=role)
+        files[_RELATIVE.notebook(role)] = notebook_text(overridden).encode("utf-8")
+        files[_RELATIVE.metadata(role)] = metadata_text(spec, role).encode("utf-8")
+    return files
+
+
+def _check_names(overrides: Mapping[str, Value], notebooks: Iterable[list[Cell]]) -> None:
+    if not overrides:
+        return
+    cells = [cell for notebook in notebooks if (cell := parameters_cell(notebook))]
+    known = {name: None for cell in cells for name in read_parameters(cell.source)}
+    for name in overrides:
+        if name not in known:
+            raise UnknownParameterError(name=name, known=known)
+
+
+def _overridden(cell: Cell, overrides: Mapping[str, Value]) -> Cell:
+    """The cell with the user's values, where it is a parameters cell that has such parameters."""
+    if not overrides or parameters_cell([cell]) is None:
+        return cell
+    here = {name: value for name, value in overrides.items() if name in read_parameters(cell.source)}
+    return Cell(name=cell.name, kind=cell.kind, source=override(cell.source, here), tags=cell.tags)

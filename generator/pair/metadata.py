@@ -1,0 +1,46 @@
+"""`kernel-metadata.json`: what Kaggle is told of a kernel, with every field explicit.
+
+Written afresh each time. A `docker_image` is never among the fields: one of a GPU makes a TPU session run without its
+TPU (Kaggle/kaggle-cli#1197).
+"""
+
+import json
+
+from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.pair.spec import PairSpec
+from generator.pair.workspace import Role
+
+
+def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -> str:
+    """Writes the metadata of one kernel of a pair.
+
+    Args:
+        spec: The pair.
+        role: Which of its kernels.
+        code_file: The notebook, relative to the folder of the metadata; by default it stands beside it.
+
+    Returns:
+        JSON with a final newline.
+    """
+    is_training = role is Role.TRAIN
+    kernel = spec.kernel(role)
+    accelerator = catalog().training if is_training else catalog().inference
+    fields = {
+        "id": kernel.ref,
+        "title": kernel.title,
+        "code_file": code_file or f"{role}.ipynb",
+        "language": "python",
+        "kernel_type": "notebook",
+        "is_private": True,
+        "enable_gpu": accelerator.kind is AcceleratorKind.GPU,
+        "enable_tpu": accelerator.kind is AcceleratorKind.TPU,
+        # Training fetches ImageNet weights. Code competitions refuse a submission from a kernel with internet.
+        "enable_internet": is_training,
+        "machine_shape": accelerator.machine_shape,
+        "keywords": [],
+        "dataset_sources": [],
+        "competition_sources": [spec.competition.slug],
+        "kernel_sources": [] if is_training else [spec.train.ref],
+        "model_sources": [],
+    }
+    return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"

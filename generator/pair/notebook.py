@@ -1,0 +1,133 @@
+"""Notebook files: cells as the JSON that Jupyter and Kaggle read, and the cells of a file that somebody worked in."""
+
+import ast
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from generator.errors import PairError
+from generator.pair.percent import Cell, CellKind
+from generator.untrusted import printable
+
+_METADATA = {
+    # Kaggle runs notebooks by papermill, which needs the name of a kernel.
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+class CellSyntaxError(PairError):
+    """A rendered code cell that is not Python."""
+
+    def __init__(self, *, notebook: str, cell: str, line: int | None, problem: str) -> None:
+        super().__init__(
+            f'The {notebook} notebook\'s cell "{cell}" is not Python: {printable(problem)}'
+            f"{f' in its line {line}' if line else ''}; mend its template."
+        )
+
+
+class NotebookReadError(PairError):
+    """A file that is no notebook."""
+
+    def __init__(self, *, path: Path, problem: str) -> None:
+        super().__init__(f"{printable(str(path))} is not a notebook: {printable(problem)}.")
+
+
+@dataclass(frozen=True)
+class WrittenCell:
+    """What somebody wrote into a cell, without what running it left there."""
+
+    kind: str
+    source: str
+
+
+def notebook_text(cells: Iterable[Cell]) -> str:
+    """Writes cells as a notebook of format 4.5: the same cells always give the same bytes.
+
+    The ids are the cells' names. There are no outputs and no execution counts.
+
+    Returns:
+        JSON with sorted keys and a final newline.
+    """
+    notebook = {
+        "cells": [_cell(cell) for cell in cells],
+        "metadata": _METADATA,
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def check_syntax(cells: Iterable[Cell], *, notebook: str) -> None:
+    """Makes sure that every code cell is Python.
+
+    Args:
+        cells: The cells.
+        notebook: What to call the notebook in a message.
+
+    Raises:
+        CellSyntaxError: The first cell that is not.
+    """
+    for cell in cells:
+        if cell.kind is CellKind.CODE:
+            try:
+                ast.parse(cell.source)
+            except (SyntaxError, ValueError) as error:
+                line = error.lineno if isinstance(error, SyntaxError) else None
+                problem = error.msg if isinstance(error, SyntaxError) else str(error)
+                raise CellSyntaxError(notebook=notebook, cell=cell.name, line=line, problem=problem) from error
+
+
+def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
+    """Reads what a notebook's cells say, by id and in their order; outputs and execution counts are left out.
+
+    A cell without an id, as editors of older formats write them, gets its position as one: `#3`.
+
+    Args:
+        content: The file.
+        path: Its path, for messages.
+
+    Raises:
+        NotebookReadError: It is no notebook of format 4.
+    """
+    try:
+        notebook = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise NotebookReadError(path=path, problem=str(error)) from error
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        raise NotebookReadError(path=path, problem="it has no list of cells")
+    cells: dict[str, WrittenCell] = {}
+    for position, cell in enumerate(notebook["cells"], start=1):
+        if not isinstance(cell, dict):
+            raise NotebookReadError(path=path, problem=f"cell {position} is not an object")
+        name = cell.get("id")
+        if not isinstance(name, str) or name in cells:
+            name = f"#{position}"
+        cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=_joined(cell.get("source")))
+    return cells
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "cell_type": str(cell.kind),
+        "id": cell.name,
+        "metadata": {"tags": list(cell.tags)} if cell.tags else {},
+        "source": _lines(cell.source),
+    }
+    if cell.kind is CellKind.CODE:
+        fields |= {"execution_count": None, "outputs": []}
+    return fields
+
+
+def _lines(source: str) -> list[str]:
+    """The lines with their ends, split at newlines alone: `str.splitlines` would split at U+2028 and others too."""
+    *lines, last = source.split("\n")
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
+
+
+def _joined(source: object) -> str:
+    if isinstance(source, list):
+        return "".join(str(line) for line in source)
+    return source if isinstance(source, str) else ""

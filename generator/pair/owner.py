@@ -1,0 +1,92 @@
+"""Who owns the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from generator.errors import PairError
+from generator.pair.choices import Choice, MadeBy
+from generator.untrusted import is_slug, printable
+
+PLACEHOLDER_OWNER = "your-kaggle-username"
+"""Stands where no user name is known; `push` refuses it."""
+
+_LARGEST_CONFIGURATION = 64 * 1024
+
+
+class OwnerNameError(PairError):
+    """Text that cannot be a Kaggle user name."""
+
+    def __init__(self, *, owner: str) -> None:
+        super().__init__(
+            f'"{printable(owner)}" is not a Kaggle user name: --owner takes lower-case letters, digits and hyphens, '
+            "as in the address of your profile, kaggle.com/NAME."
+        )
+
+
+def checked_owner(owner: str) -> str:
+    """The user name in lower case.
+
+    Raises:
+        OwnerNameError: It cannot be one.
+    """
+    name = owner.strip().lower()
+    if not is_slug(name):
+        raise OwnerNameError(owner=owner)
+    return name
+
+
+def find_owner(environment: Mapping[str, str] = os.environ) -> Choice:
+    """Looks for the user name where Kaggle's own tools keep it; files that are missing or broken count as absent.
+
+    Nothing but the user name is taken from them. Keys and tokens are neither kept nor shown.
+
+    Args:
+        environment: The environment variables.
+
+    Returns:
+        The name with where it was found, or the placeholder.
+    """
+    for name, evidence in _candidates(environment):
+        lower = name.strip().lower()
+        if is_slug(lower):
+            return Choice(lower, MadeBy.INFERRED, evidence)
+    return unknown_owner()
+
+
+def unknown_owner() -> Choice:
+    """The placeholder, where no user name is known."""
+    return Choice(PLACEHOLDER_OWNER, MadeBy.DEFAULT, "no Kaggle user name found; set one with --owner")
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if name := environment.get("KAGGLE_USERNAME"):
+        yield name, "KAGGLE_USERNAME"
+    for folder in _folders(environment):
+        for file_name in ("kaggle.json", "credentials.json"):
+            if name := _username_in(folder / file_name):
+                yield name, f"the user name in Kaggle's {file_name}"
+
+
+def _folders(environment: Mapping[str, str]) -> Iterator[Path]:
+    if configured := environment.get("KAGGLE_CONFIG_DIR"):
+        yield Path(configured)
+    home = environment.get("HOME") or environment.get("USERPROFILE")
+    if home:
+        yield Path(home) / ".kaggle"
+    if shared := environment.get("XDG_CONFIG_HOME"):
+        yield Path(shared) / "kaggle"
+    elif home:
+        yield Path(home) / ".config" / "kaggle"
+
+
+def _username_in(path: Path) -> str | None:
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST_CONFIGURATION:
+            return None
+        data = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    name = data.get("username") if isinstance(data, dict) else None
+    return name if isinstance(name, str) else None

@@ -1,0 +1,211 @@
+"""The parameters of a notebook: the constants of its parameters cell, and other values for them.
+
+ParameterError
+├── ParametersCellError       the cell is something else than literals by name
+├── UnknownParameterError     no parameter of this name
+├── ParameterTypeError        a value of another type than the default's
+└── AssignmentError           text that is not NAME=VALUE
+"""
+
+import ast
+import json
+import math
+from collections.abc import Iterable, Mapping
+
+from generator.errors import PairError, did_you_mean
+from generator.pair.choices import Value
+from generator.pair.percent import Cell
+from generator.untrusted import printable, python_literal
+
+PARAMETERS_TAG = "parameters"
+
+_TYPE_NAMES: dict[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "text",
+    list: "a list, such as [1, 2]",
+}
+
+
+class ParameterError(PairError):
+    """A parameter, or a value for one, that a notebook cannot take."""
+
+
+class ParametersCellError(ParameterError):
+    """A parameters cell that holds something else than `NAME = literal` lines."""
+
+    def __init__(self, *, line: int, problem: str) -> None:
+        super().__init__(f"The parameters cell cannot be read, line {line}: {printable(problem)}.")
+
+
+class UnknownParameterError(ParameterError):
+    """A parameter that the notebook does not have."""
+
+    def __init__(self, *, name: str, known: Iterable[str]) -> None:
+        names = list(known)
+        nearest = did_you_mean(name, names) or f" It has: {', '.join(names)}."
+        super().__init__(f'The notebooks have no parameter "{printable(name)}".{nearest}')
+
+
+class ParameterTypeError(ParameterError):
+    """A value of another type than the parameter's default."""
+
+    def __init__(self, *, name: str, value: object, default: Value) -> None:
+        super().__init__(
+            f"The parameter {printable(name)} takes {_TYPE_NAMES[type(default)]}, as its default "
+            f"{printable(python_literal(default))}, and not {printable(repr(value))}."
+        )
+
+
+class AssignmentError(ParameterError):
+    """Text that sets no parameter."""
+
+    def __init__(self, *, text: str) -> None:
+        super().__init__(f'"{printable(text)}" sets no parameter; write NAME=VALUE, such as EPOCHS=3.')
+
+
+def parameters_cell(cells: Iterable[Cell]) -> Cell | None:
+    """The cell tagged `parameters`, if there is one."""
+    return next((cell for cell in cells if PARAMETERS_TAG in cell.tags), None)
+
+
+def read_parameters(source: str) -> dict[str, Value]:
+    """Reads the parameters of a notebook with their defaults, in the order of the cell.
+
+    Args:
+        source: The code of the parameters cell: one `NAME = literal` a line, with comments.
+
+    Raises:
+        ParametersCellError: The cell has anything else in it.
+    """
+    return {name: value for name, value, _ in _assignments(source)}
+
+
+def override(source: str, values: Mapping[str, Value]) -> str:
+    """Replaces defaults in a parameters cell where they stand, so that the comments beside them stay.
+
+    Args:
+        source: The code of the parameters cell.
+        values: The new values by name.
+
+    Returns:
+        The new code.
+
+    Raises:
+        UnknownParameterError: The cell does not have a parameter of such a name.
+        ParameterTypeError: A value is of another type than its default.
+        ParametersCellError: The cell cannot be read.
+    """
+    assignments = {name: (default, node) for name, default, node in _assignments(source)}
+    # ast counts columns in bytes of UTF-8.
+    lines = [line.encode("utf-8") for line in source.split("\n")]
+    for name in reversed([name for name in assignments if name in values]):
+        default, node = assignments[name]
+        literal = python_literal(checked_value(name, values[name], default)).encode("utf-8")
+        first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+        rest = lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [lines[first][: node.col_offset] + literal + rest]
+    for name in values:
+        if name not in assignments:
+            raise UnknownParameterError(name=name, known=assignments)
+    return b"\n".join(lines).decode("utf-8")
+
+
+def checked_value(name: str, value: Value, default: Value) -> Value:
+    """Makes sure that a value fits a parameter; a whole number becomes a float where the default is one.
+
+    Raises:
+        ParameterTypeError: It is of another type than the default.
+    """
+    if isinstance(default, float) and type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]
+        return float(value)  # type: ignore[arg-type]
+    if type(value) is type(default) and not isinstance(default, float) and _has_literal(value):
+        return value
+    raise ParameterTypeError(name=name, value=value, default=default)
+
+
+def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
+    """Reads `NAME=VALUE` from a command line; the default of the parameter says of what type the value is.
+
+    Args:
+        text: Such as `EPOCHS=3`, `SMOKE_TEST=true`, `BACKBONE=efficientnetv2-b0` or `SIZES=[16, 32]`.
+        defaults: All parameters with their defaults.
+
+    Returns:
+        The name and the value.
+
+    Raises:
+        AssignmentError: There is no `=`, or no name before it.
+        UnknownParameterError: There is no parameter of this name.
+        ParameterTypeError: The value is not of the default's type.
+    """
+    name, separator, value_text = text.partition("=")
+    name, value_text = name.strip(), value_text.strip()
+    if not separator or not name:
+        raise AssignmentError(text=text)
+    if name not in defaults:
+        raise UnknownParameterError(name=name, known=defaults)
+    default = defaults[name]
+    return name, checked_value(name, _value(value_text, default), default)
+
+
+def _has_literal(value: Value) -> bool:
+    try:
+        python_literal(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _value(text: str, default: Value) -> Value:
+    """The value that a text most plausibly means for this default; the text itself where it means none."""
+    if isinstance(default, str):
+        value = _literal(text) if text.startswith(('"', "'")) else text
+        return value if isinstance(value, str) else text
+    if isinstance(default, bool):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if isinstance(default, list):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        return value if isinstance(value, list) else text
+    # Underscores are what Python allows in its own numbers, too.
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _literal(text: str) -> Value:
+    try:
+        value: Value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return value
+
+
+def _assignments(source: str) -> list[tuple[str, Value, ast.expr]]:
+    try:
+        statements = ast.parse(source).body
+    except (SyntaxError, ValueError) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else 1
+        raise ParametersCellError(line=line or 1, problem=str(error)) from error
+    return [_assignment(statement) for statement in statements]
+
+
+def _assignment(statement: ast.stmt) -> tuple[str, Value, ast.expr]:
+    if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        raise ParametersCellError(line=statement.lineno, problem="each line must be NAME = value")
+    target = statement.targets[0]
+    try:
+        value = ast.literal_eval(statement.value)
+    except ValueError:
+        value = None
+    if not isinstance(target, ast.Name) or type(value) not in _TYPE_NAMES:
+        problem = "each line must be NAME = value, with a number, true or false, text, or a list"
+        raise ParametersCellError(line=statement.lineno, problem=problem)
+    return target.id, value, statement.value

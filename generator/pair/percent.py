@@ -1,0 +1,162 @@
+"""Reading the py:percent text that a template renders into named cells.
+
+A subset of the format that jupytext defines: every cell has a name, and nothing stands before the first one. Why this
+is no call of jupytext: docs/adr/0001-own-percent-reader.md.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from generator.errors import PairError
+from generator.untrusted import printable
+
+_MARKER = re.compile(r"# %%(?=\s|$)(?P<header>.*)")
+# Other forms of a cell marker in jupytext, which would end a cell there but not here.
+_FOREIGN_MARKER = re.compile(r"\s*#\s*(?:%%\S*|<codecell>|In\[[0-9 ]*\]:?)(?:\s|$)")
+_HEADER = re.compile(r"(?:\s+\[(?P<kind>markdown)\])?(?P<options>.*)")
+_OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\])')
+_CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
+
+
+class PercentError(PairError):
+    """Rendered text that is no sequence of named cells.
+
+    Attributes:
+        line: The number of the line in the rendered text, from 1.
+        text: The line itself.
+        problem: What is wrong with it.
+        source: Where it comes from, such as a template and line; empty if that is not known.
+    """
+
+    def __init__(self, *, line: int, text: str, problem: str, source: str = "") -> None:
+        where = source or f"line {line} of the rendered notebook"
+        super().__init__(f"{printable(where)}: {problem} (`{printable(text)}`).")
+        self.line = line
+        self.text = text
+        self.problem = problem
+
+
+class CellKind(StrEnum):
+    """What a cell holds, in the words of the notebook format."""
+
+    CODE = "code"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a notebook; `source` has no line end at its end."""
+
+    name: str
+    kind: CellKind
+    source: str
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Header:
+    """The line that opens a cell."""
+
+    line: int
+    text: str
+    name: str
+    kind: CellKind
+    tags: tuple[str, ...]
+
+
+def read_cells(text: str) -> list[Cell]:
+    r"""Splits py:percent text into cells.
+
+    A cell opens with `# %% name="setup"`, `# %% name="parameters" tags=["parameters"]` or
+    `# %% [markdown] name="introduction"`, and lasts until the next one. Empty lines at its ends do not count.
+
+    Args:
+        text: The rendered template, with `\n` line ends.
+
+    Returns:
+        The cells in their order.
+
+    Raises:
+        PercentError: Text before the first cell, a header that is not as above, a name that is missing, used twice
+            or not of `[a-z0-9-]{1,64}`, or a line of Markdown that is not a comment.
+    """
+    cells: list[Cell] = []
+    header: _Header | None = None
+    body: list[str] = []
+    names: set[str] = set()
+    for number, line in enumerate(text.split("\n"), start=1):
+        marker = _MARKER.match(line)
+        if marker is None:
+            _check_body_line(number, line, header)
+            body.append(line)
+            continue
+        if header is not None:
+            cells.append(_cell(header, body))
+        header, body = _header(number, line, marker["header"]), []
+        if header.name in names:
+            raise PercentError(line=number, text=line, problem=f'two cells have the name "{header.name}"')
+        names.add(header.name)
+    if header is not None:
+        cells.append(_cell(header, body))
+    return cells
+
+
+def _check_body_line(number: int, line: str, header: _Header | None) -> None:
+    if header is None and line.strip():
+        raise PercentError(line=number, text=line, problem="text stands before the first cell")
+    if _FOREIGN_MARKER.match(line):
+        raise PercentError(line=number, text=line, problem='a cell opens with `# %% name="..."` and nothing else does')
+
+
+def _header(number: int, line: str, text: str) -> _Header:
+    match = _HEADER.fullmatch(text)
+    options = _options(match["options"]) if match else None
+    if match is None or options is None or not set(options) <= {"name", "tags"}:
+        problem = 'a cell opens with `# %% [markdown] name="..." tags=["..."]`, kind and tags being optional'
+        raise PercentError(line=number, text=line, problem=problem)
+    name, tags = options.get("name"), options.get("tags", [])
+    if not isinstance(name, str) or not _CELL_NAME.fullmatch(name):
+        problem = "a cell needs a name of 1 to 64 lower-case letters, digits and hyphens"
+        raise PercentError(line=number, text=line, problem=problem)
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise PercentError(line=number, text=line, problem="tags are a list of texts")
+    kind = CellKind.MARKDOWN if match["kind"] else CellKind.CODE
+    return _Header(line=number, text=line, name=name, kind=kind, tags=tuple(tags))
+
+
+def _options(text: str) -> dict[str, Any] | None:
+    """The options of a cell by key, or None if the text is anything else."""
+    options: dict[str, Any] = {}
+    text, position = text.rstrip(), 0
+    while position < len(text):
+        match = _OPTION.match(text, position)
+        if match is None or match["key"] in options:
+            return None
+        try:
+            options[match["key"]] = json.loads(match["value"])
+        except ValueError:
+            return None
+        position = match.end()
+    return options
+
+
+def _cell(header: _Header, body: list[str]) -> Cell:
+    lines = list(body)
+    if header.kind is CellKind.MARKDOWN:
+        lines = [_uncommented(header.line + 1 + index, line) for index, line in enumerate(lines)]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    return Cell(name=header.name, kind=header.kind, source="\n".join(lines), tags=header.tags)
+
+
+def _uncommented(number: int, line: str) -> str:
+    if line.startswith("# "):
+        return line[2:]
+    if line == "#" or not line.strip():
+        return ""
+    raise PercentError(line=number, text=line, problem="a line of Markdown begins with `# `")

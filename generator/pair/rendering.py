@@ -1,0 +1,113 @@
+"""Rendering the two notebook templates to py:percent text with Jinja."""
+
+import traceback
+from functools import cache
+from pathlib import Path
+
+import jinja2
+
+from generator.errors import PairError
+from generator.pair.percent import Cell, PercentError, read_cells
+from generator.pair.spec import PairSpec
+from generator.pair.template_folder import template_folder
+from generator.pair.workspace import Role
+from generator.untrusted import markdown, markdown_code, printable, python_literal
+
+_PATTERN = "*.j2"
+
+
+class TemplateRenderError(PairError):
+    """A template that Jinja cannot read, or that uses what the specification does not have."""
+
+    def __init__(self, *, template: str, line: int | None, problem: str) -> None:
+        where = printable(template if line is None else f"{template}, line {line}")
+        super().__init__(f"The template {where} cannot be rendered: {printable(problem)}.")
+
+
+def render_cells(spec: PairSpec, role: Role, *, templates: Path | None = None) -> list[Cell]:
+    """Renders one notebook of a pair.
+
+    Args:
+        spec: What the templates are told, as `pair`, `competition` and `task`.
+        role: Which notebook, told to the templates as `role`.
+        templates: The folder of templates; by default the kit's own.
+
+    Returns:
+        The cells of the notebook.
+
+    Raises:
+        TemplateRenderError: With the template and its line.
+        PercentError: What was rendered is no sequence of named cells; with the template and line if they are known.
+    """
+    folder = templates or template_folder()
+    text = _render(spec, role, folder)
+    try:
+        return read_cells(text)
+    except PercentError as error:
+        source = _line_in_templates(folder, error.text)
+        raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error
+
+
+@cache
+def environment(templates: Path) -> jinja2.Environment:
+    """The Jinja environment of all templates: statements stand in Python comments, so a template is Python."""
+    # The text becomes Python and Markdown; HTML escaping would corrupt both. Values pass the filters below.
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(templates),
+        block_start_string="# {%",
+        block_end_string="%}",
+        comment_start_string="# {#",
+        comment_end_string="#}",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # noqa: S701
+        keep_trailing_newline=True,
+    )
+    made.filters.update(
+        py=_literal, md=lambda value: markdown(str(value)), code=lambda value: markdown_code(str(value))
+    )
+    return made
+
+
+def _literal(value: object) -> str:
+    # An undefined value says what is undefined when it becomes text; as a value it would only have no literal.
+    return python_literal(str(value) if isinstance(value, jinja2.Undefined) else value)
+
+
+def _render(spec: PairSpec, role: Role, folder: Path) -> str:
+    top = f"{role}.py.j2"
+    try:
+        template = environment(folder).get_template(top)
+        return template.render(pair=spec, competition=spec.competition, task=spec.task, role=role)
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateRenderError(template=error.name or top, line=error.lineno, problem=_sentence(error)) from error
+    except jinja2.TemplateNotFound as error:
+        name, line = _place(error, folder) or (top, None)
+        problem = f"there is no template {error.name or error}"
+        raise TemplateRenderError(template=name, line=line, problem=problem) from error
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        name, line = _place(error, folder) or (top, None)
+        raise TemplateRenderError(template=name, line=line, problem=_sentence(error)) from error
+
+
+def _sentence(error: Exception) -> str:
+    message = error.message if isinstance(error, jinja2.TemplateSyntaxError) else str(error)
+    return (message or type(error).__name__).rstrip(".")
+
+
+def _place(error: Exception, folder: Path) -> tuple[str, int | None] | None:
+    """The innermost template and line of an error; Jinja rewrites the frames of templates to show both."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if Path(frame.filename).is_relative_to(folder):
+            return Path(frame.filename).relative_to(folder).as_posix(), frame.lineno
+    return None
+
+
+def _line_in_templates(folder: Path, text: str) -> str:
+    """Where a rendered line was copied from, if a template has it word for word."""
+    for path in sorted(folder.rglob(_PATTERN)):
+        for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
+            if text.strip() and line == text:
+                return f"the template {path.relative_to(folder).as_posix()}, line {number}"
+    return ""

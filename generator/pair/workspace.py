@@ -1,0 +1,70 @@
+"""Where a user's files are: pairs, the competitions' data, and what the notebooks wrote."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+
+class Role(StrEnum):
+    """The two kernels of a pair."""
+
+    TRAIN = "train"
+    INFER = "infer"
+
+
+@dataclass(frozen=True)
+class PairFolder:
+    """The files of one pair, `kernels/X`."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """What the pair is called on the command line."""
+        return self.path.name
+
+    @property
+    def choices(self) -> Path:
+        """Every choice made for the pair, and by whom."""
+        return self.path / "pair.toml"
+
+    @property
+    def state(self) -> Path:
+        """What the kit keeps for itself: the text as rendered, staged writes, journals."""
+        return self.path / ".tandem"
+
+    def notebook(self, role: Role) -> Path:
+        """The notebook of one kernel."""
+        return self.path / role / f"{role}.ipynb"
+
+    def metadata(self, role: Role) -> Path:
+        """What Kaggle is told of one kernel."""
+        return self.path / role / "kernel-metadata.json"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Any folder in which `generate` writes and `run` reads."""
+
+    root: Path
+
+    def pair(self, name: str) -> PairFolder:
+        """The folder of a pair, whether it is there or not."""
+        return PairFolder(self.root / "kernels" / name)
+
+    def pairs(self) -> list[PairFolder]:
+        """Every pair in this workspace, by name."""
+        return [PairFolder(choices.parent) for choices in sorted((self.root / "kernels").glob("*/pair.toml"))]
+
+    @property
+    def input(self) -> Path:
+        """The local mirror of `/kaggle/input`."""
+        return self.root / "input"
+
+    def competition_data(self, slug: str) -> Path:
+        """A competition's files, exactly as Kaggle mounts them."""
+        return self.input / "competitions" / slug
+
+    def output(self, pair_name: str) -> Path:
+        """Where the notebooks of a pair write: `train/` and `infer/` below it mirror `/kaggle/working`."""
+        return self.root / "output" / pair_name

@@ -1,0 +1,69 @@
+"""Small things that many tests share: templates, trees of files, and what a user sees of a command."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MINIATURE = {
+    "families/image_classification/family.toml": """
+        title = "Image classification"
+        description = "One class for each image."
+        frameworks = ["keras", "tensorflow"]
+    """,
+    "frameworks/keras/framework.toml": 'title = "Keras 3"\ndescription = "On JAX."\n',
+    "frameworks/tensorflow/framework.toml": 'title = "TensorFlow"\ndescription = "tf.distribute."\n',
+    "frameworks/torch/framework.toml": 'title = "PyTorch"\ndescription = "No family has it."\n',
+    "_layout.py.j2": """
+# %% [markdown] name="title"
+# # {{ competition.title | md }}: {{ role }}
+
+# %% name="parameters" tags=["parameters"]
+COMPETITION = {{ competition.slug | py }}
+TITLE = {{ competition.title | py }}
+PAIR_ID = {{ pair.pair_id | py }}  # both notebooks have it
+# {% block parameters %}
+# {% endblock %}
+
+# %% name="work"
+# {% block work %}
+# {% endblock %}
+""".lstrip(),
+    "train.py.j2": """
+# {% extends "_layout.py.j2" %}
+# {% block parameters %}
+EPOCHS = {{ task.epochs | py }}
+IMAGE_SIZE = {{ task.image_size | py }}  # pixels
+# {% endblock %}
+# {% block work %}
+print(COMPETITION, EPOCHS)
+# {% endblock %}
+""".lstrip(),
+    "infer.py.j2": """
+# {% extends "_layout.py.j2" %}
+# {% block work %}
+print("predicting", TITLE)
+# {% endblock %}
+""".lstrip(),
+}
+"""The smallest templates that use what the real ones use."""
+
+
+def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a user sees of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+def names_in(folder: Path) -> list[str]:
+    """The names of what is in a folder, in their order."""
+    return sorted(path.name for path in folder.iterdir())

@@ -1,0 +1,199 @@
+"""`generate` says what it chose and why, and writes what it says."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from miniature import Outcome, write_tree
+
+from generator.pair.workspace import Role, Workspace
+
+Tandem = Callable[..., Outcome]
+
+
+def test_it_writes_the_pair_and_says_what_it_chose(tandem: Tandem, workspace_with_data: Workspace) -> None:
+    outcome = tandem("generate", "--competition", "digits", "--workspace", workspace_with_data.root)
+
+    pair = workspace_with_data.pair("digits")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert all(pair.notebook(role).is_file() and pair.metadata(role).is_file() for role in Role)
+    lines = outcome.out.splitlines()
+    assert lines[0].split() == ["choice", "value", "by", "evidence"]
+    assert any(line.split() == ["framework", "keras", "default"] for line in lines)
+    assert any("flip" in line and line.endswith("a mirrored digit is another digit or none") for line in lines)
+    assert "Pushing to Kaggle needs your user name: generate again with --owner NAME." in lines
+    assert lines[-1] == f"Next: tandem run digits --workspace {workspace_with_data.root}"
+
+
+def test_generate_is_a_program_of_its_own(
+    tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace_with_data.root)
+    outcome = tandem("--competition", "digits", "--framework", "tensorflow", "--name", "mine", program="generate")
+
+    assert outcome.out.splitlines()[-1] == "Next: tandem run mine"
+    assert 'framework = { value = "tensorflow", by = "flag" }' in Path("kernels/mine/pair.toml").read_text()
+
+
+def test_two_workspaces_get_the_same_bytes(tandem: Tandem, tmp_path: Path, workspace_with_data: Workspace) -> None:
+    other = Workspace(tmp_path / "other")
+    write_tree(other.competition_data("digits"), {"train.csv": ""})
+    for workspace in (workspace_with_data, other):
+        tandem("generate", "--competition", "digits", "--workspace", workspace.root)
+
+    first, second = (
+        {path.relative_to(w.root): path.read_bytes() for path in (w.root / "kernels").rglob("*") if path.is_file()}
+        for w in (workspace_with_data, other)
+    )
+    assert first == second
+    assert len(first) == 10
+
+
+def test_the_report_is_there_as_json(tandem: Tandem, workspace_with_data: Workspace) -> None:
+    arguments = ("generate", "--competition", "digits", "--workspace", workspace_with_data.root, "--json")
+    first, again = (json.loads(tandem(*arguments, "--owner", "Ada").out) for _ in range(2))
+
+    assert first["choices"]["pair"]["owner"] == {"value": "ada", "by": "flag", "evidence": ""}
+    assert set(first["files"].values()) == {"written"}
+    assert set(again["files"].values()) == {"unchanged"}
+
+
+def test_a_dry_run_writes_nothing(tandem: Tandem, tmp_path: Path) -> None:
+    outcome = tandem("generate", "--competition", "digits", "--workspace", tmp_path / "new", "--dry-run")
+
+    assert outcome.code == 0
+    assert "would be written" in outcome.out
+    assert not (tmp_path / "new").exists()
+
+
+def test_an_edited_notebook_is_refused_with_its_cells(tandem: Tandem, workspace_with_data: Workspace) -> None:
+    arguments = ("generate", "--competition", "digits", "--workspace", workspace_with_data.root)
+    tandem(*arguments)
+    notebook = workspace_with_data.pair("digits").notebook(Role.TRAIN)
+    notebook.write_text(notebook.read_text().replace("import json", "import json  # mine"))
+
+    refused, forced = tandem(*arguments), tandem(*arguments, "--force")
+
+    assert refused.code == 1
+    assert "train/train.ipynb (cells changed: imports)" in refused.err
+    assert "--force" in refused.err
+    assert forced.code == 0
+    assert "# mine" not in notebook.read_text()
+
+
+def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fine(
+    tandem: Tandem, tmp_path: Path
+) -> None:
+    workspace = Workspace(tmp_path)
+    write_tree(workspace.pair("digits").path, {"pair.toml": '[pair]\nframework = "kears"\n'})
+
+    refused = tandem("generate", "--competition", "digits", "--workspace", tmp_path)
+    assert refused.code == 1
+    assert 'pair.toml: there is no framework "kears"' in refused.err
+    assert 'Did you mean "keras"?' in refused.err
+    assert not workspace.input.exists()
+
+    workspace.pair("digits").choices.unlink()
+    assert "Writing the data of digits" in tandem("generate", "--competition", "digits", "--workspace", tmp_path).err
+    assert len(list(workspace.competition_data("digits").glob("*/*.png"))) == 1797
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--framework", "kears"],
+            'there is no framework "kears"; the kit has: keras, tensorflow. Did you mean "keras"?',
+        ),
+        (["--family", "../x"], 'there is no family "../x"'),
+        (["--owner", "a b"], '"a b" is not a Kaggle user name'),
+        (["--name", "../x"], '"../x" cannot be the name of a pair'),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    tandem: Tandem, workspace_with_data: Workspace, arguments: list[str], message: str
+) -> None:
+    outcome = tandem("generate", "--competition", "digits", "--workspace", workspace_with_data.root, *arguments)
+
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert not (workspace_with_data.root / "kernels").exists()
+
+
+def test_a_workspace_that_is_a_file_is_refused(tandem: Tandem, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    assert tandem("generate", "--competition", "digits", "--workspace", tmp_path / "file").code == 2
+    below = tandem("generate", "--competition", "digits", "--workspace", tmp_path / "file" / "below")
+    assert (below.code, below.err.count("\n")) == (1, 2)
+    assert "part of the path is a file" in below.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--list", "--all"],
+        ["--competition", "digits", "--all"],
+        ["--list", "--check"],
+        ["--all", "--framework", "keras"],
+        ["--all", "--force"],
+    ],
+)
+def test_combinations_that_mean_nothing_are_usage(tandem: Tandem, arguments: list[str]) -> None:
+    assert tandem("generate", *arguments).code == 2
+
+
+def test_list_shows_families_frameworks_and_competitions(tandem: Tandem) -> None:
+    text, data = tandem("generate", "--list"), json.loads(tandem("generate", "--list", "--json").out)
+
+    assert "image_classification  keras, tensorflow" in text.out
+    assert {framework["name"] for framework in data["frameworks"]} >= {"keras", "tensorflow"}
+    assert data["competitions"] == ["digits"]
+
+
+def test_all_writes_what_its_check_asks_for(tandem: Tandem, tmp_path: Path) -> None:
+    write_tree(tmp_path, {"kernels/digits/pair.toml": '[pair]\ncompetition = "digits"\nflagship = true\n'})
+
+    stale = tandem("generate", "--all", "--check", "--workspace", tmp_path)
+    written = tandem("generate", "--all", "--workspace", tmp_path)
+    fresh = tandem("generate", "--all", "--check", "--workspace", tmp_path)
+
+    assert (stale.code, written.code, fresh.code) == (1, 0, 0)
+    assert "+++ kernels/digits/train/train.ipynb as rendered" in stale.out
+    assert "kernel-metadata.json  written" in written.out
+    assert fresh.out == "Every file is as rendered.\n"
+
+
+def test_generating_imports_nothing_that_is_slow(workspace_with_data: Workspace) -> None:
+    script = """
+import sys
+from generator.cli.main import main
+code = main(["generate", "--competition", "digits", "--workspace", sys.argv[1]])
+slow = {"nbformat", "jupytext", "papermill", "numpy", "sklearn", "PIL", "rich", "IPython", "jsonschema", "yaml"}
+sys.exit(str(slow & set(sys.modules)) if slow & set(sys.modules) else code)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(workspace_with_data.root)], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_python_dash_m_is_tandem(workspace_with_data: Workspace) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "generator", "generate", "--competition", "digits"],
+        cwd=workspace_with_data.root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (workspace_with_data.root / "kernels/digits/infer/infer.ipynb").is_file()

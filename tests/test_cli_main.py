@@ -1,0 +1,109 @@
+"""Whatever goes wrong, the command line ends with one message and the right exit code."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from miniature import Outcome, write_tree
+
+from generator import __version__
+from generator.cli.main import VERBS, main
+
+Tandem = Callable[..., Outcome]
+
+
+def test_help_shows_every_verb_without_importing_one() -> None:
+    script = (
+        "import sys; from generator.cli.main import main; code = main(['--help']);"
+        "loaded = {'jinja2', 'tomlkit', 'numpy', 'papermill', 'nbformat', 'generator.pair', 'generator.run'};"
+        "sys.exit(str(loaded & set(sys.modules)) if loaded & set(sys.modules) else code)"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert all(name in shown.stdout for name in VERBS)
+
+
+def test_help_is_there_in_a_quarter_of_a_second() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "generator", "--help"], check=True, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - start
+
+    assert min(seconds() for _ in range(5)) < 0.25
+
+
+def test_the_version_is_the_packages(tandem: Tandem) -> None:
+    assert tandem("--version").out == f"tandem, version {__version__}\n"
+
+
+def test_an_unknown_verb_is_usage_with_the_nearest_one(tandem: Tandem) -> None:
+    outcome = tandem("generat")
+
+    assert outcome.code == 2
+    assert 'There is no verb "generat". The verbs are: generate, run. Did you mean "generate"?' in outcome.err
+
+
+def test_an_unknown_option_is_usage(tandem: Tandem) -> None:
+    assert tandem("generate", "--compettion", "digits").code == 2
+    assert tandem(program="generate").code == 2
+
+
+def test_an_error_is_one_printable_message_and_no_traceback(tandem: Tandem) -> None:
+    outcome = tandem("generate", "--competition", "dig\x1b[31mits\n")
+
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert outcome.err == (
+        'Error: There is no competition "dig\\x1b[31mits\\n" here; the built-in ones are: digits. '
+        'Did you mean "digits"?\n'
+    )
+
+
+def test_an_interrupt_is_exit_code_130(tandem: Tandem, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("generator.pair.generation.draft", interrupted)
+    outcome = tandem("generate", "--competition", "digits")
+
+    assert (outcome.code, outcome.err.strip()) == (130, "Interrupted.")
+
+
+def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("generator.pair.generation.draft", broken)
+    with pytest.raises(ZeroDivisionError):
+        main(["generate", "--competition", "digits"])
+
+
+def test_a_reader_that_leaves_early_is_no_traceback() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    left = subprocess.run(
+        [sys.executable, "-m", "generator", "generate", "--list"], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+
+    assert left.stderr == b""
+
+
+def test_a_terminal_that_lacks_a_character_is_no_reason_to_fail(tmp_path: Path) -> None:
+    write_tree(tmp_path, {"kernels/digits/pair.toml": '[pair]\ntitle = "Цифры"\n'})
+    arguments = ["generate", "--competition", "digits", "--dry-run", "--workspace", str(tmp_path)]
+    shown = subprocess.run(
+        [sys.executable, "-m", "generator", *arguments],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "\\u0426\\u0438\\u0444\\u0440\\u044b" in shown.stdout

@@ -1,0 +1,225 @@
+"""Nobody's edits are lost, and what was edited is named."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.files import PathOutsideError
+from generator.pair.folder import (
+    EditedPairError,
+    FileState,
+    MissingPairError,
+    PairNameError,
+    existing_pair,
+    pair_folder,
+)
+from generator.pair.generation import Request, draft, read_pair, write
+from generator.pair.workspace import PairFolder, Role, Workspace
+
+REQUEST = Request("digits", flags={"owner": "ada"})
+TRAIN = Path("train/train.ipynb")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path / "workspace")
+
+
+@pytest.fixture
+def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., dict[Path, FileState]]:
+    """Generates with miniature templates, as often as a test likes."""
+
+    def run(**flags: str) -> dict[Path, FileState]:
+        force = flags.pop("force", "") == "yes"
+        request = Request("digits", flags={"owner": "ada", **flags}, force=force)
+        made = draft(workspace, request, templates=miniature_templates)
+        write(made)
+        return dict(made.states)
+
+    return run
+
+
+@pytest.fixture
+def pair(workspace: Workspace, generate: Callable[..., object]) -> PairFolder:
+    """A pair as it was generated."""
+    generate()
+    return workspace.pair("digits")
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> bytes:
+    data = json.loads(path.read_bytes())
+    change(data)
+    path.write_text(json.dumps(data))
+    return path.read_bytes()
+
+
+def with_outputs(notebook: dict[str, Any]) -> None:
+    notebook["metadata"]["kernelspec"]["display_name"] = "another"
+    notebook["cells"][1]["execution_count"] = 7
+    notebook["cells"][1]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": ["x"]}]
+    notebook["cells"][1]["source"] = "".join(notebook["cells"][1]["source"])
+
+
+def test_generating_again_touches_nothing(pair: PairFolder, generate: Callable[..., dict[Path, FileState]]) -> None:
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in pair.path.rglob("*") if path.is_file()}
+
+    assert set(generate().values()) == {FileState.UNCHANGED}
+    assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before}
+
+
+def test_outputs_are_no_edits_and_stay(pair: PairFolder, generate: Callable[..., dict[Path, FileState]]) -> None:
+    executed = edit(pair.notebook(Role.TRAIN), with_outputs)
+
+    assert generate()[TRAIN] is FileState.UNCHANGED
+    assert pair.notebook(Role.TRAIN).read_bytes() == executed
+
+
+def test_an_executed_notebook_is_rendered_anew_when_a_choice_changes(
+    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+) -> None:
+    edit(pair.notebook(Role.TRAIN), with_outputs)
+
+    assert generate(framework="tensorflow")[TRAIN] is FileState.WRITTEN
+    assert b"digits-tensorflow-" in pair.notebook(Role.TRAIN).read_bytes()
+
+
+def test_edits_are_kept_and_named_and_force_is_the_way_over_them(
+    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+) -> None:
+    def change(notebook: dict[str, Any]) -> None:
+        notebook["cells"][2]["source"] = ["print('mine')"]
+        notebook["cells"].append({"cell_type": "code", "id": "my-own", "source": [], "metadata": {}, "outputs": []})
+        del notebook["cells"][0]
+
+    edited = edit(pair.notebook(Role.TRAIN), change)
+    edit(pair.metadata(Role.INFER), lambda data: data.update(title="Mine", docker_image="x"))
+
+    with pytest.raises(EditedPairError) as caught:
+        generate(framework="tensorflow")
+
+    assert "train/train.ipynb (cells changed: work; cells added: my-own; cells removed: title)" in str(caught.value)
+    assert "infer/kernel-metadata.json (fields changed: title; fields added: docker_image)" in str(caught.value)
+    assert "infer.ipynb" not in str(caught.value)
+    assert "--force" in str(caught.value)
+    assert pair.notebook(Role.TRAIN).read_bytes() == edited
+    assert 'framework = { value = "keras"' in pair.choices.read_text()
+
+    generate(framework="tensorflow", force="yes")
+    assert b"mine" not in pair.notebook(Role.TRAIN).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda notebook: notebook["cells"].reverse(), "cells in another order"),
+        (lambda notebook: notebook["cells"][2].update(cell_type="markdown"), "cells changed: work"),
+        (lambda notebook: notebook["cells"][2].update(id="\x1b[31m"), "cells added: \\x1b[31m; cells removed: work"),
+        (lambda notebook: notebook.update(cells=3), "no longer a notebook"),
+    ],
+)
+def test_every_kind_of_edit_is_noticed(
+    pair: PairFolder,
+    generate: Callable[..., object],
+    change: Callable[[dict[str, Any]], object],
+    named: str,
+) -> None:
+    edit(pair.notebook(Role.INFER), change)
+
+    with pytest.raises(EditedPairError) as caught:
+        generate()
+    assert f"infer/infer.ipynb ({named})" in str(caught.value)
+
+
+def test_the_same_edit_as_a_new_rendering_is_no_conflict(
+    pair: PairFolder, generate: Callable[..., dict[Path, FileState]], miniature_templates: Path
+) -> None:
+    template = miniature_templates / "infer.py.j2"
+    template.write_text(template.read_text().replace("predicting", "foretelling"))
+    edit(
+        pair.notebook(Role.INFER),
+        lambda notebook: notebook["cells"][2].update(source='print("foretelling", TITLE)'),
+    )
+
+    assert generate()[Path("infer/infer.ipynb")] is FileState.UNCHANGED
+
+
+def test_without_the_kits_copy_a_pair_that_its_own_choices_render_to_counts_as_unedited(
+    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+) -> None:
+    # This is what a clone has: the generated files are under version control, and the kit's own folder is not.
+    shutil.rmtree(pair.state)
+
+    assert generate(framework="tensorflow")[TRAIN] is FileState.WRITTEN
+
+
+def test_without_the_kits_copy_an_edit_is_noticed(pair: PairFolder, generate: Callable[..., object]) -> None:
+    shutil.rmtree(pair.state)
+    edit(pair.notebook(Role.TRAIN), lambda notebook: notebook["cells"][2].update(source="mine"))
+
+    with pytest.raises(EditedPairError, match=r"train\.ipynb \(cells changed: work\)"):
+        generate(framework="tensorflow")
+
+
+def test_without_anything_to_compare_with_a_file_that_differs_counts_as_edited(
+    pair: PairFolder, generate: Callable[..., object]
+) -> None:
+    shutil.rmtree(pair.state)
+    pair.choices.unlink()
+
+    with pytest.raises(EditedPairError, match="cells changed: parameters"):
+        generate(framework="tensorflow")
+
+
+def test_a_notebook_that_was_deleted_is_written_again(
+    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+) -> None:
+    pair.notebook(Role.TRAIN).unlink()
+
+    states = generate()
+
+    assert [path for path, state in states.items() if state is FileState.WRITTEN] == [TRAIN]
+
+
+def test_an_edit_in_pair_toml_takes_effect_and_stays(
+    pair: PairFolder, generate: Callable[..., object], miniature_templates: Path
+) -> None:
+    text = re.sub("epochs = { value = [0-9]+", "# fewer\nepochs = { value = 5", pair.choices.read_text())
+    pair.choices.write_text(text + "IMAGE_SIZE = 24\n")
+
+    generate()
+    generate()
+
+    assert '# fewer\nepochs = { value = 5, by = "hand" }' in pair.choices.read_text()
+    assert b"EPOCHS = 5" in pair.notebook(Role.TRAIN).read_bytes()
+    assert b"IMAGE_SIZE = 24" in pair.notebook(Role.TRAIN).read_bytes()
+
+
+def test_both_notebooks_of_a_pair_have_its_id(pair: PairFolder) -> None:
+    pair_id = read_pair(pair).pair_id
+
+    assert all(pair_id in pair.notebook(role).read_text() for role in Role)
+
+
+def test_a_pair_that_is_missing_is_told_with_the_pairs_that_are_there(workspace: Workspace, pair: PairFolder) -> None:
+    assert existing_pair(workspace, "digits") == pair
+    with pytest.raises(MissingPairError, match=r'no pair "digit".*The pairs there: digits\. Did you mean "digits"\?'):
+        existing_pair(workspace, "digit")
+
+
+@pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "A", "x\n"])
+def test_a_name_that_leaves_the_folder_is_refused(workspace: Workspace, name: str) -> None:
+    with pytest.raises(PairNameError):
+        pair_folder(workspace, name)
+
+
+def test_a_pair_that_is_a_link_to_elsewhere_is_refused(workspace: Workspace, tmp_path: Path) -> None:
+    (workspace.root / "kernels").mkdir(parents=True)
+    (workspace.root / "kernels" / "digits").symlink_to(tmp_path)
+
+    with pytest.raises(PathOutsideError):
+        pair_folder(workspace, "digits")

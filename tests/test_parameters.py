@@ -1,0 +1,134 @@
+"""Parameters are read, replaced in place, and typed by their defaults."""
+
+import datetime
+
+import pytest
+
+from generator.pair.parameters import (
+    AssignmentError,
+    ParametersCellError,
+    ParameterTypeError,
+    UnknownParameterError,
+    override,
+    parse_assignment,
+    read_parameters,
+)
+
+SOURCE = """\
+INPUT_ROOT = "/kaggle/input"
+SMOKE_TEST = False  # True runs it in a minute
+
+EPOCHS = 30
+OFFSET = -1  # negative
+LEARNING_RATE = 0.004  # "per" batch = 128
+LABEL = "naïve 🚀"  # β
+SIZES = [
+    1,
+    2,
+]  # several lines"""
+
+
+def test_parameters_have_their_order_and_types() -> None:
+    assert read_parameters(SOURCE) == {
+        "INPUT_ROOT": "/kaggle/input",
+        "SMOKE_TEST": False,
+        "EPOCHS": 30,
+        "OFFSET": -1,
+        "LEARNING_RATE": 0.004,
+        "LABEL": "naïve 🚀",
+        "SIZES": [1, 2],
+    }
+
+
+def test_values_are_replaced_and_comments_stay() -> None:
+    changed = override(
+        SOURCE, {"EPOCHS": 3, "OFFSET": 2, "LEARNING_RATE": 1, "LABEL": 'a "b"', "SIZES": [], "SMOKE_TEST": True}
+    )
+
+    assert changed == (
+        'INPUT_ROOT = "/kaggle/input"\n'
+        "SMOKE_TEST = True  # True runs it in a minute\n"
+        "\n"
+        "EPOCHS = 3\n"
+        "OFFSET = 2  # negative\n"
+        'LEARNING_RATE = 1.0  # "per" batch = 128\n'
+        "LABEL = 'a \"b\"'  # β\n"
+        "SIZES = []  # several lines"
+    )
+
+
+def test_overriding_nothing_changes_nothing() -> None:
+    assert override(SOURCE, {}) == SOURCE
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("EPOCHS=3", "EPOCHS", 3),
+        ("EPOCHS = -3", "EPOCHS", -3),
+        ("SMOKE_TEST=true", "SMOKE_TEST", True),
+        ("SMOKE_TEST=False", "SMOKE_TEST", False),
+        ("LEARNING_RATE=1e-3", "LEARNING_RATE", 0.001),
+        ("LEARNING_RATE=1", "LEARNING_RATE", 1.0),
+        ("LABEL=efficientnetv2-b0", "LABEL", "efficientnetv2-b0"),
+        ('LABEL="true"', "LABEL", "true"),
+        ("LABEL='a=b'", "LABEL", "a=b"),
+        ("LABEL=it's", "LABEL", "it's"),
+        ("LABEL=3", "LABEL", "3"),
+        ("LABEL=", "LABEL", ""),
+        ('SIZES=[1, "a"]', "SIZES", [1, "a"]),
+    ],
+)
+def test_the_default_says_how_a_value_is_read(text: str, name: str, value: object) -> None:
+    assert parse_assignment(text, read_parameters(SOURCE)) == (name, value)
+    assert type(parse_assignment(text, read_parameters(SOURCE))[1]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("EPOCHS=3.5", "takes a whole number, as its default 30, and not 3.5"),
+        ("EPOCHS=true", "takes a whole number, as its default 30, and not 'true'"),
+        ("SMOKE_TEST=1", "takes true or false, as its default False, and not '1'"),
+        ("LEARNING_RATE=nan", "takes a number, as its default 0.004, and not nan"),
+        ("SIZES=1,2", "takes a list, such as"),
+        ('SIZES={"a": 1}', "takes a list, such as"),
+        ("SIZES=[1", "takes a list, such as"),
+    ],
+)
+def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
+    with pytest.raises(ParameterTypeError) as caught:
+        parse_assignment(text, read_parameters(SOURCE))
+
+    assert expected in str(caught.value)
+
+
+def test_a_list_with_something_that_python_has_no_literal_for_is_refused() -> None:
+    with pytest.raises(ParameterTypeError):
+        override(SOURCE, {"SIZES": [datetime.date(2026, 1, 1)]})
+
+
+def test_true_is_no_number() -> None:
+    with pytest.raises(ParameterTypeError):
+        override(SOURCE, {"EPOCHS": True})
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(UnknownParameterError, match=r'no parameter "epoch".* Did you mean "EPOCHS"'):
+        parse_assignment("epoch=3", read_parameters(SOURCE))
+    with pytest.raises(UnknownParameterError, match="It has: INPUT_ROOT, SMOKE_TEST"):
+        override(SOURCE, {"QQQ": 3})
+
+
+@pytest.mark.parametrize("text", ["EPOCHS", "=3", ""])
+def test_text_that_sets_nothing_is_refused(text: str) -> None:
+    with pytest.raises(AssignmentError, match="write NAME=VALUE"):
+        parse_assignment(text, read_parameters(SOURCE))
+
+
+@pytest.mark.parametrize(
+    "source", ["A = 1\nimport os", "A = 1\nB = A", "A = B = 1", "A = 1\nB, C = 1, 2", "A = 1\nif", 'A = {"a": 1}']
+)
+def test_a_cell_with_anything_but_literals_is_refused_with_the_line(source: str) -> None:
+    with pytest.raises(ParametersCellError, match=r"line \d"):
+        read_parameters(source)

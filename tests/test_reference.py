@@ -1,0 +1,113 @@
+"""Reference pairs are what their pair.toml renders to, on every machine."""
+
+from pathlib import Path
+
+import pytest
+from miniature import write_tree
+
+from generator.competition.builtin import UnknownCompetitionError
+from generator.pair import reference
+from generator.pair.choices import MissingKeyError
+from generator.pair.reference import FlagshipError, NoPairsError
+from generator.pair.template_folder import FrameworkOfFamilyError, UnknownTemplateError
+from generator.pair.workspace import Workspace
+
+DIGITS = '[pair]\ncompetition = "digits"\nowner = "ada"\nflagship = true\n'
+TENSORFLOW = '[pair]\ncompetition = "digits"\nframework = "tensorflow"\nowner = "ada"\n'
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    """Two pairs of which nothing is there but their pair.toml."""
+    files = {"kernels/digits/pair.toml": DIGITS, "kernels/digits-tensorflow/pair.toml": TENSORFLOW}
+    return Workspace(write_tree(tmp_path / "workspace", files))
+
+
+def test_writing_makes_the_check_pass_and_leaves_pair_toml(workspace: Workspace, miniature_templates: Path) -> None:
+    assert len(reference.differences(workspace, templates=miniature_templates)) == 9
+
+    assert len(reference.write(workspace, templates=miniature_templates)) == 9
+
+    assert reference.differences(workspace, templates=miniature_templates) == {}
+    assert reference.write(workspace, templates=miniature_templates) == []
+    assert workspace.pair("digits").choices.read_text() == DIGITS
+
+
+def test_the_root_metadata_is_the_flagships_training_kernel(workspace: Workspace, miniature_templates: Path) -> None:
+    reference.write(workspace, templates=miniature_templates)
+
+    root = (workspace.root / "kernel-metadata.json").read_text()
+    train = (workspace.root / "kernels/digits/train/kernel-metadata.json").read_text()
+    assert root == train.replace('"train.ipynb"', '"kernels/digits/train/train.ipynb"')
+    assert root != train
+
+
+def test_the_environment_changes_nothing(
+    workspace: Workspace, miniature_templates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace.pair("digits").choices.write_text('[pair]\ncompetition = "digits"\n')
+    before = reference.rendered(workspace, templates=miniature_templates)
+    monkeypatch.setenv("KAGGLE_USERNAME", "grace")
+
+    assert reference.rendered(workspace, templates=miniature_templates) == before
+
+
+def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_templates: Path) -> None:
+    reference.write(workspace, templates=miniature_templates)
+    template = miniature_templates / "infer.py.j2"
+    template.write_text(template.read_text().replace("predicting", "foretelling"))
+
+    diffs = reference.differences(workspace, templates=miniature_templates)
+
+    infer = Path("kernels/digits/infer/infer.ipynb")
+    assert set(diffs) == {infer, Path("kernels/digits-tensorflow/infer/infer.ipynb")}
+    assert '-    "print(\\"predicting\\", TITLE)"\n+    "print(\\"foretelling\\", TITLE)"\n' in diffs[infer]
+    assert diffs[infer].startswith(f"--- {infer} as it is\n+++ {infer} as rendered\n@@")
+
+
+def test_outputs_in_a_reference_notebook_are_drift_and_are_removed(
+    workspace: Workspace, miniature_templates: Path
+) -> None:
+    reference.write(workspace, templates=miniature_templates)
+    notebook = workspace.root / "kernels/digits/train/train.ipynb"
+    notebook.write_text(notebook.read_text().replace('"execution_count": null', '"execution_count": 3'))
+
+    assert reference.write(workspace, templates=miniature_templates) == [Path("kernels/digits/train/train.ipynb")]
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ('[pair]\nowner = "ada"\n', MissingKeyError, r'pair\.toml: "pair\.competition" is missing'),
+        ('[pair]\ncompetition = "digit"\n', UnknownCompetitionError, 'Did you mean "digits"'),
+        (
+            '[pair]\ncompetition = "digits"\nframework = "kears"\n',
+            UnknownTemplateError,
+            r'pair\.toml: there is no framework "kears"; .* Did you mean "keras"',
+        ),
+        (
+            '[pair]\ncompetition = "digits"\nframework = "torch"\n',
+            FrameworkOfFamilyError,
+            'the family "image_classification" has no templates for the framework "torch"',
+        ),
+    ],
+)
+def test_a_pair_that_cannot_be_rendered_is_one_sentence(
+    workspace: Workspace, miniature_templates: Path, text: str, error: type[Exception], message: str
+) -> None:
+    workspace.pair("digits").choices.write_text(text)
+
+    with pytest.raises(error, match=message):
+        reference.rendered(workspace, templates=miniature_templates)
+
+
+def test_two_flagships_are_refused(workspace: Workspace, miniature_templates: Path) -> None:
+    workspace.pair("digits-tensorflow").choices.write_text(TENSORFLOW + "flagship = true\n")
+
+    with pytest.raises(FlagshipError, match="not digits and digits-tensorflow"):
+        reference.rendered(workspace, templates=miniature_templates)
+
+
+def test_a_workspace_without_pairs_is_one_sentence(tmp_path: Path, miniature_templates: Path) -> None:
+    with pytest.raises(NoPairsError, match="There is no pair in"):
+        reference.rendered(Workspace(tmp_path), templates=miniature_templates)

@@ -1,0 +1,159 @@
+"""Templates become notebooks, whatever a competition is called; errors name the template and its line."""
+
+import ast
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from generator.competition import builtin
+from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.kernels import render_kernels
+from generator.pair.notebook import CellSyntaxError
+from generator.pair.parameters import ParameterTypeError, UnknownParameterError, read_parameters
+from generator.pair.percent import PercentError
+from generator.pair.rendering import TemplateRenderError
+
+TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
+
+NASTY_TITLES = [
+    "it's",
+    'say "hi"',
+    "two\nlines\r\nand # %% more",
+    "{{ 7 * 7 }} {% if x %} {# comment #}",
+    '# %% name="evil"',
+    "%% [markdown]",
+    "back\\slash \\",
+    "🚀 👨‍👩‍👧",
+    '"""\nimport os\n"""',
+    "\u2028\u2029\x85\x0b\x0c\x1b[31m\x00",
+    "\ud83d alone",
+    "<script>alert(1)</script> | $x$ | `code`",
+    "",
+]
+
+
+def choices(title: str = "Handwritten digits", **parameters: object) -> Choices:
+    digits = builtin.require("digits")
+    facts = replace(digits.competition, title=title)
+    by_hand = {name: Choice(value, MadeBy.HAND) for name, value in parameters.items()}  # type: ignore[arg-type]
+    proposal = proposed(facts, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
+    return merged(proposal, Choices(parameters=by_hand), flags={})
+
+
+def cells_of(content: bytes) -> dict[str, str]:
+    return {cell["id"]: "".join(cell["source"]) for cell in json.loads(content)["cells"]}
+
+
+@pytest.mark.parametrize("title", NASTY_TITLES)
+def test_any_title_survives_rendering(miniature_templates: Path, title: str) -> None:
+    import nbformat
+
+    files = render_kernels(choices(title), templates=miniature_templates)
+
+    for path in (TRAIN, INFER):
+        nbformat.validate(nbformat.reads(files[path].decode(), as_version=4))
+        cells = cells_of(files[path])
+        assert list(cells) == ["title", "parameters", "work"]
+        assert "\n" not in cells["title"]
+        assert read_parameters(cells["parameters"])["TITLE"] == title.encode("utf-8", "replace").decode()
+        ast.parse(cells["work"])
+
+
+@pytest.mark.parametrize("title", NASTY_TITLES)
+def test_any_title_survives_the_real_templates(title: str) -> None:
+    for content in (content for path, content in render_kernels(choices(title)).items() if path.suffix == ".ipynb"):
+        plain = cells_of(render_kernels(choices())[TRAIN if b"Trains on" in content else INFER])
+        cells = cells_of(content)
+        different = [name for name in cells if cells[name] != plain[name]]
+        # The title stands in Markdown alone: no code depends on it.
+        assert list(cells) == list(plain)
+        assert different in (["title"], [])
+
+
+def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None:
+    assert render_kernels(choices(), templates=miniature_templates) == render_kernels(
+        choices(), templates=miniature_templates
+    )
+    assert render_kernels(choices()) == render_kernels(choices())
+
+
+@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> None:
+    import jupytext
+
+    from generator.pair.percent import read_cells
+    from generator.pair.rendering import environment
+    from generator.pair.spec import spec_of
+    from generator.pair.template_folder import template_folder
+
+    spec = spec_of(merged(choices(), Choices(), flags={"framework": framework}))
+    for role in ("train", "infer"):
+        template = environment(template_folder()).get_template(f"{role}.py.j2")
+        text = template.render(pair=spec, competition=spec.competition, task=spec.task, role=role)
+        theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
+
+        assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source) for cell in theirs] == [
+            (cell.name, str(cell.kind), cell.source) for cell in read_cells(text)
+        ]
+
+
+def test_a_users_parameter_goes_into_the_notebooks_that_have_it(miniature_templates: Path) -> None:
+    files = render_kernels(choices(EPOCHS=3, TITLE="mine"), templates=miniature_templates)
+
+    assert "EPOCHS = 3\n" in cells_of(files[TRAIN])["parameters"]
+    assert "EPOCHS" not in cells_of(files[INFER])["parameters"]
+    assert all('TITLE = "mine"\n' in cells_of(files[path])["parameters"] for path in (TRAIN, INFER))
+
+
+def test_a_users_parameter_that_no_notebook_has_or_takes_is_refused(miniature_templates: Path) -> None:
+    with pytest.raises(UnknownParameterError, match=r'no parameter "EPOCH".* Did you mean "EPOCHS"'):
+        render_kernels(choices(EPOCH=3), templates=miniature_templates)
+    with pytest.raises(ParameterTypeError, match="EPOCHS takes a whole number"):
+        render_kernels(choices(EPOCHS="three"), templates=miniature_templates)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("train.py.j2", '# %% name="a"\nx = 1\ny = {{ competition.sulg | py }}\n', r"train\.py\.j2, line 3 .*sulg"),
+        ("train.py.j2", '# {% include "shared.py.j2" %}\n', r"train\.py\.j2, line 1 .*no template shared\.py\.j2"),
+        ("train.py.j2", '# %% name="a"\n# {% if %}\n', r"train\.py\.j2, line 2 "),
+        ("train.py.j2", "# {% block a %}\n", r"train\.py\.j2, line 1 "),
+        ("_layout.py.j2", "\n\n{{ task.nothing }}\n", r"_layout\.py\.j2, line 3 .*nothing"),
+        ("train.py.j2", "{{ competition | py }}\n", r"train\.py\.j2, line 1 .*no Python literal"),
+    ],
+)
+def test_a_template_that_cannot_be_rendered_is_named_with_its_line(
+    miniature_templates: Path, file: str, text: str, message: str
+) -> None:
+    (miniature_templates / file).write_text(text)
+
+    with pytest.raises(TemplateRenderError, match=message):
+        render_kernels(choices(), templates=miniature_templates)
+
+
+def test_a_broken_include_is_named_and_not_the_template_that_includes_it(miniature_templates: Path) -> None:
+    (miniature_templates / "train.py.j2").write_text('# %% name="a"\n# {% include "part.py.j2" %}\n')
+    (miniature_templates / "part.py.j2").write_text("x = 1\nx = {{ pair.nothing }}\n")
+
+    with pytest.raises(TemplateRenderError, match=r"The template part\.py\.j2, line 2 cannot be rendered"):
+        render_kernels(choices(), templates=miniature_templates)
+
+
+def test_a_wrong_cell_header_is_named_with_its_template_and_line(miniature_templates: Path) -> None:
+    (miniature_templates / "train.py.j2").write_text('# {% include "part.py.j2" %}\n')
+    (miniature_templates / "part.py.j2").write_text(
+        '# {% if role == "train" %}\n# %% name="Setup"\nx = 1\n# {% endif %}\n'
+    )
+
+    with pytest.raises(PercentError, match=r"the template part\.py\.j2, line 2: a cell needs a name"):
+        render_kernels(choices(), templates=miniature_templates)
+
+
+def test_rendered_code_that_is_not_python_is_named_by_its_cell(miniature_templates: Path) -> None:
+    (miniature_templates / "infer.py.j2").write_text('# %% name="model"\nif:\n')
+
+    with pytest.raises(CellSyntaxError, match='The infer notebook\'s cell "model" is not Python'):
+        render_kernels(choices(), templates=miniature_templates)

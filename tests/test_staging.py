@@ -1,0 +1,219 @@
+"""A pair is replaced as a whole or not at all, whatever happens at whatever moment."""
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from miniature import names_in
+
+from generator.files import FileWriteError, PathOutsideError
+from generator.pair.folder import pair_folder
+from generator.pair.staging import UnfinishedWriteError, base_of, commit, pair_files, recover
+from generator.pair.workspace import PairFolder, Workspace
+
+OLD = {path: b"old " + path.name.encode() for path in pair_files()}
+NEW = {path: b"new " + path.name.encode() for path in pair_files()}
+NEW_WITH_BASES = NEW | {base_of(path): content for path, content in NEW.items()}
+
+
+def tree(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def old_pair(tmp_path: Path) -> PairFolder:
+    """A pair that was written completely before."""
+    folder = Workspace(tmp_path).pair("digits")
+    commit(folder, OLD)
+    return folder
+
+
+def failing_at(count: int, function: Callable[..., object], error: BaseException) -> Callable[..., object]:
+    calls = iter(range(1, 1_000))
+
+    def fail(*arguments: object, **options: object) -> object:
+        if next(calls) == count:
+            raise error
+        return function(*arguments, **options)
+
+    return fail
+
+
+def test_all_files_are_replaced_and_no_stage_is_left(old_pair: PairFolder) -> None:
+    commit(old_pair, NEW_WITH_BASES)
+
+    assert tree(old_pair.path) == NEW_WITH_BASES
+
+
+@pytest.mark.parametrize("function", ["write", "fsync", "open"])
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
+def test_a_full_disk_or_an_interrupt_at_any_step_leaves_the_old_pair_or_the_new_one(
+    old_pair: PairFolder, monkeypatch: pytest.MonkeyPatch, function: str, error: BaseException
+) -> None:
+    outcomes = set()
+    for step in range(1, 40):
+        commit(old_pair, OLD)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, function, failing_at(step, getattr(os, function), error))
+            with suppress(FileWriteError, KeyboardInterrupt):
+                commit(old_pair, NEW)
+        recover(old_pair)
+        found = tree(old_pair.path)
+        assert found in (OLD, NEW), f"step {step}"
+        outcomes.add(found == NEW)
+
+    assert outcomes == {False, True}
+
+
+@pytest.mark.parametrize("function", ["write", "fsync", "mkdir"])
+def test_a_disk_that_is_full_at_any_step_of_a_new_pair_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
+) -> None:
+    folder = Workspace(tmp_path / "workspace").pair("digits")
+    for step in range(1, 30):
+        with monkeypatch.context() as patched:
+            full = OSError(errno.ENOSPC, "No space left on device")
+            patched.setattr(os, function, failing_at(step, getattr(os, function), full))
+            with suppress(FileWriteError):
+                commit(folder, NEW_WITH_BASES)
+                shutil.rmtree(tmp_path / "workspace")
+        assert not (tmp_path / "workspace").exists(), f"step {step}"
+
+
+@pytest.mark.parametrize("function", ["write", "fsync", "mkdir"])
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(os, function, failing_at(1, getattr(os, function), full))
+
+    with pytest.raises(FileWriteError, match=r"^Cannot write .*digits: the disk is full; nothing was changed\.$"):
+        commit(Workspace(tmp_path).pair("digits"), NEW)
+
+
+@pytest.mark.parametrize("renames", [0, 1, 3])
+def test_a_process_killed_between_two_renames_is_rolled_forward_by_the_next_reader(
+    old_pair: PairFolder, renames: int
+) -> None:
+    script = f"""
+import os, sys
+from pathlib import Path
+from generator.pair.staging import commit, pair_files
+from generator.pair.workspace import PairFolder
+
+rename, calls = Path.replace, []
+
+def killed(self, target):
+    if len(calls) == {renames}:
+        os.kill(os.getpid(), 9)
+    calls.append(target)
+    return rename(self, target)
+
+Path.replace = killed
+commit(PairFolder(Path(sys.argv[1])), {{path: b"new " + path.name.encode() for path in pair_files()}})
+"""
+    killed = subprocess.run([sys.executable, "-c", script, str(old_pair.path)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [old_pair.choices.read_bytes() == NEW[Path("pair.toml")]] == [renames > 0]
+
+    pair_folder(Workspace(old_pair.path.parents[1]), "digits")
+
+    assert tree(old_pair.path) == NEW
+
+
+def test_a_process_killed_while_staging_is_undone_by_the_next_reader(old_pair: PairFolder) -> None:
+    (old_pair.state / "staged").mkdir()
+    (old_pair.state / "staged" / "pair.toml").write_bytes(b"half")
+
+    pair_folder(Workspace(old_pair.path.parents[1]), "digits")
+
+    assert tree(old_pair.path) == OLD
+
+
+def test_ctrl_c_during_the_renames_takes_effect_after_them(
+    old_pair: PairFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replace = Path.replace
+
+    def interrupted(self: Path, target: Path) -> Path:
+        signal.raise_signal(signal.SIGINT)
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        commit(old_pair, NEW)
+
+    assert tree(old_pair.path) == NEW
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_renames_that_fail_are_reported_and_finished_later(
+    old_pair: PairFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", failing_at(2, Path.replace, PermissionError(errno.EACCES, "denied")))
+        with pytest.raises(
+            UnfinishedWriteError, match="are complete, but cannot be put in place: there is no permission"
+        ):
+            commit(old_pair, NEW)
+
+    recover(old_pair)
+
+    assert tree(old_pair.path) == NEW
+
+
+def test_no_permission_is_one_sentence_and_changes_nothing(
+    old_pair: PairFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write everywhere, so the answer of the system is put in its place.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "infer")
+    with pytest.raises(FileWriteError, match=r"Cannot write .*digits: there is no permission to write there; nothing"):
+        commit(old_pair, NEW)
+
+    assert tree(old_pair.path) == OLD
+
+
+def test_a_workspace_below_a_file_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+
+    with pytest.raises(FileWriteError, match="part of the path is a file, not a folder"):
+        commit(Workspace(tmp_path / "file").pair("digits"), NEW)
+
+
+def test_a_folder_in_place_of_a_notebook_is_one_sentence_and_changes_nothing(tmp_path: Path) -> None:
+    folder = Workspace(tmp_path).pair("digits")
+    (folder.path / "train" / "train.ipynb").mkdir(parents=True)
+
+    with pytest.raises(FileWriteError, match="a folder has this name"):
+        commit(folder, NEW)
+
+    assert tree(folder.path) == {}
+
+
+def test_a_link_in_the_pair_does_not_lead_writes_elsewhere(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder = Workspace(tmp_path).pair("digits")
+    folder.path.mkdir(parents=True)
+    (folder.path / "train").symlink_to(elsewhere)
+
+    with pytest.raises(PathOutsideError):
+        commit(folder, NEW)
+
+    assert names_in(elsewhere) == []
+
+
+def test_a_stage_that_comes_with_somebody_elses_pair_writes_only_files_of_the_pair(old_pair: PairFolder) -> None:
+    stage = old_pair.state / "staged"
+    stage.mkdir()
+    for name in ("complete", "..--..--evil", "evil.py", "pair.toml"):
+        (stage / name).write_bytes(b"new pair.toml" if name == "pair.toml" else b"")
+
+    recover(old_pair)
+
+    assert tree(old_pair.path) == OLD | {Path("pair.toml"): b"new pair.toml"}
