@@ -1,0 +1,126 @@
+"""Live progress of a run on stderr: a status line on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import click
+
+from generator.run.events import (
+    CellFinished,
+    CellStarted,
+    Event,
+    NotebookFinished,
+    NotebookStarted,
+    OutputLine,
+    ReportWritten,
+)
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_LONGEST_LINE = 500
+# A cell that is done sooner is not worth a line of its own in a log.
+_WORTH_TELLING_SECONDS = 5.0
+
+
+def clock(seconds: float) -> str:
+    """Writes elapsed time as `0:07`, `12:30` or `1:02:03`."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+class PlainProgress:
+    """Progress as lines, for logs and pipes."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+    def __call__(self, event: Event, /) -> None:
+        """Tells of one event."""
+        match event:
+            case NotebookStarted(notebook=notebook, cells=cells):
+                self._tell(f"{printable(notebook)}: {cells} code cells")
+            case CellStarted(name=name, index=index, total=total, section=section):
+                at = f"{printable(section)} · " if section else ""
+                self._tell(f"{at}{printable(name)} [{index}/{total}]")
+            case OutputLine(text=text):
+                click.echo(f"        {printable(text.expandtabs(4)[:_LONGEST_LINE])}", err=True)
+            case CellFinished(name=name, seconds=seconds) if seconds >= _WORTH_TELLING_SECONDS:
+                self._tell(f"{printable(name)} took {seconds:.1f} s")
+            case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
+                self._tell(f"{printable(notebook)} {'done' if complete else 'stopped'} after {clock(seconds)}")
+            case ReportWritten(path=path):
+                self._tell(f"report: {printable(str(path))}")
+
+    def _tell(self, text: str) -> None:
+        click.echo(f"{clock(time.monotonic() - self._started):>7} {text}", err=True)
+
+
+class TerminalProgress:
+    """Progress as one line at the bottom of a terminal, above which the notebooks' lines scroll."""
+
+    def __init__(self, console: "Console") -> None:
+        self._console = console
+        self._notebook = ""
+
+    def __enter__(self) -> Self:
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            TimeElapsedColumn(),
+            console=self._console,
+            transient=True,
+            refresh_per_second=5,  # the machine is busy with other things
+        )
+        self._task = self._bar.add_task("Starting")
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def __call__(self, event: Event, /) -> None:
+        """Shows one event."""
+        match event:
+            case NotebookStarted(notebook=notebook):
+                self._notebook = printable(notebook)
+                self._bar.update(self._task, description=f"{self._notebook}: starting its kernel")
+            case CellStarted(name=name, index=index, total=total, section=section):
+                place = " · ".join(part for part in (printable(section), printable(name)) if part)
+                self._bar.update(self._task, description=f"{self._notebook}  {place}  {index}/{total}")
+            case OutputLine(text=text, stream=stream):
+                shown = printable(text.expandtabs(4)[:_LONGEST_LINE])
+                self._print(f"  {shown}", style="dim" if stream == "stderr" else "")
+            case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
+                mark, style = ("✓", "green") if complete else ("✗", "red")
+                self._print(f"{mark} {printable(notebook)}  {clock(seconds)}", style=style)
+                self._bar.update(self._task, description="Looking at what it wrote")
+
+    def _print(self, text: str, *, style: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(text, style=style), highlight=False, soft_wrap=True)
+
+
+def progress() -> PlainProgress | TerminalProgress:
+    """The progress that suits where stderr goes."""
+    if not sys.stderr.isatty():
+        return PlainProgress()
+    try:
+        from rich.console import Console
+    except ImportError:
+        return PlainProgress()
+    console = Console(stderr=True)
+    return TerminalProgress(console) if console.is_terminal and not console.is_dumb_terminal else PlainProgress()

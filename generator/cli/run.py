@@ -1,0 +1,131 @@
+"""The verb `run`: the pair on this machine, in a mirror of Kaggle's file tree."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.pair.workspace import Role, Workspace
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.run.handover import Score
+    from generator.run.pair_run import RunResult
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pair")
+@click.option("--smoke", is_flag=True, help="Run every cell on very little data, in under a minute.")
+@click.option(
+    "-P",
+    "--parameter",
+    "assignments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Set a parameter in each notebook that has it; repeatable.",
+)
+@click.option("--only", type=click.Choice([str(role) for role in Role]), help="Run one of the two notebooks.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop a notebook that takes longer.",
+)
+@click.option("--resume", is_flag=True, help="Attach the last training output to the training, as Kaggle can.")
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder with kernels/ and input/; by default the current one.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIRECTORY",
+    help="Where to write, instead of output/PAIR.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> int:
+    r"""Execute a pair on this machine, check and score its submission, and write a report.
+
+    Inputs are mounted as on Kaggle and read-only. The notebooks, their outputs and report.html are in output/PAIR.
+
+    \b
+    tandem run digits
+    tandem run digits --smoke
+    tandem run digits -P EPOCHS=3 -P FOLDS=5
+    """
+    if options["resume"] and options["only"] == Role.INFER:
+        context.fail("--resume goes with training, which --only infer leaves out.")
+
+    from generator.cli.progress import progress
+    from generator.run.pair_run import RunRequest, run_pair
+
+    request = RunRequest(
+        workspace=Workspace(options["workspace"]),
+        pair=options["pair"],
+        output=options["output"],
+        roles=tuple(Role) if options["only"] is None else (Role(options["only"]),),
+        assignments=options["assignments"],
+        smoke=options["smoke"],
+        resume=options["resume"],
+        timeout=options["timeout"],
+    )
+    with progress() as listener:
+        result = run_pair(request, listener)
+    click.echo(_as_json(result) if options["as_json"] else _as_text(result))
+    return 0
+
+
+def _as_text(result: "RunResult") -> str:
+    rows: list[tuple[str, str]] = []
+    if result.out_of_fold is not None:
+        rows.append(("out-of-fold", _score_text(result.out_of_fold)))
+    if result.hidden_test is not None:
+        rows.append(("hidden test", _score_text(result.hidden_test)))
+    if result.submission is not None:
+        rows.append(("submission", f"{_shortest(result.submission.path)} ({result.submission.rows:,} rows, valid)"))
+    rows.append(("report", _shortest(result.report)))
+    lines = [f"{label:<13}{printable(value)}" for label, value in rows]
+    if result.is_smoke and (result.hidden_test or result.out_of_fold):
+        lines.append("A smoke run: the scores say nothing of the model.")
+    return "\n".join(lines)
+
+
+def _as_json(result: "RunResult") -> str:
+    report = {
+        "pair": result.pair,
+        "smoke": result.is_smoke,
+        "seconds": round(result.seconds, 3),
+        "notebooks": {
+            str(role): {
+                "path": str(notebook.path),
+                "seconds": round(notebook.seconds, 3),
+                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections().items()},
+            }
+            for role, notebook in result.notebooks.items()
+        },
+        "out_of_fold": _score_fields(result.out_of_fold),
+        "hidden_test": _score_fields(result.hidden_test),
+        "submission": None
+        if result.submission is None
+        else {"path": str(result.submission.path), "rows": result.submission.rows},
+        "report": str(result.report),
+    }
+    return json.dumps(report, indent=2)
+
+
+def _score_text(score: "Score") -> str:
+    return f"{score.metric} {score.value:.4f}"
+
+
+def _score_fields(score: "Score | None") -> dict[str, str | float] | None:
+    return None if score is None else {"metric": score.metric, "score": score.value}
+
+
+def _shortest(path: Path) -> str:
+    """The path as the user would type it here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

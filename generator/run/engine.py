@@ -1,0 +1,230 @@
+"""The papermill engine that drives a kernel of our own and tells a listener what goes on.
+
+Imported by `execution` when a run begins, because papermill and nbclient are needed to define its classes.
+"""
+
+import asyncio
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+from nbformat import NotebookNode
+from papermill.engines import Engine, NotebookExecutionManager  # type: ignore[import-untyped]
+
+from generator.run.events import CellFinished, CellStarted, Listener, NotebookStarted, OutputLine
+from generator.run.execution import CellTiming, Execution
+from generator.run.failure import CellError, ExecutedCell, NotebookTimeoutError, RaisedError, locate
+from generator.run.kernel import Kernel, KernelDiedError, started_kernel
+from generator.run.outline import PlannedCell, plan
+from generator.run.printed_lines import PrintedLines, settled
+from generator.run.stopping import Stop, StoppedError, StopReason
+
+# A cell that floods its output is done long before the output has all arrived.
+_LATE_OUTPUT_SECONDS = 60
+
+
+class TandemEngine(Engine):  # type: ignore[misc,unused-ignore]
+    """What papermill calls to execute a notebook that it has parameterized and will save."""
+
+    NAME: ClassVar[str] = "tandem"
+
+    @classmethod
+    def execute_managed_notebook(
+        cls, nb_man: NotebookExecutionManager, _kernel_name: str, *, notebook_run: "NotebookRun", **_: Any
+    ) -> None:
+        """Executes the notebook; papermill saves it once more when this returns or raises."""
+        notebook_run.execute(nb_man)
+
+
+class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
+    """An nbclient that passes printed lines on as they come and keeps each stream in one output."""
+
+    def __init__(self, notebook: NotebookExecutionManager, *, kernel: Kernel, listener: Listener) -> None:
+        super().__init__(
+            notebook.nb, km=kernel.manager, iopub_timeout=_LATE_OUTPUT_SECONDS, raise_on_iopub_timeout=True
+        )
+        self.kc = kernel.client
+        self._notebook = notebook
+        self._listener = listener
+        self._lines: dict[str, PrintedLines] = {}
+
+    def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
+        """Handles one message of the kernel."""
+        output: NotebookNode | None = super().process_message(msg, cell, cell_index)
+        self._notebook.autosave_cell()
+        return output
+
+    def output(
+        self, outs: list[NotebookNode], msg: dict[str, Any], display_id: str | None, cell_index: int
+    ) -> NotebookNode | None:
+        """Adds an output to its cell, joining what continues the stream before it."""
+        added: NotebookNode | None = super().output(outs, msg, display_id, cell_index)
+        if added is None or added.output_type != "stream":
+            return added
+        for line in self._lines.setdefault(added.name, PrintedLines()).feed(added.text):
+            self._listener(OutputLine(line, added.name))
+        if len(outs) > 1 and outs[-2].output_type == "stream" and outs[-2].name == added.name:
+            outs[-2].text += outs.pop().text
+        return outs[-1]
+
+    def settle(self, cell: NotebookNode) -> None:
+        """Ends the lines of a cell that is done, and drops what its progress bars have overwritten."""
+        for stream, lines in self._lines.items():
+            for line in lines.finish():
+                self._listener(OutputLine(line, stream))
+        for output in cell.outputs:
+            if output.output_type == "stream":
+                output.text = settled(output.text)
+
+
+class NotebookRun:
+    """The execution of one notebook; `timings` grows with every code cell that ended."""
+
+    def __init__(self, execution: Execution, listener: Listener) -> None:
+        self.timings: list[CellTiming] = []
+        self._execution = execution
+        self._listener = listener
+        self._executed: list[ExecutedCell] = []
+        self._running = ""
+
+    def execute(self, notebook: NotebookExecutionManager) -> None:
+        """Executes all code cells.
+
+        Raises:
+            CellError: A cell raised.
+            KernelStartError, KernelDiedError, NotebookTimeoutError, KeyboardInterrupt: As `execution.execute` says.
+        """
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._execute(notebook))
+        except StoppedError as stopped:
+            if stopped.reason is StopReason.SIGNAL:
+                raise KeyboardInterrupt from None
+            raise NotebookTimeoutError(
+                notebook=self._execution.title,
+                seconds=self._execution.timeout or 0.0,
+                cell=self._running,
+                kept=self._execution.saved_as,
+            ) from None
+
+    async def _execute(self, notebook: NotebookExecutionManager) -> None:
+        stop = Stop()
+        cells = plan(notebook.nb)
+        self._listener(NotebookStarted(self._execution.title, len(cells)))
+        with stop.on_signals(), stop.after(self._execution.timeout):
+            try:
+                async with started_kernel(self._execution.place) as kernel:
+                    try:
+                        await self._execute_cells(cells, notebook=notebook, kernel=kernel, stop=stop)
+                    finally:
+                        stop.close()
+                stop.check()
+            except asyncio.CancelledError:
+                stop.check()
+                raise
+
+    async def _execute_cells(
+        self, cells: list[PlannedCell], *, notebook: NotebookExecutionManager, kernel: Kernel, stop: Stop
+    ) -> None:
+        notebook.nb.metadata["language_info"] = _language()
+        client = StreamingClient(notebook, kernel=kernel, listener=self._listener)
+        for index, planned in enumerate(cells, start=1):
+            self._running = planned.name
+            self._listener(CellStarted(planned.name, index, len(cells), planned.section))
+            with self._timed(planned):
+                error = await self._execute_cell(client, planned, notebook=notebook, kernel=kernel, stop=stop)
+            stop.check()
+            if error is not None:
+                if _is_clean_exit(error):
+                    break
+                raise self._cell_error(planned, error)
+            self._executed.append(_executed(planned))
+        client.set_widgets_metadata()
+
+    @contextmanager
+    def _timed(self, planned: PlannedCell) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds = time.monotonic() - started
+            self.timings.append(CellTiming(planned.name, planned.section, seconds))
+            self._listener(CellFinished(planned.name, seconds))
+
+    async def _execute_cell(
+        self,
+        client: StreamingClient,
+        planned: PlannedCell,
+        *,
+        notebook: NotebookExecutionManager,
+        kernel: Kernel,
+        stop: Stop,
+    ) -> RaisedError | None:
+        cell, position = planned.cell, planned.position
+        notebook.cell_start(cell, position)
+        try:
+            with stop.interrupting(kernel):
+                await client.async_execute_cell(cell, position)
+        except CellExecutionError as error:
+            raised = _raised(cell, error)
+            if not _is_clean_exit(raised):
+                notebook.cell_exception(cell, cell_index=position)
+            return raised
+        except DeadKernelError:
+            # nbclient's word for a cancelled cell as well.
+            notebook.cell_exception(cell, cell_index=position)
+            stop.check()
+            raise await self._died(kernel) from None
+        finally:
+            client.settle(cell)
+            notebook.cell_complete(cell, cell_index=position)
+        return None
+
+    async def _died(self, kernel: Kernel) -> KernelDiedError:
+        return KernelDiedError(
+            notebook=self._execution.title,
+            cell=self._running,
+            exit_status=await kernel.exit_status(),
+            said=kernel.said_last(),
+            kept=self._execution.saved_as,
+        )
+
+    def _cell_error(self, planned: PlannedCell, error: RaisedError) -> CellError:
+        running = _executed(planned)
+        return CellError(
+            notebook=self._execution.title,
+            running=running,
+            excerpt=locate(error, running=running, executed=self._executed),
+            error=error,
+            kept=self._execution.saved_as,
+        )
+
+
+def _executed(planned: PlannedCell) -> ExecutedCell:
+    cell = planned.cell
+    return ExecutedCell(planned.name, planned.section, cell.source, cell.execution_count)
+
+
+def _raised(cell: NotebookNode, error: CellExecutionError) -> RaisedError:
+    # The exception's own text mixes the traceback with what the cell printed, which could imitate one.
+    tracebacks = [output.traceback for output in cell.outputs if output.output_type == "error"]
+    return RaisedError(error.ename, error.evalue, "\n".join(tracebacks[-1]) if tracebacks else "")
+
+
+def _is_clean_exit(error: RaisedError) -> bool:
+    """Whether the notebook ended itself by `sys.exit()`, which papermill, and so Kaggle, takes for success."""
+    return error.name == "SystemExit" and error.message in ("", "0", "None")
+
+
+def _language() -> dict[str, str]:
+    return {
+        "name": "python",
+        "version": platform.python_version(),
+        "mimetype": "text/x-python",
+        "file_extension": ".py",
+        "pygments_lexer": "ipython3",
+    }

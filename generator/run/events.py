@@ -1,0 +1,69 @@
+"""What a listener hears while a notebook runs."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class NotebookStarted:
+    """A kernel is being started; `cells` is how many code cells it will execute."""
+
+    notebook: str
+    cells: int
+
+
+@dataclass(frozen=True)
+class CellStarted:
+    """`name` is the cell's id; `index` counts code cells from 1; `section` is the H2 heading above it."""
+
+    name: str
+    index: int
+    total: int
+    section: str
+
+
+@dataclass(frozen=True)
+class OutputLine:
+    """One whole line that the running cell printed, without line end, colours and overwritten text."""
+
+    text: str
+    stream: str
+
+
+@dataclass(frozen=True)
+class CellFinished:
+    """The running cell ended, by its last line or by an exception."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class NotebookFinished:
+    """The kernel is gone and the notebook saved, however far it got."""
+
+    notebook: str
+    seconds: float
+    complete: bool
+
+
+@dataclass(frozen=True)
+class ReportWritten:
+    """The report is there, of a success or of a failure."""
+
+    path: Path
+
+
+Event = NotebookStarted | CellStarted | OutputLine | CellFinished | NotebookFinished | ReportWritten
+
+
+class Listener(Protocol):
+    """Whoever wants to know how a run is getting on."""
+
+    def __call__(self, event: Event, /) -> None:
+        """Hears of one event, in the order in which they happen."""
+
+
+def ignore(event: Event, /) -> None:
+    """The listener that does not listen."""

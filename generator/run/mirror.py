@@ -1,0 +1,152 @@
+"""Kaggle's file tree on this machine: inputs as they would be mounted, and the folder that a kernel writes to.
+
+MirrorError
+├── KernelMetadataError    a kernel-metadata.json that is missing or not understood
+└── InputMissingError      a source that it names is not on this machine
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from generator.errors import RunError
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.untrusted import printable
+
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+
+
+class MirrorError(RunError):
+    """The inputs of a kernel cannot be laid out."""
+
+
+class KernelMetadataError(MirrorError):
+    """The metadata of a kernel cannot be used."""
+
+    def __init__(self, *, path: Path, problem: str) -> None:
+        super().__init__(f"{printable(str(path))}: {problem}. Write it afresh with `tandem generate`.")
+
+
+class InputMissingError(MirrorError):
+    """A kernel names a source that is not there."""
+
+    def __init__(self, *, metadata: Path, kind: str, source: str, looked: Path) -> None:
+        super().__init__(
+            f'{printable(str(metadata))} names the {kind} "{printable(source)}", which is not on this machine: '
+            f"there is no folder {printable(str(looked))}. Put its files there, as Kaggle would mount them."
+        )
+
+
+@dataclass(frozen=True)
+class SourceKind:
+    """A key of kernel-metadata.json and the mounts it stands for; `parts` are the numbers of segments it may have.
+
+    Only the first `mounted` segments are part of the mount: the rest is a version.
+    """
+
+    key: str
+    word: str
+    folder: str
+    parts: tuple[int, ...]
+    mounted: int
+
+
+# The layout of 2026: reference in docs/adr/0003-isolated-kernels.md.
+SOURCE_KINDS = (
+    SourceKind("competition_sources", "competition", "competitions", (1,), 1),
+    SourceKind("dataset_sources", "dataset", "datasets", (2, 3), 2),
+    SourceKind("kernel_sources", "notebook", "notebooks", (2, 3), 2),
+    SourceKind("model_sources", "model", "models", (4, 5), 5),
+)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A folder of this machine and where it appears below INPUT_ROOT."""
+
+    at: PurePosixPath
+    source: Path
+
+
+@dataclass(frozen=True)
+class KernelSources:
+    """What a kernel's metadata says of its id and its inputs, checked."""
+
+    path: Path
+    ref: str
+    sources: Mapping[SourceKind, tuple[str, ...]]
+
+    @property
+    def competitions(self) -> tuple[str, ...]:
+        """The slugs of the competitions whose data it reads."""
+        return self.sources[SOURCE_KINDS[0]]
+
+
+def read_sources(pair: PairFolder, role: Role) -> KernelSources:
+    """Reads which inputs a kernel wants.
+
+    Raises:
+        KernelMetadataError: The file is missing, is no JSON, or names something that cannot be a source.
+    """
+    path = pair.metadata(role)
+    try:
+        fields = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise KernelMetadataError(path=path, problem="the file does not exist") from None
+    except (OSError, ValueError) as error:
+        raise KernelMetadataError(path=path, problem="the file is not JSON") from error
+    if not isinstance(fields, dict):
+        raise KernelMetadataError(path=path, problem="the file is not a JSON object")
+    ref = _checked(path, "id", fields.get("id"), parts=(2,))
+    sources = {kind: _source_list(path, kind, fields.get(kind.key, [])) for kind in SOURCE_KINDS}
+    return KernelSources(path=path, ref=ref, sources=sources)
+
+
+def _source_list(path: Path, kind: SourceKind, values: object) -> tuple[str, ...]:
+    if not isinstance(values, list):
+        raise KernelMetadataError(path=path, problem=f"{kind.key} is not a list")
+    return tuple(_checked(path, kind.key, value, parts=kind.parts) for value in values)
+
+
+def _checked(path: Path, key: str, value: object, *, parts: tuple[int, ...]) -> str:
+    """The value, once it is sure that it cannot lead out of the folders it is joined to."""
+    segments = value.split("/") if isinstance(value, str) else []
+    if len(segments) not in parts or not all(_PART.fullmatch(segment) for segment in segments):
+        raise KernelMetadataError(path=path, problem=f"{printable(repr(value))} cannot be one of {key}")
+    return str(value)
+
+
+def mounts(sources: KernelSources, workspace: Workspace, *, outputs: Mapping[str, Path]) -> list[Mount]:
+    """Finds the folder of this machine behind every source.
+
+    Args:
+        sources: What the kernel's metadata names.
+        workspace: Where the files of competitions, datasets and models are.
+        outputs: The outputs of kernels that run here, by the kernel's id.
+
+    Raises:
+        InputMissingError: One is not there.
+    """
+    found: list[Mount] = []
+    for kind in SOURCE_KINDS:
+        for source in sources.sources[kind]:
+            place = PurePosixPath(kind.folder, *source.split("/")[: kind.mounted])
+            folder = workspace.input / place
+            if kind.key == "kernel_sources":
+                folder = outputs.get("/".join(place.parts[1:]), folder)
+            if not folder.is_dir():
+                raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, looked=folder)
+            found.append(Mount(at=place, source=folder.resolve()))
+    return found
+
+
+def lay_out(wanted: list[Mount], input_root: Path) -> None:
+    """Makes an INPUT_ROOT that holds these mounts and nothing else."""
+    input_root.mkdir(parents=True)
+    for mount in wanted:
+        link = input_root / mount.at
+        link.parent.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            link.symlink_to(mount.source, target_is_directory=True)

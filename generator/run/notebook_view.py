@@ -1,0 +1,143 @@
+"""An executed notebook prepared for a page: its cells and outputs as safe HTML, its figures by themselves."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from generator.run.notebook_file import read_notebook
+from generator.run.outline import heading
+from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, png_size, terminal_html
+
+_FIGURE_TYPES = ("image/svg+xml", "image/png", "image/jpeg", "image/webp", "image/gif")
+_NARROWEST, _WIDEST = 0.5, 5.0
+_HEAD_LINES, _TAIL_LINES = 200, 100
+_LONGEST_LINE = 5_000
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture that a cell showed; `source` is a `data:` URL."""
+
+    source: str
+    section: str
+    cell: str
+
+    @property
+    def description(self) -> str:
+        """What to read where it cannot be seen."""
+        return f"{self.section}: {self.cell}" if self.section else self.cell
+
+    @property
+    def aspect(self) -> float:
+        """Width over height, within what a page can lay out."""
+        width, height = png_size(self.source) or (3, 2)
+        return min(max(width / height, _NARROWEST), _WIDEST)
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a code cell; `kind` is stream, stderr, error, figure, table or text."""
+
+    kind: str
+    html: Markup
+
+
+@dataclass(frozen=True)
+class CellView:
+    """A cell as the page shows it; Markdown cells have no code and no outputs."""
+
+    name: str
+    section: str
+    markdown: Markup | None
+    code: Markup | None = None
+    outputs: tuple[Output, ...] = ()
+    seconds: float | None = None
+    is_failed: bool = False
+    is_unreached: bool = False
+
+
+@dataclass(frozen=True)
+class NotebookView:
+    """A whole notebook as the page shows it."""
+
+    cells: tuple[CellView, ...]
+    figures: tuple[Figure, ...]
+
+
+def view_notebook(path: Path, *, seconds: Mapping[str, float]) -> NotebookView:
+    """Reads an executed notebook.
+
+    Args:
+        path: The notebook as papermill saved it.
+        seconds: How long each cell took, by name; cells that are not in it were not reached.
+    """
+    notebook = read_notebook(path)
+    cells: list[CellView] = []
+    figures: list[Figure] = []
+    section = ""
+    for position, cell in enumerate(notebook.cells, start=1):
+        name = str(cell.get("id", f"cell-{position}"))
+        if cell.cell_type == "markdown":
+            section = heading(cell.source) or section
+            cells.append(CellView(name, section, markdown_html(cell.source)))
+        elif cell.cell_type == "code" and cell.source.strip():
+            view, shown = _code_cell(cell, name=name, section=section, seconds=seconds)
+            cells.append(view)
+            figures.extend(shown)
+    return NotebookView(cells=tuple(cells), figures=tuple(figures))
+
+
+def _code_cell(cell: Any, *, name: str, section: str, seconds: Mapping[str, float]) -> tuple[CellView, list[Figure]]:
+    outputs = list(_outputs(cell.outputs, description=f"{section}: {name}" if section else name))
+    view = CellView(
+        name=name,
+        section=section,
+        markdown=None,
+        code=code_html(cell.source),
+        outputs=tuple(output for output, _ in outputs),
+        seconds=seconds.get(name),
+        is_failed=any(output.kind == "error" for output, _ in outputs),
+        is_unreached=name not in seconds,
+    )
+    return view, [Figure(source, section, name) for _, source in outputs if source is not None]
+
+
+def _outputs(outputs: Sequence[Any], *, description: str) -> Iterator[tuple[Output, str | None]]:
+    """Yields each output, and with a figure its source."""
+    for output in outputs:
+        if output.output_type == "stream":
+            yield (
+                Output("stderr" if output.name == "stderr" else "stream", terminal_html(_shortened(output.text))),
+                None,
+            )
+        elif output.output_type == "error":
+            yield Output("error", terminal_html(_shortened("\n".join(output.traceback)))), None
+        else:
+            yield _displayed(output.get("data", {}), description=description)
+
+
+def _displayed(data: Mapping[str, Any], *, description: str) -> tuple[Output, str | None]:
+    """The richest representation that can be shown safely."""
+    for kind in _FIGURE_TYPES:
+        source = image_source(kind, str(data[kind])) if kind in data else None
+        if source is not None:
+            image = Markup('<img src="{}" alt="{}">').format(source, description)
+            return Output("figure", image), source
+    if "text/html" in data:
+        return Output("table", cleaned_html(_shortened(str(data["text/html"]), lines=5_000))), None
+    if "text/markdown" in data:
+        return Output("table", markdown_html(_shortened(str(data["text/markdown"])))), None
+    return Output("text", terminal_html(_shortened(str(data.get("text/plain", ""))))), None
+
+
+def _shortened(text: str, *, lines: int = _HEAD_LINES + _TAIL_LINES) -> str:
+    """Text without its middle if it is long: the executed notebook has all of it."""
+    every = text.split("\n")
+    if len(every) > lines + 1:
+        left_out = len(every) - lines
+        tail = min(_TAIL_LINES, lines // 3)
+        every = [*every[: lines - tail], f"… {left_out:,} lines left out …", *every[len(every) - tail :]]
+    return "\n".join(line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} …" for line in every)

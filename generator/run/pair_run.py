@@ -1,0 +1,286 @@
+"""The story of a run: train, hand over, infer, validate, score, report.
+
+PairRunError
+├── PairNotFoundError           no such pair in this workspace
+├── NotebookMissingError        a pair without one of its notebooks
+├── TrainingIncompleteError     training stopped itself before its end
+└── SubmissionMissingError      inference ended without a submission
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+
+from generator.competition import builtin
+from generator.competition.submission import SubmissionSummary, validate
+from generator.errors import RunError, TandemError, did_you_mean
+from generator.files import read_text
+from generator.pair.choices import parsed
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.events import Listener, ReportWritten
+from generator.run.execution import ExecutedNotebook, Execution, execute
+from generator.run.handover import HandOver, Score, read_handover
+from generator.run.kernel import KernelPlace, private_folder, require_packages
+from generator.run.mirror import KernelSources, Mount, lay_out, mounts, read_sources
+from generator.run.output_folder import OutputFolder
+from generator.run.parameters import NotebookParameters, read_notebook_parameters, set_parameters
+from generator.run.stopping import signals_as_interrupt
+from generator.untrusted import printable
+
+
+class PairRunError(RunError):
+    """A pair cannot be run to its end."""
+
+
+class PairNotFoundError(PairRunError):
+    """There is no such pair."""
+
+    def __init__(self, *, name: str, workspace: Workspace) -> None:
+        known = [pair.name for pair in workspace.pairs()]
+        looked = printable(str(workspace.pair(name).path))
+        super().__init__(
+            f"There is no pair {printable(name)}: {looked} does not exist. "
+            f"Make it with `generate --competition {printable(name)}`.{did_you_mean(name, known)}"
+        )
+
+
+class NotebookMissingError(PairRunError):
+    """A pair is not whole."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(f"{printable(str(path))} does not exist. Write the pair afresh with `tandem generate`.")
+
+
+class TrainingIncompleteError(PairRunError):
+    """Training ran out of time and handed over what it had."""
+
+    def __init__(self, *, folder: Path) -> None:
+        super().__init__(
+            f"Training stopped before its last epoch to stay within its time; its checkpoints are in "
+            f"{printable(str(folder))}. Go on with --resume, or predict with what there is: "
+            f"--only infer -P ACCEPT_INCOMPLETE=true"
+        )
+
+
+class SubmissionMissingError(PairRunError):
+    """There is nothing to submit."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(f"The inference notebook ended without writing {printable(str(path))}.")
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What the user asked for; `assignments` are texts such as `EPOCHS=3`."""
+
+    workspace: Workspace
+    pair: str
+    output: Path | None = None
+    roles: tuple[Role, ...] = (Role.TRAIN, Role.INFER)
+    assignments: tuple[str, ...] = ()
+    smoke: bool = False
+    resume: bool = False
+    timeout: float | None = None
+
+
+@dataclass(frozen=True)
+class PairFacts:
+    """What a run needs to know of the pair beside its notebooks."""
+
+    title: str
+    competition: str
+    sample: Path
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came out; a score is None where there is none to be had."""
+
+    pair: str
+    title: str
+    is_smoke: bool
+    seconds: float
+    notebooks: Mapping[Role, ExecutedNotebook]
+    parameters: Mapping[Role, NotebookParameters]
+    handover: HandOver | None
+    submission: SubmissionSummary | None
+    hidden_test: Score | None
+    report: Path
+    failure: TandemError | None = None
+
+    @property
+    def out_of_fold(self) -> Score | None:
+        """The score that training measured itself."""
+        return self.handover.out_of_fold if self.handover is not None else None
+
+
+@dataclass
+class _Progress:
+    """A run as far as it has come."""
+
+    notebooks: dict[Role, ExecutedNotebook] = field(default_factory=dict)
+    parameters: dict[Role, NotebookParameters] = field(default_factory=dict)
+    handover: HandOver | None = None
+    submission: SubmissionSummary | None = None
+    hidden_test: Score | None = None
+    failure: TandemError | None = None
+
+
+def run_pair(request: RunRequest, listener: Listener) -> RunResult:
+    """Executes the notebooks of a pair on this machine, and writes a report of it.
+
+    Raises:
+        TandemError: With the sentence for the user. Once a notebook has run, the report is written all the same.
+        KeyboardInterrupt: A signal asked for the end; the notebook is saved as far as it got.
+    """
+    require_packages()
+    run = _PairRun(request, listener)
+    output = OutputFolder((request.output or request.workspace.output(request.pair)).absolute())
+    with signals_as_interrupt(), output.locked(), private_folder() as private:
+        result = run.execute(output, private)
+    if result.failure is not None:
+        raise result.failure
+    return result
+
+
+class _PairRun:
+    def __init__(self, request: RunRequest, listener: Listener) -> None:
+        self._request = request
+        self._listener = listener
+        self._pair = _existing_pair(request)
+        self._facts = _facts(self._pair, request.workspace)
+        self._parameters = self._checked_parameters()
+        self._sources = {role: read_sources(self._pair, role) for role in Role}
+
+    def execute(self, output: OutputFolder, private: Path) -> RunResult:
+        started = time.monotonic()
+        progress = _Progress()
+        output.report.unlink(missing_ok=True)
+        with self._failure_kept(progress):
+            if Role.TRAIN in self._request.roles:
+                self._train(output, private, progress)
+            if Role.INFER in self._request.roles:
+                self._infer(output, private, progress)
+        result = RunResult(
+            pair=self._pair.name,
+            title=self._facts.title,
+            is_smoke=self._request.smoke,
+            seconds=time.monotonic() - started,
+            notebooks=progress.notebooks,
+            parameters=progress.parameters,
+            handover=progress.handover,
+            submission=progress.submission,
+            hidden_test=progress.hidden_test,
+            report=output.report,
+            failure=progress.failure,
+        )
+        _write_report(result)
+        self._listener(ReportWritten(output.report))
+        return result
+
+    def _train(self, output: OutputFolder, private: Path, progress: _Progress) -> None:
+        previous = output.set_aside() if self._request.resume else None
+        wanted = self._mounts(Role.TRAIN, outputs={})
+        if previous is not None:
+            at = PurePosixPath("notebooks", *self._sources[Role.TRAIN].ref.split("/"))
+            wanted.append(Mount(at=at, source=previous.resolve()))
+        output.empty(Role.TRAIN)
+        self._execute(Role.TRAIN, wanted, output=output, private=private, progress=progress)
+        progress.handover = read_handover(output.working(Role.TRAIN))
+
+    def _infer(self, output: OutputFolder, private: Path, progress: _Progress) -> None:
+        trained = output.working(Role.TRAIN)
+        progress.handover = progress.handover or read_handover(trained)
+        accepts_incomplete = self._parameters[Role.INFER].value("ACCEPT_INCOMPLETE") is True
+        if not (progress.handover.is_complete or accepts_incomplete):
+            raise TrainingIncompleteError(folder=trained)
+        wanted = self._mounts(Role.INFER, outputs={self._sources[Role.TRAIN].ref: trained})
+        output.empty(Role.INFER)
+        self._execute(Role.INFER, wanted, output=output, private=private, progress=progress)
+        submission = output.working(Role.INFER) / self._submission_name()
+        if not submission.is_file():
+            raise SubmissionMissingError(path=submission)
+        progress.submission = validate(submission, self._facts.sample)
+        progress.hidden_test = _hidden_test_score(self._facts.competition, submission)
+
+    def _execute(
+        self, role: Role, wanted: list[Mount], *, output: OutputFolder, private: Path, progress: _Progress
+    ) -> None:
+        input_root = private / role / "input"
+        lay_out(wanted, input_root)
+        working = output.working(role)
+        parameters = self._parameters[role].with_roots(input_root=input_root, working_root=working)
+        progress.parameters[role] = parameters
+        execution = Execution(
+            title=f"{self._pair.name}/{role}.ipynb",
+            source=self._pair.notebook(role),
+            saved_as=output.notebook(role),
+            parameters=parameters.values,
+            place=KernelPlace(private, working, (input_root, *(mount.source for mount in wanted))),
+            timeout=self._request.timeout,
+        )
+        executed = progress.notebooks[role] = execute(execution, self._listener)
+        if executed.failure is not None:
+            raise executed.failure
+
+    @contextmanager
+    def _failure_kept(self, progress: _Progress) -> Iterator[None]:
+        try:
+            yield
+        except TandemError as error:
+            if not progress.notebooks:
+                raise
+            progress.failure = error
+
+    def _mounts(self, role: Role, *, outputs: Mapping[str, Path]) -> list[Mount]:
+        sources: KernelSources = self._sources[role]
+        for slug in sources.competitions:
+            built_in = builtin.find(slug)
+            if built_in is not None:
+                builtin.ensure_data(built_in, self._request.workspace)
+        return mounts(sources, self._request.workspace, outputs=outputs)
+
+    def _checked_parameters(self) -> dict[Role, NotebookParameters]:
+        notebooks = {role: read_notebook_parameters(self._pair.notebook(role)) for role in Role}
+        return set_parameters(notebooks, self._request.assignments, smoke=self._request.smoke)
+
+    def _submission_name(self) -> str:
+        name = self._parameters[Role.INFER].value("SUBMISSION_FILE")
+        return name if isinstance(name, str) else "submission.csv"
+
+
+def _existing_pair(request: RunRequest) -> PairFolder:
+    pair = request.workspace.pair(request.pair)
+    is_name = request.pair not in ("", ".", "..") and Path(request.pair).name == request.pair
+    if not is_name or not pair.path.is_dir():
+        raise PairNotFoundError(name=request.pair, workspace=request.workspace)
+    for role in Role:
+        if not pair.notebook(role).is_file():
+            raise NotebookMissingError(path=pair.notebook(role))
+    return pair
+
+
+def _facts(pair: PairFolder, workspace: Workspace) -> PairFacts:
+    choices = parsed(read_text(pair.choices), path=pair.choices)
+    competition = str(choices.pair["competition"].value) if "competition" in choices.pair else pair.name
+    sample = choices.task.get("sample_submission")
+    title = choices.pair.get("title")
+    return PairFacts(
+        title=str(title.value) if title is not None else competition,
+        competition=competition,
+        sample=workspace.competition_data(competition)
+        / (str(sample.value) if sample is not None else "sample_submission.csv"),
+    )
+
+
+def _hidden_test_score(competition: str, submission: Path) -> Score | None:
+    built_in = builtin.find(competition)
+    return None if built_in is None else Score(metric=str(built_in.task.metric), value=built_in.score(submission))
+
+
+def _write_report(result: RunResult) -> None:
+    from generator.run.report import write_report
+
+    write_report(result)

@@ -1,0 +1,135 @@
+"""How a running notebook is made to end early: by a signal or when its time is up."""
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any, Protocol
+
+# How long an interrupted cell has to end by itself: enough to write a checkpoint, short enough for a Ctrl-C.
+GRACE_SECONDS = 3.0
+
+# Ctrl-C, the request to end, and a terminal that was closed.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
+
+
+class StopReason(Enum):
+    """Why a notebook ends before its last cell although no cell failed."""
+
+    SIGNAL = "signal"
+    TIMEOUT = "timeout"
+
+
+class StoppedError(Exception):
+    """The notebook was made to end; turned into what the caller expects before it leaves the engine."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Interruptible(Protocol):
+    """A kernel, as far as stopping needs it."""
+
+    def interrupt(self) -> Coroutine[Any, Any, None]:
+        """Raises KeyboardInterrupt in the running cell."""
+
+
+class Stop:
+    """The wish that the current task ends, carried out in the way that its state allows.
+
+    While a cell runs, the kernel is interrupted, so that the cell can clean up and its traceback shows where it was;
+    the task is cancelled if that takes longer than `GRACE_SECONDS`, and at once while the kernel starts. While the
+    kernel is being shut down the wish is only noted: that takes seconds at most, and must not be left half done.
+    """
+
+    def __init__(self) -> None:
+        self.reason: StopReason | None = None
+        self._task = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        self._kernel: Interruptible | None = None
+        self._interrupting: asyncio.Task[None] | None = None
+        self._grace: asyncio.TimerHandle | None = None
+        self._closing = False
+
+    def request(self, reason: StopReason) -> None:
+        """Makes the task end; all but the first request are ignored, so that hammering Ctrl-C loses nothing."""
+        if self.reason is not None:
+            return
+        self.reason = reason
+        if self._kernel is not None:
+            self._interrupting = self._loop.create_task(self._kernel.interrupt())
+            self._grace = self._loop.call_later(GRACE_SECONDS, self._cancel)
+        elif not self._closing:
+            self._cancel()
+
+    def check(self) -> None:
+        """Raises StoppedError if a stop was requested."""
+        if self.reason is not None:
+            raise StoppedError(self.reason)
+
+    def close(self) -> None:
+        """From now on the kernel is being shut down."""
+        self._closing = True
+
+    @contextmanager
+    def interrupting(self, kernel: Interruptible) -> Iterator[None]:
+        """While a cell runs in this kernel."""
+        self._kernel = kernel
+        try:
+            yield
+        finally:
+            self._kernel = None
+            if self._grace is not None:
+                self._grace.cancel()
+
+    @contextmanager
+    def on_signals(self) -> Iterator[None]:
+        """Turns the signals that ask for an end into a request, where this is the main thread."""
+        kept = _handlers() if os.name == "posix" else {}
+        for number in kept:
+            self._loop.add_signal_handler(number, self.request, StopReason.SIGNAL)
+        try:
+            yield
+        finally:
+            for number, handler in kept.items():
+                self._loop.remove_signal_handler(number)
+                signal.signal(number, handler)
+
+    @contextmanager
+    def after(self, seconds: float | None) -> Iterator[None]:
+        """Turns the end of this time into a request."""
+        timer = None if seconds is None else self._loop.call_later(seconds, self.request, StopReason.TIMEOUT)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _handlers() -> dict[signal.Signals, Any]:
+    """The handlers to replace for a while; ignored ones, as under nohup, and foreign ones stay."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    return {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
+
+
+@contextmanager
+def signals_as_interrupt() -> Iterator[None]:
+    """Turns every signal that asks for an end into KeyboardInterrupt, so that all end a run in the same way."""
+    kept = _handlers()
+    for number in kept:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)

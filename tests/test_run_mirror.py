@@ -1,0 +1,67 @@
+"""Kaggle's file tree on this machine."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.mirror import InputMissingError, KernelMetadataError, Mount, lay_out, mounts, read_sources
+
+
+def pair_with(folder: Path, **fields: object) -> PairFolder:
+    metadata = folder / "infer" / "kernel-metadata.json"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text(json.dumps({"id": "someone/x-infer", **fields}))
+    return PairFolder(folder)
+
+
+def mounted(tmp_path: Path, **fields: object) -> list[Mount]:
+    sources = read_sources(pair_with(tmp_path / "x", **fields), Role.INFER)
+    return mounts(sources, Workspace(tmp_path), outputs={"someone/x-train": tmp_path / "output"})
+
+
+def test_sources_appear_where_kaggle_mounts_them(tmp_path: Path) -> None:
+    for folder in ("output", "input/competitions/c", "input/datasets/a/d", "input/models/a/m/keras/base/2"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "output" / "handoff.json").touch()
+
+    wanted = mounted(
+        tmp_path,
+        competition_sources=["c"],
+        dataset_sources=["a/d/7"],
+        kernel_sources=["someone/x-train"],
+        model_sources=["a/m/keras/base/2"],
+    )
+    lay_out(wanted, tmp_path / "mirror")
+
+    links = [Path(root, name) for root, names, _ in os.walk(tmp_path / "mirror") for name in names]
+    assert sorted(str(link.relative_to(tmp_path / "mirror")) for link in links if link.is_symlink()) == [
+        "competitions/c",
+        "datasets/a/d",
+        "models/a/m/keras/base/2",
+        "notebooks/someone/x-train",
+    ]
+    assert (tmp_path / "mirror/notebooks/someone/x-train/handoff.json").is_file()
+
+
+def test_a_missing_source_is_named_with_the_place_it_belongs(tmp_path: Path) -> None:
+    with pytest.raises(InputMissingError, match=r'the dataset "a/d".*no folder .*input/datasets/a/d'):
+        mounted(tmp_path, dataset_sources=["a/d"])
+
+
+@pytest.mark.parametrize("source", ["../../etc", "a/..", "/etc/passwd", "a/b/c/d/e/f", "", 7, "a/\x1b[2J"])
+def test_a_source_cannot_lead_out_of_the_inputs(tmp_path: Path, source: object) -> None:
+    with pytest.raises(KernelMetadataError, match="cannot be one of dataset_sources") as caught:
+        mounted(tmp_path, dataset_sources=[source])
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"id": "x"}', '{"id": "a/b", "dataset_sources": "a/b"}'])
+def test_damaged_metadata_is_named(tmp_path: Path, content: str) -> None:
+    pair = pair_with(tmp_path)
+    pair.metadata(Role.INFER).write_text(content)
+
+    with pytest.raises(KernelMetadataError, match=r"kernel-metadata\.json"):
+        read_sources(pair, Role.INFER)

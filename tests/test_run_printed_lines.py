@@ -1,0 +1,34 @@
+"""What a cell prints, line by line."""
+
+import pytest
+
+from generator.run.printed_lines import PrintedLines, plain, settled
+
+
+def test_a_line_arrives_when_it_is_whole() -> None:
+    lines = PrintedLines()
+
+    assert lines.feed("epoch 1: lo") == []
+    assert lines.feed("ss 0.5\nepoch 2") == ["epoch 1: loss 0.5"]
+    assert lines.finish() == ["epoch 2"]
+    assert lines.finish() == []
+
+
+def test_a_progress_bar_is_one_line_with_its_last_state() -> None:
+    lines = PrintedLines()
+
+    assert lines.feed("1/3\r2/3\r") == []
+    assert lines.feed("3/3\n") == ["3/3"]
+
+
+def test_a_progress_bar_of_backspaces_is_one_line_too() -> None:
+    assert PrintedLines().feed("1/2" + "\b" * 3 + "2/2\n") == ["2/2"]
+
+
+@pytest.mark.parametrize("text", ["\x1b[1;31mred\x1b[0m", "\x1b]8;;http://x\x07red\x1b]8;;\x07", "red\x1b[K"])
+def test_terminal_sequences_are_dropped(text: str) -> None:
+    assert plain(text) == "red"
+
+
+def test_windows_line_ends_overwrite_nothing() -> None:
+    assert settled("one\r\ntwo\r\n") == "one\ntwo\n"

@@ -1,0 +1,95 @@
+"""The report of a run."""
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runnable_pair import INFER, TRAIN, write_pair
+
+from generator.run.report import duration
+
+HOSTILE = "</pre></div><script>alert(1)</script><img src='http://evil.example/x.png' onerror='alert(1)'>"
+SHOWS = {
+    "## Figures": "![elsewhere](https://evil.example/y.png)",
+    "figure": """
+        from IPython.display import HTML, SVG, Markdown, Image, display
+        display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><rect width="9" height="9"/></svg>'))
+        display(HTML(HOSTILE), Markdown(HOSTILE))
+        print(HOSTILE)
+    """,
+}
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+@pytest.fixture
+def report(tandem: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The report of a pair that is hostile wherever it can be."""
+    monkeypatch.chdir(tmp_path)
+    shows = {"hostile": f"HOSTILE = {HOSTILE!r}", **SHOWS}
+    write_pair(tmp_path, train={**TRAIN, **shows}, infer={f"## {HOSTILE}": HOSTILE, **INFER}, title=HOSTILE)
+    done = tandem("run", "tiny", "-P", "EPOCHS=1")
+    assert done.code == 0, done.err
+    return (tmp_path / "output/tiny/report.html").read_text()
+
+
+def test_the_report_needs_nothing_from_elsewhere_and_runs_nothing(report: str) -> None:
+    elements = Elements(report).found
+
+    assert not {tag for tag, _ in elements} & {"script", "link", "iframe", "object", "embed", "base", "form"}
+    assert all(
+        value is None or value.startswith("data:") for tag, a in elements for k, value in a.items() if k == "src"
+    )
+    assert not [name for _, attributes in elements for name in attributes if name.startswith("on")]
+    assert not re.search(r"@import|url\(", report.partition("</style>")[0])
+    assert "default-src 'none'" in report
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in report
+
+
+def test_what_a_notebook_shows_cannot_close_the_page_around_it(report: str) -> None:
+    class Balance(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.open_tags: list[str] = []
+
+        def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
+            if tag not in ("meta", "img", "br", "hr"):
+                self.open_tags.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            assert self.open_tags.pop() == tag
+
+    balance = Balance()
+    balance.feed(report)
+    assert balance.open_tags == []
+
+
+def test_the_report_has_scores_parameters_versions_times_figures_and_notebooks(report: str) -> None:
+    assert "Out-of-fold accuracy" in report
+    assert "0.7500" in report
+    assert re.search(r'<code>EPOCHS</code>.*<td class="changed"><code>1</code>.*default <code>3</code>', report)
+    assert "3.15.0" in report
+    assert '<h2 id="time">' in report
+    assert report.count('<img src="data:image/svg+xml;base64,') == 2, "in the gallery and in the notebook"
+    assert report.count('<details class="notebook"') == 2
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (9.94, "9.9 s"), (9.96, "10 s"), (59.6, "1 min 0 s"), (185, "3 min 5 s"), (7_800, "2 h 10 min")],
+)
+def test_times_read_the_way_people_say_them(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -1,0 +1,66 @@
+"""HTML made from what notebooks contain."""
+
+import base64
+
+import pytest
+
+from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, terminal_html
+
+
+def test_a_table_keeps_its_cells_and_loses_everything_else() -> None:
+    html = cleaned_html(
+        "<style>td {color: red}</style><table border=1 onclick=x()><tr><td colspan='2' style='x'>1 &lt; 2</td></tr>"
+        "<script>alert(1)</script></table><img src=http://x/y.png>"
+    )
+
+    assert html == '<table><tr><td colspan="2">1 &lt; 2</td></tr></table>'
+
+
+def test_an_output_cannot_close_what_it_did_not_open() -> None:
+    assert cleaned_html("</div></details><div><b>x") == "<div><b>x</b></div>"
+
+
+@pytest.mark.parametrize("hidden", ["<script>x", "<iframe src=http://x>x", "<svg onload=x()>x", "<object>x</object>"])
+def test_active_content_leaves_nothing(hidden: str) -> None:
+    assert cleaned_html(hidden) == ""
+
+
+def test_markdown_shows_html_as_text_and_loads_no_image() -> None:
+    html = markdown_html("# A <script>x</script>\n\n![a plot](https://x/y.png) [bad](javascript:x)")
+
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    assert "<img" not in html
+    assert "a plot" in html
+    assert 'href="javascript' not in html
+
+
+def test_headings_of_notebooks_stand_below_those_of_the_page() -> None:
+    assert markdown_html("## Training") == '<h4 class="md-h2">Training</h4>\n'
+
+
+def test_colours_of_a_traceback_survive_and_its_text_is_escaped() -> None:
+    assert terminal_html("\x1b[1;31mKeyError\x1b[0m: <b>\x07") == (
+        '<span class="ansi-bold ansi-red">KeyError</span>: &lt;b&gt;'
+    )
+
+
+def test_a_colour_without_end_is_no_colour() -> None:
+    assert terminal_html(f"\x1b[{'9' * 5_000}mx\x1b[38;5;300my") == "xy"
+
+
+def test_code_is_escaped() -> None:
+    assert "<b>" not in code_html("x = '<b>'")
+
+
+def test_an_image_that_is_no_base64_is_not_shown() -> None:
+    assert image_source("image/png", '"><script>') is None
+    assert image_source("text/html", "PGI+") is None
+
+
+def test_an_svg_becomes_an_image_in_which_no_script_runs() -> None:
+    source = image_source("image/svg+xml", "<svg onload='x()'/>")
+
+    assert source is not None
+    assert source.startswith("data:image/svg+xml;base64,")
+    assert base64.b64decode(source.partition(",")[2]) == b"<svg onload='x()'/>"
