@@ -12,6 +12,31 @@ ALLOW_CPU = False
 EPOCHS = 3
 """.strip()
 
+CHOICES = """
+[pair]
+competition = "tiny"
+title = "Tiny"
+code_competition = false
+family = "image_classification"
+framework = "keras"
+owner = "someone"
+
+[task]
+metric = "accuracy"
+id_column = "id"
+target = "label"
+train_table = "train.csv"
+sample_submission = "sample_submission.csv"
+train_folder = "train"
+test_folder = "test"
+image_suffix = ".png"
+image_size = 8
+channels = 1
+batch_size = 8
+epochs = 3
+flip = false
+"""
+
 TRAIN = {
     "## Training": "",
     "training": """
@@ -66,7 +91,7 @@ def write_pair(
             **(sources or {}),
         }
         (kernel / "kernel-metadata.json").write_text(json.dumps(metadata))
-    (folder / "pair.toml").write_text(f'[pair]\ncompetition = "tiny"\ntitle = {json.dumps(title)}\n')
+    (folder / "pair.toml").write_text(CHOICES.replace('"Tiny"', json.dumps(title)))
     data = workspace / "input" / "competitions" / "tiny"
     data.mkdir(parents=True, exist_ok=True)
     (data / "sample_submission.csv").write_text("id,label\na,0\nb,0\n")

@@ -95,14 +95,17 @@ def test_a_pair_that_does_not_exist_names_the_command_that_makes_it(tandem: Tand
     refused = tandem("run", "digits")
 
     assert refused.code == 1
-    assert "`generate --competition digits`" in refused.err
+    assert "`tandem generate --competition digits`" in refused.err
 
 
 @pytest.mark.parametrize("name", ["..", "../tiny", ".", "a/../tiny"])
 def test_a_pair_cannot_lie_outside_of_the_workspace(tandem: Tandem, tmp_path: Path, name: str) -> None:
     write_pair(tmp_path)
 
-    assert "There is no pair" in tandem("run", name).err
+    refused = tandem("run", name)
+
+    assert refused.code == 1
+    assert "cannot be the name of a pair" in refused.err
 
 
 def test_a_failing_cell_shows_its_place_and_keeps_the_notebook(tandem: Tandem, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
-    r"""Execute a pair on this machine, check and score its submission, and write a report.
+    """Execute a pair on this machine, check and score its submission, and write a report.
 
     Inputs are mounted as on Kaggle and read-only. The notebooks, their outputs and report.html are in output/PAIR.
 
@@ -56,7 +56,7 @@ def run(context: click.Context, /, **options: Any) -> int:
     tandem run digits
     tandem run digits --smoke
     tandem run digits -P EPOCHS=3 -P FOLDS=5
-    """
+    """  # noqa: D301 - click wants the character itself
     if options["resume"] and options["only"] == Role.INFER:
         context.fail("--resume goes with training, which --only infer leaves out.")
 

@@ -1,7 +1,6 @@
 """The story of a run: train, hand over, infer, validate, score, report.
 
 PairRunError
-├── PairNotFoundError           no such pair in this workspace
 ├── NotebookMissingError        a pair without one of its notebooks
 ├── TrainingIncompleteError     training stopped itself before its end
 └── SubmissionMissingError      inference ended without a submission
@@ -15,9 +14,9 @@ from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
 from generator.competition.submission import SubmissionSummary, validate
-from generator.errors import RunError, TandemError, did_you_mean
-from generator.files import read_text
-from generator.pair.choices import parsed
+from generator.errors import RunError, TandemError
+from generator.pair.folder import existing_pair
+from generator.pair.generation import read_pair
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.events import Listener, ReportWritten
 from generator.run.execution import ExecutedNotebook, Execution, execute
@@ -32,18 +31,6 @@ from generator.untrusted import printable
 
 class PairRunError(RunError):
     """A pair cannot be run to its end."""
-
-
-class PairNotFoundError(PairRunError):
-    """There is no such pair."""
-
-    def __init__(self, *, name: str, workspace: Workspace) -> None:
-        known = [pair.name for pair in workspace.pairs()]
-        looked = printable(str(workspace.pair(name).path))
-        super().__init__(
-            f"There is no pair {printable(name)}: {looked} does not exist. "
-            f"Make it with `generate --competition {printable(name)}`.{did_you_mean(name, known)}"
-        )
 
 
 class NotebookMissingError(PairRunError):
@@ -149,7 +136,7 @@ class _PairRun:
     def __init__(self, request: RunRequest, listener: Listener) -> None:
         self._request = request
         self._listener = listener
-        self._pair = _existing_pair(request)
+        self._pair = _whole_pair(request)
         self._facts = _facts(self._pair, request.workspace)
         self._parameters = self._checked_parameters()
         self._sources = {role: read_sources(self._pair, role) for role in Role}
@@ -251,11 +238,8 @@ class _PairRun:
         return name if isinstance(name, str) else "submission.csv"
 
 
-def _existing_pair(request: RunRequest) -> PairFolder:
-    pair = request.workspace.pair(request.pair)
-    is_name = request.pair not in ("", ".", "..") and Path(request.pair).name == request.pair
-    if not is_name or not pair.path.is_dir():
-        raise PairNotFoundError(name=request.pair, workspace=request.workspace)
+def _whole_pair(request: RunRequest) -> PairFolder:
+    pair = existing_pair(request.workspace, request.pair)
     for role in Role:
         if not pair.notebook(role).is_file():
             raise NotebookMissingError(path=pair.notebook(role))
@@ -263,16 +247,10 @@ def _existing_pair(request: RunRequest) -> PairFolder:
 
 
 def _facts(pair: PairFolder, workspace: Workspace) -> PairFacts:
-    choices = parsed(read_text(pair.choices), path=pair.choices)
-    competition = str(choices.pair["competition"].value) if "competition" in choices.pair else pair.name
-    sample = choices.task.get("sample_submission")
-    title = choices.pair.get("title")
-    return PairFacts(
-        title=str(title.value) if title is not None else competition,
-        competition=competition,
-        sample=workspace.competition_data(competition)
-        / (str(sample.value) if sample is not None else "sample_submission.csv"),
-    )
+    spec = read_pair(pair)
+    slug = spec.competition.slug
+    sample = workspace.competition_data(slug) / spec.task.sample_submission
+    return PairFacts(title=spec.competition.title, competition=slug, sample=sample)
 
 
 def _hidden_test_score(competition: str, submission: Path) -> Score | None:
