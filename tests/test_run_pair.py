@@ -108,6 +108,15 @@ def test_a_pair_cannot_lie_outside_of_the_workspace(tandem: Tandem, tmp_path: Pa
     assert "cannot be the name of a pair" in refused.err
 
 
+def test_an_error_names_the_users_own_folder_and_not_the_mirror(tandem: Tandem, tmp_path: Path) -> None:
+    cells = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/train.csv')"}
+    write_pair(tmp_path, train=cells)
+
+    failed = tandem("run", "tiny")
+
+    assert f"ValueError: bad: {tmp_path}/input/competitions/tiny/train.csv" in failed.err
+
+
 def test_a_failing_cell_shows_its_place_and_keeps_the_notebook(tandem: Tandem, tmp_path: Path) -> None:
     cells = {"## Model": "", "model": "print('built')\nwidth = 0\nprint(1 / width)\n", "never": "print('after')"}
     write_pair(tmp_path, train=cells)

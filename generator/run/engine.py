@@ -8,6 +8,7 @@ import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from nbclient import NotebookClient
@@ -199,9 +200,14 @@ class NotebookRun:
             notebook=self._execution.title,
             running=running,
             excerpt=locate(error, running=running, executed=self._executed),
-            error=error,
+            error=replace(error, message=self._in_the_users_words(error.message)),
             kept=self._execution.saved_as,
         )
+
+    def _in_the_users_words(self, message: str) -> str:
+        for mount, folder in self._execution.mounted.items():
+            message = message.replace(str(mount), str(folder))
+        return message
 
 
 def _executed(planned: PlannedCell) -> ExecutedCell:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.errors import RunError
@@ -23,13 +23,17 @@ class CellTiming:
 
 @dataclass(frozen=True)
 class Execution:
-    """One notebook's run to come: what to execute, where its result is saved, and with which parameters."""
+    """One notebook's run to come: what to execute, where its result is saved, and with which parameters.
+
+    `mounted` says which folder of the user each folder below INPUT_ROOT is: the mirror is gone when an error is read.
+    """
 
     title: str
     source: Path
     saved_as: Path
     parameters: Mapping[str, Value]
     place: KernelPlace
+    mounted: Mapping[Path, Path] = field(default_factory=dict)
     timeout: float | None = None
 
 

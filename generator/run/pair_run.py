@@ -206,6 +206,7 @@ class _PairRun:
             saved_as=output.notebook(role),
             parameters=parameters.values,
             place=KernelPlace(private, working, (input_root, *(mount.source for mount in wanted))),
+            mounted={input_root / mount.at: mount.source for mount in wanted},
             timeout=self._request.timeout,
         )
         executed = progress.notebooks[role] = execute(execution, self._listener)
