@@ -1,0 +1,52 @@
+"""Who imports whom, and what the command line may import before a verb is chosen."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "generator"
+BELOW = {
+    "competition": {"competition"},
+    "accelerators": {"accelerators"},
+    "pair": {"competition", "accelerators", "pair"},
+    "run": {"competition", "accelerators", "pair", "run"},
+    "cli": {"competition", "accelerators", "pair", "run", "cli"},
+}
+PLAIN = {"errors", "files", "untrusted", "__version__"}
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """The modules of the kit that a module imports, anywhere in it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("generator."))
+        elif isinstance(node, ast.ImportFrom) and node.module == "generator":
+            yield from (f"generator.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("generator."):
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("package", BELOW)
+def test_a_package_imports_only_what_is_below_it(package: str) -> None:
+    for module in (PACKAGE / package).rglob("*.py"):
+        parts = {name.split(".")[1] for name in imported(ast.parse(module.read_text()))}
+        assert parts <= BELOW[package] | PLAIN, module
+
+
+@pytest.mark.parametrize("module", ["errors", "files", "untrusted"])
+def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
+    parts = {name.split(".")[1] for name in imported(ast.parse((PACKAGE / f"{module}.py").read_text()))}
+    assert parts <= PLAIN
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from generator.cli.main import main; main(['--help'], program='tandem'); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not {"numpy", "sklearn", "jinja2", "tomlkit", "rich", "nbformat", "papermill", "jupyter_client"} & set(
+        loaded
+    )
