@@ -1,0 +1,472 @@
+"""Sessions that run the cells of rendered notebooks with the real frameworks, without importing those each time.
+
+Importing NumPy, pandas, TensorFlow, JAX and Keras takes about ten seconds; this file, run as a program, does it once
+and then forks a process for every session it is asked for. Nothing of a framework is initialised before the fork: no
+device, no thread pool, no seed. So a session is a fresh process with its own folder, environment and parameters, in
+which every cell of the notebook is executed from the first one on; only the imports find their modules loaded.
+
+PYTEST_DONT_REWRITE: tests import this module before pytest takes it for a plugin with fixtures.
+"""
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Parameters = Mapping[str, bool | int | float | str]
+SESSION_SECONDS = 300
+
+
+@cache
+def notebook_cells(framework: str, role: str) -> dict[str, str]:
+    """The code cells of the digits notebook as `generate --owner ada` renders it, by name, in their order."""
+    from generator.competition import builtin
+    from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+    from generator.pair.kernels import render_kernels
+
+    digits = builtin.require("digits")
+    owner = Choice("ada", MadeBy.FLAG)
+    proposal = proposed(digits.competition, digits.task, framework=framework, owner=owner)
+    files = render_kernels(merged(proposal, Choices(), flags={}))
+    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """A rendered notebook, perhaps with cells that a user edited."""
+
+    framework: str
+    role: str
+    edits: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+
+    @property
+    def backend(self) -> str:
+        """The backend that it computes with unless a parameter says otherwise."""
+        return "jax" if (self.framework, self.role) == ("keras", "train") else "tensorflow"
+
+    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
+        """What is executed: the cells in their order, and papermill's behind that with the parameters."""
+        cells = dict(notebook_cells(self.framework, self.role))
+        for name, edit in self.edits.items():
+            edited = edit(cells[name])
+            assert edited != cells[name], f"the edit of {name} changes nothing"
+            cells[name] = edited
+        executed = []
+        for name, source in cells.items():
+            executed.append((name, source))
+            if name == "parameters":
+                executed.append(
+                    ("injected-parameters", "".join(f"{key} = {parameters[key]!r}\n" for key in parameters))
+                )
+        return executed
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A session that is over: the cell and exception that ended it early, and what each cell printed."""
+
+    status: int
+    printed: dict[str, str]
+    cell: str | None = None
+    error: str = ""
+    seen: Any = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every cell that was to be executed has been."""
+        return self.status == 0 and self.cell is None
+
+    def said(self, cell: str) -> str:
+        return self.printed[cell].rstrip("\n")
+
+
+class Session:
+    """A notebook that is running."""
+
+    def __init__(self, frameworks: "Frameworks", folder: Path, pid: int) -> None:
+        self.pid = pid
+        self._frameworks = frameworks
+        self._folder = folder
+
+    def wait_for(self, text: str) -> None:
+        """Returns when the notebook has printed this."""
+        deadline = time.monotonic() + SESSION_SECONDS
+        while text not in self._log():
+            if self._frameworks.has_answered() or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"it never printed {text!r}:\n{self._log()[-4_000:]}")
+            time.sleep(0.01)
+
+    def kill(self) -> None:
+        """Ends the process as a machine does that runs out of memory."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self._frameworks.answer()
+
+    def _log(self) -> str:
+        return (self._folder / "log.txt").read_text(errors="replace")
+
+    def ended(self) -> Ended:
+        """Waits for the end, and tells what happened."""
+        status = self._frameworks.answer()["status"]
+        result = self._folder / "result.json"
+        told = json.loads(result.read_text()) if result.is_file() else {"printed": {}}
+        if told.get("cell") is None and status > 0:
+            raise AssertionError(f"the session broke:\n{self._log()[-4_000:]}")
+        return Ended(status=status, **told)
+
+
+class Frameworks:
+    """The process that has imported the frameworks, with one backend of Keras; one session at a time."""
+
+    def __init__(self, backend: str, folder: Path) -> None:
+        self._folder = folder
+        self._sessions = 0
+        environment = {**os.environ, "KERAS_BACKEND": backend, "MPLBACKEND": "agg", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+
+    def start(
+        self,
+        notebook: Notebook,
+        parameters: Parameters,
+        *,
+        until: str | None = None,
+        before: str = "",
+        look: str = "None",
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Starts a session.
+
+        Args:
+            notebook: What to execute.
+            parameters: What papermill would inject.
+            until: The last cell to be executed.
+            before: Code that runs first, as a `sitecustomize` would.
+            look: An expression over the notebook's names, evaluated after the last cell; its value must be JSON.
+            cwd: The current folder; the session's own by default.
+            environment: Variables to set.
+        """
+        self._sessions += 1
+        folder = self._folder / f"session{self._sessions}"
+        folder.mkdir()
+        (folder / "log.txt").touch()
+        request = {
+            "cells": notebook.cells(parameters),
+            "until": until,
+            "before": before,
+            "look": look,
+            "folder": str(folder),
+            "cwd": str(cwd or folder),
+            "environment": {"HOME": os.environ["HOME"], **(environment or {})},
+        }
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return Session(self, folder, pid=self.answer()["pid"])
+
+    def run(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Ended:
+        """Executes a notebook to its end, see `start`."""
+        return self.start(notebook, parameters, **options).ended()
+
+    def answer(self) -> dict[str, int]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        assert line, "the process with the frameworks is gone"
+        return dict(json.loads(line))
+
+    def has_answered(self) -> bool:
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+
+class Sessions:
+    """Runs any notebook in the process that has its backend, which is started when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: dict[str, Frameworks] = {}
+
+    def start(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Session:
+        """Starts a session, see `Frameworks.start`."""
+        backend = str(parameters.get("BACKEND", notebook.backend))
+        if backend not in self._started:
+            folder = self._folder / backend
+            folder.mkdir()
+            self._started[backend] = Frameworks(backend, folder)
+        return self._started[backend].start(notebook, parameters, **options)
+
+    def run(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Ended:
+        """Executes a notebook to its end, see `Frameworks.start`."""
+        return self.start(notebook, parameters, **options).ended()
+
+    def close(self) -> None:
+        for frameworks in self._started.values():
+            frameworks.close()
+
+
+@dataclass(frozen=True)
+class Digits:
+    """A small competition of real scans: its folder, the training labels by id, and the true labels of the test."""
+
+    folder: Path
+    labels: Mapping[str, str]
+    answers: Mapping[str, str]
+
+    def write_labels(self, rows: list[tuple[str, str]], header: tuple[str, ...] = ("id", "label")) -> None:
+        _write_table(self.folder / "train.csv", header, rows)
+
+    def write_sample(self, ids: list[str], header: tuple[str, ...] = ("id", "label"), label: str = "0") -> None:
+        _write_table(self.folder / "sample_submission.csv", header, [(name, label) for name in ids])
+
+
+def write_digits(folder: Path, *, per_class: int = 8, test_rows: int = 21, names: tuple[str, ...] = ()) -> Digits:
+    """Writes a competition like `digits` with the first scans of every class, and as many test images as wanted.
+
+    Args:
+        folder: The competition's folder.
+        per_class: Training images of each class.
+        test_rows: Test images, the classes mixed.
+        names: What the ten classes are called, by default their digits.
+    """
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    images, digits = load_digits(return_X_y=True)
+    names = names or tuple("0123456789")
+    training = [row for digit in range(10) for row in (digits == digit).nonzero()[0][:per_class].tolist()]
+    test = sorted(set(range(len(digits))) - set(training))[:test_rows]
+    for part, rows in (("train", sorted(training)), ("test", test)):
+        (folder / part).mkdir(parents=True)
+        for row in rows:
+            pixels = (images[row].reshape(8, 8) * (255 / 16)).round().astype("uint8")
+            Image.fromarray(pixels).save(folder / part / f"{row:04d}.png")
+    written = Digits(
+        folder,
+        labels={f"{row:04d}": names[digits[row]] for row in sorted(training)},
+        answers={f"{row:04d}": names[digits[row]] for row in test},
+    )
+    written.write_labels(list(written.labels.items()))
+    written.write_sample(list(written.answers), label=names[0])
+    return written
+
+
+def _write_table(path: Path, header: tuple[str, ...], rows: list[tuple[str, str]]) -> None:
+    import csv
+
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """Kaggle's file tree in a temporary folder: what a notebook's two roots point to."""
+
+    root: Path
+
+    @property
+    def input(self) -> Path:
+        return self.root / "input"
+
+    @property
+    def working(self) -> Path:
+        return self.root / "working"
+
+    @property
+    def competition(self) -> Path:
+        return self.input / "competitions" / "digits"
+
+    def output_of_training(self, framework: str) -> Path:
+        """Where the output of the training kernel is mounted."""
+        return self.input / "notebooks" / "ada" / f"digits-{framework}-train"
+
+    def parameters(self, notebook: Notebook, **others: bool | int | float | str) -> dict[str, Any]:
+        """The two roots, and what every notebook here is run with."""
+        roots = {"INPUT_ROOT": str(self.input), "WORKING_ROOT": str(self.working)}
+        training = {"ALLOW_CPU": True, "EPOCHS": 1} if notebook.role == "train" else {}
+        return roots | training | others
+
+
+@pytest.fixture(scope="session")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
+    """Sessions of notebooks in processes that have imported the frameworks once."""
+    started = Sessions(tmp_path_factory.mktemp("sessions"))
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def mirror(tmp_path: Path) -> Mirror:
+    """An empty mirror of Kaggle's file tree."""
+    (tmp_path / "input").mkdir()
+    return Mirror(tmp_path)
+
+
+class Trained:
+    """Mirrors in which a training of one epoch has been, made when first asked for; every test gets a copy."""
+
+    def __init__(self, folder: Path, sessions: Sessions) -> None:
+        self._folder = folder
+        self._sessions = sessions
+
+    def mirror(self, framework: str, copy: Path) -> Mirror:
+        """A mirror for inference: the competition, and the output of training mounted as an input."""
+        original = Mirror(self._folder / f"trained-{framework}")
+        with (self._folder / f"trained-{framework}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a test run share it
+            if not original.output_of_training(framework).is_dir():
+                self._train(framework, original)
+        shutil.copytree(original.root, copy)
+        return Mirror(copy)
+
+    def _train(self, framework: str, mirror: Mirror) -> None:
+        write_digits(mirror.competition)
+        notebook = Notebook(framework, "train")
+        ended = self._sessions.run(notebook, mirror.parameters(notebook, EPOCHS=2))
+        assert ended.is_done, ended
+        mount = mirror.output_of_training(framework)
+        mount.parent.mkdir(parents=True)
+        mirror.working.rename(mount)
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Trained:
+    """Finished trainings on very few images, trained once a test run."""
+    base = tmp_path_factory.getbasetemp()
+    return Trained(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, sessions)
+
+
+def read_table(path: Path) -> list[list[str]]:
+    """The rows of a CSV file, its header among them."""
+    import csv
+
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def names_below(folder: Path) -> list[str]:
+    """Every file below a folder, by its path in it."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def _serve() -> None:
+    """Imports what the notebooks import, then forks a session for every line of stdin."""
+    import jax  # noqa: F401
+    import keras  # noqa: F401
+    import matplotlib.pyplot as _plt  # noqa: F401
+    import pandas  # noqa: F401
+    import scipy.special as _special  # noqa: F401
+    import sklearn.model_selection  # noqa: F401
+    import tensorflow  # noqa: F401
+
+    for line in sys.stdin:
+        request = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            _be_session(request)
+        _tell({"pid": pid})
+        _, status = os.waitpid(pid, 0)
+        _tell({"status": os.waitstatus_to_exitcode(status)})
+
+
+def _tell(answer: Mapping[str, int]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _be_session(request: Mapping[str, Any]) -> None:
+    """Executes the cells, writes `result.json`, and ends the process."""
+    import faulthandler
+
+    log = os.open(Path(request["folder"], "log.txt"), os.O_WRONLY | os.O_APPEND)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    faulthandler.dump_traceback_later(SESSION_SECONDS - 30, exit=True)
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    result = _executed(request)
+    Path(request["folder"], "result.json").write_text(json.dumps(result))
+    os._exit(0 if result["cell"] is None else 1)
+
+
+def _executed(request: Mapping[str, Any]) -> dict[str, Any]:
+    import linecache
+    import traceback
+    import types
+
+    import matplotlib.pyplot as plt
+
+    plt.show = _draw_all
+    main = types.ModuleType("__main__")
+    sys.modules["__main__"] = main
+    exec(request["before"], {"__name__": "before"})  # noqa: S102
+    printed: dict[str, str] = {}
+    for name, source in request["cells"]:
+        file = f"<cell {name}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        output = _Copied(sys.__stdout__)
+        try:
+            with contextlib.redirect_stdout(output):
+                exec(compile(source, file, "exec"), main.__dict__)  # noqa: S102
+        except BaseException as error:  # noqa: BLE001
+            traceback.print_exc()
+            return {"cell": name, "error": f"{type(error).__name__}: {error}", "printed": printed}
+        finally:
+            printed[name] = output.getvalue()
+        if name == request["until"]:
+            break
+    return {"cell": None, "printed": printed, "seen": eval(request["look"], main.__dict__)}  # noqa: S307
+
+
+def _draw_all() -> None:
+    """Draws every figure as a notebook's output has it; a text that cannot be drawn is an error here."""
+    import matplotlib.pyplot as plt
+
+    for number in plt.get_fignums():
+        plt.figure(number).savefig(io.BytesIO(), dpi=40, bbox_inches="tight")
+    plt.close("all")
+
+
+class _Copied(io.StringIO):
+    """Keeps what is printed, and passes it on at once for whoever watches the log."""
+
+    def __init__(self, log: Any) -> None:
+        super().__init__()
+        self._log = log
+
+    def write(self, text: str) -> int:
+        self._log.write(text)
+        self._log.flush()
+        return super().write(text)
+
+
+if __name__ == "__main__":
+    _serve()
