@@ -131,7 +131,7 @@ def test_a_bad_training_image_is_named(
     assert (ended.cell, ended.error) == (
         "check-images",
         (
-            f"ValueError: 1 image files of {mirror.competition}/train cannot be read: 0003.png {problem}. "
+            f"ValueError: 1 of the image files of {mirror.competition}/train cannot be read: 0003.png {problem}. "
             "Fetch the competition's files again, or drop these rows of train.csv."
         ),
     )
@@ -146,9 +146,9 @@ def test_renamed_training_images_are_named_with_those_that_no_row_names(sessions
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
 
     assert ended.error == (
-        f"ValueError: 2 image files of {mirror.competition}/train cannot be read: 0003.png is missing, 0004.png is "
-        "missing. No row names digit-0003.png, digit-0004.png. Fetch the competition's files again, or drop these "
-        "rows of train.csv."
+        f"ValueError: 2 of the image files of {mirror.competition}/train cannot be read: 0003.png is missing, "
+        "0004.png is missing. No row names digit-0003.png, digit-0004.png. Fetch the competition's files again, or "
+        "drop these rows of train.csv."
     )
 
 
@@ -170,7 +170,7 @@ def test_a_jpeg_is_whole_with_text_behind_its_end_and_not_without_its_end(sessio
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN, IMAGE_SUFFIX=".jpg"))
 
     assert ended.cell == "check-images"
-    assert "1 image files" in ended.error
+    assert "1 of the image files" in ended.error
     assert "0003.jpg is cut off. " in ended.error
 
 
@@ -187,8 +187,9 @@ def test_a_bad_test_image_is_named_before_anything_is_predicted(
     assert (ended.cell, ended.error) == (
         "check-test-images",
         (
-            f"ValueError: 1 image files of test cannot be read: {name} {problem}. The ids of sample_submission.csv "
-            "must be those of the test images. With SKIP_BAD_IMAGES = True such images get the average prediction."
+            f"ValueError: 1 of the image files of test cannot be read: {name} {problem}. The ids of "
+            "sample_submission.csv must be those of the test images. With SKIP_BAD_IMAGES = True such images get the "
+            "average prediction."
         ),
     )
     assert names_below(mirror.working) == []
@@ -223,7 +224,10 @@ def test_bad_test_images_get_the_average_prediction_and_change_no_other(
 @pytest.mark.parametrize(
     ("ids", "sentence"),
     [
-        (["a", "b"], r"2 image files of test cannot be read: a\.png is missing, b\.png is missing\. The ids of sample"),
+        (
+            ["a", "b"],
+            r"2 of the image files of test cannot be read: a\.png is missing, b\.png is missing\. The ids of sample",
+        ),
         (["0003", "0003"], r"sample_submission\.csv has the id '0003' more than once\."),
         ([], r"sample_submission\.csv has no rows\."),
     ],

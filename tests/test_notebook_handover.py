@@ -91,6 +91,21 @@ def test_a_handoff_that_is_none_is_one_sentence(sessions: Sessions, handed_over:
     assert re.fullmatch(rf"ValueError: {path} is not a hand-over: .*\. Run {KERNEL} again\.", error)
 
 
+def test_the_model_of_a_smoke_test_is_not_taken_for_a_real_one(sessions: Sessions, handed_over: Mirror) -> None:
+    path = handed_over.output_of_training("tensorflow") / "handoff.json"
+    handoff = json.loads(path.read_text())
+    del handoff["sha256"]
+    handoff["settings"]["SMOKE_TEST"] = True
+    handoff["sha256"] = hashlib.sha256(json.dumps(handoff, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(handoff))
+
+    cell, error = refused(sessions, handed_over)
+
+    assert cell == "handoff-found"
+    assert error.startswith("ValueError: Training was a smoke test, on a few rows.")
+    assert sessions.run(INFER, handed_over.parameters(INFER, SMOKE_TEST=True)).is_done
+
+
 @pytest.mark.parametrize(
     ("parameter", "name"),
     [("PAIR_ID", "pair_id"), ("FRAMEWORK", "framework"), ("TARGET", "task")],
