@@ -1,0 +1,114 @@
+"""How fast and how large inference is: files streamed by the notebook beside a bare `model.predict` on arrays."""
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuring import Bar, Row, in_fresh_process, in_pairs, is_quick, print_table, ratio_row, say
+from notebook_cells import run_cells
+from synthetic import write_competition
+
+PAIRS = {"digits": "keras", "digits-tensorflow": "tensorflow"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured: `images` are predicted in one turn; `test_rows` are the two sizes of the test set."""
+
+    images: int
+    turns: int
+    test_rows: tuple[int, int]
+    processes: int
+    image_size: int = 64
+
+
+FULL = Size(images=4_992, turns=6, test_rows=(2_000, 20_000), processes=2)
+QUICK = Size(images=640, turns=2, test_rows=(200, 2_000), processes=1)
+
+
+def train(root: Path, pair: str, image_size: int) -> None:
+    """Makes a hand-over, by the training notebook with one short epoch."""
+    short = {"ALLOW_CPU": True, "EPOCHS": 1, "BATCH_SIZE": 64, "IMAGE_SIZE": image_size, "CHANNELS": 3}
+    run_cells(pair, "train", parameters={**_roots(root, pair, "train"), **short})
+
+
+def speeds(root: Path, pair: str, size: Size) -> tuple[list[float], list[float]]:
+    """Returns images a second of the notebook's prediction and of the bare one, in one process."""
+    cells = run_cells(pair, "infer", parameters=_roots(root, pair, "infer"), last="predict-all")
+    paths = cells.paths[: size.images]
+    batches = cells.batches_in_order(paths, cells.load, cells.global_batch, 0, None)
+    images = cells.np.concatenate([batch.numpy() for batch in batches])[: len(paths)]
+    (model,) = cells.models
+
+    def images_a_second(predict: Callable[[], object]) -> float:
+        started = time.perf_counter()
+        predict()
+        return len(paths) / (time.perf_counter() - started)
+
+    def from_files() -> float:
+        return images_a_second(lambda: cells.predict_all(cells.models, paths))
+
+    def from_memory() -> float:
+        return images_a_second(lambda: model.predict(images, batch_size=cells.global_batch, verbose=0))
+
+    from_files(), from_memory()  # compiles
+    return in_pairs(f"{PAIRS[pair]}, images a second", from_files, from_memory, pairs=size.turns)
+
+
+def peak_megabytes(root: Path, pair: str) -> float:
+    """Returns the most memory that the whole inference notebook held, in this process that does nothing else."""
+    run_cells(pair, "infer", parameters=_roots(root, pair, "infer"))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)  # bytes there, kilobytes elsewhere
+
+
+def _roots(root: Path, pair: str, role: str) -> dict[str, object]:
+    # Side by side, since inference looks for `train` beside its own working folder.
+    return {"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root / "working" / pair / role)}
+
+
+def rows_of(pair: str, small: Path, large: Path, size: Size) -> list[Row]:
+    """Measures one pair; `small` and `large` hold the two test sets."""
+    name, per_second = PAIRS[pair], "images/s"
+    for root in (small, large):
+        in_fresh_process(train, root, pair, size.image_size)
+    files, memory = in_fresh_process(speeds, large, pair, size)
+    peaks: tuple[list[float], list[float]] = ([], [])
+    for _ in range(size.processes):
+        for root, of_size in zip((small, large), peaks, strict=True):
+            of_size.append(in_fresh_process(peak_megabytes, root, pair))
+    say(f"{name}, peak MB with {size.test_rows[0]:,} and with {size.test_rows[1]:,} images: {peaks}")
+    return [
+        Row(f"{name}: predict_all, from PNG files", files, per_second),
+        Row(f"{name}: model.predict(x)", memory, per_second),
+        ratio_row(f"{name}: predict_all / model.predict", files, memory, Bar(">=", 0.95)),
+        Row(f"{name}: fastest turn of each", [max(files) / max(memory)], "ratio", Bar(">=", 0.95)),
+        *(
+            Row(f"{name}: peak, {rows:,} test images", peak, "MB")
+            for rows, peak in zip(size.test_rows, peaks, strict=True)
+        ),
+        ratio_row(f"{name}: peak, tenfold / once", peaks[1], peaks[0], Bar("<", 1.1)),
+    ]
+
+
+def main() -> None:
+    """Measures both pairs and prints the table."""
+    size = QUICK if is_quick(__doc__) else FULL
+    table = []
+    with tempfile.TemporaryDirectory() as temporary:
+        roots = [Path(temporary).resolve() / name for name in ("small", "large")]
+        for root, test_rows in zip(roots, size.test_rows, strict=True):
+            say(f"writes {test_rows:,} test images of {size.image_size} x {size.image_size}")
+            write_competition(root / "input", train_rows=400, test_rows=test_rows, image_size=size.image_size)
+        for pair in PAIRS:
+            table += rows_of(pair, *roots, size)
+    print(f"PNG images of {size.image_size} x {size.image_size} x 3; a turn predicts {size.images:,} of them.")
+    print_table(table)
+
+
+if __name__ == "__main__":
+    main()
