@@ -90,7 +90,7 @@ def measure(root: Path, pair: str, size: Size) -> Times:
 def _epoch_seconds(cells: ModuleType, model: Any, arguments: dict[str, Any]) -> float:
     """Seconds of the second epoch of a fit: the first fills the buffers, which a long training does once."""
 
-    class Clock(cells.keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+    class Clock(cells.keras.callbacks.Callback):  # type: ignore[misc,name-defined]  # the cells are known at run time only
         def on_epoch_begin(self, epoch: int, logs: object = None) -> None:  # noqa: ARG002 - Keras's signature
             self.start = time.perf_counter()
 
