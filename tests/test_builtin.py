@@ -2,6 +2,7 @@
 
 import csv
 import errno
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -142,7 +143,7 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def built_in_that_writes(write: object) -> BuiltIn:
     digits = require("digits")
-    return BuiltIn(competition=digits.competition, task=digits.task, write=write, score=digits.score)  # type: ignore[arg-type]
+    return replace(digits, write=write)  # type: ignore[arg-type]
 
 
 def test_a_disk_that_fills_up_leaves_no_folder_behind(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ PairRunError
 └── SubmissionMissingError      inference ended without a submission
 """
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -185,6 +186,7 @@ class _PairRun:
             raise TrainingIncompleteError(folder=trained)
         wanted = self._mounts(Role.INFER, outputs={self._sources[Role.TRAIN].ref: trained})
         output.empty(Role.INFER)
+        threading.Thread(target=_import_what_the_end_needs, args=[self._facts.competition], daemon=True).start()
         self._execute(Role.INFER, wanted, output=output, private=private, progress=progress)
         submission = output.working(Role.INFER) / self._submission_name()
         if not submission.is_file():
@@ -257,6 +259,15 @@ def _facts(pair: PairFolder, workspace: Workspace) -> PairFacts:
 def _hidden_test_score(competition: str, submission: Path) -> Score | None:
     built_in = builtin.find(competition)
     return None if built_in is None else Score(metric=str(built_in.task.metric), value=built_in.score(submission))
+
+
+def _import_what_the_end_needs(competition: str) -> None:
+    """Imports the libraries of scoring and reporting while the notebook runs, or one waits for them afterwards."""
+    import generator.run.report  # noqa: F401 (for its own imports)
+
+    built_in = builtin.find(competition)
+    if built_in is not None:
+        built_in.warm_up()
 
 
 def _write_report(result: RunResult) -> None:

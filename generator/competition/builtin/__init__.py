@@ -36,12 +36,14 @@ class BuiltIn:
         task: What the kit makes of it.
         write: Fills an empty folder with the competition's files, as Kaggle mounts them; no hidden label is among them.
         score: Computes the competition's metric for a submission file; raises `SubmissionError` for a wrong one.
+        warm_up: Imports what `score` needs, which can take a second.
     """
 
     competition: Competition
     task: ImageTask
     write: Callable[[Path], None]
     score: Callable[[Path], float]
+    warm_up: Callable[[], None]
 
 
 class DataMirror(Protocol):

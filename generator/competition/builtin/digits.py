@@ -85,10 +85,14 @@ def _score(submission: Path) -> float:
     return accuracy(actual=actual, predicted=predicted)
 
 
+def _warm_up() -> None:
+    import sklearn.datasets  # type: ignore[import-untyped]  # noqa: F401 (no stubs; it is for the next import)
+
+
 def _split() -> tuple[list[_Scan], list[_Scan]]:
     """The training and the test scans, each by id; the same on every machine and with every version of numpy."""
     import numpy
-    from sklearn.datasets import load_digits  # type: ignore[import-untyped]  # it has no stubs
+    from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
     pixels = numpy.round(images.reshape(-1, 8, 8) * (255 / _DARKEST_SHADE)).astype(numpy.uint8)
@@ -120,4 +124,5 @@ DIGITS = BuiltIn(
     task=_TASK,
     write=_write,
     score=_score,
+    warm_up=_warm_up,
 )
