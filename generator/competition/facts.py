@@ -1,13 +1,10 @@
 """What is known of a competition, and the task that the kit makes of it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-
-class Metric(StrEnum):
-    """The metrics that the kit can compute, by the names that Kaggle uses."""
-
-    ACCURACY = "accuracy"
+Value = bool | int | float | str | list[str]
 
 
 @dataclass(frozen=True)
@@ -22,26 +19,61 @@ class Competition:
     is_code_competition: bool
 
 
-@dataclass(frozen=True)
-class ImageTask:
-    """A competition read as image classification: one class for each image.
+class TargetKind(StrEnum):
+    """What is to be predicted for one example."""
 
-    `train_folder` and `test_folder` are relative to the competition's mount; `image_suffix` is appended to an id
-    to make a file name ("" where ids are file names). `batch_size` is images per replica.
+    CLASS = "class"  # one of several classes; two are a binary problem
+    LABELS = "labels"  # any number of labels at once
+    NUMBER = "number"  # one number, or several
+    MASK = "mask"  # a class for each pixel
+    IMAGE = "image"
+
+
+class SubmissionKind(StrEnum):
+    """What a row of the submission says."""
+
+    NUMBERS = "numbers"  # a number in each target column: regression, or the probability of each of several labels
+    PROBABILITY = "probability"  # one column, the probability of the positive class
+    CLASS_COLUMNS = "class_columns"  # a probability in one column for each class
+    LABEL = "label"  # the class itself, or a rounded number
+    TOP_K = "top_k"  # the k best classes, separated by spaces
+    LABEL_SET = "label_set"  # all labels that apply, separated by spaces
+    RUN_LENGTH = "run_length"  # the run-length code of a mask; empty for none
+    KEYED_ROWS = "keyed_rows"  # a row for each part of an example, the id being `<example>_<part>`
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the kit makes of a competition.
+
+    Paths are relative to the competition's mount; an empty one says that there is no such file.
+
+    Attributes:
+        family: The kind of task, which has its own templates.
+        metric: A name of `generator.competition.metrics`, such as "accuracy" or, with its parameter, "map@5".
+        target_kind: What is predicted for one example.
+        submission: What a row of the submission says.
+        id_column: The column with the ids, as in the sample submission.
+        targets: The columns with the training labels; for classes that are folders, the sample's column.
+        train_table: The table with a row for each training example.
+        labels_table: The table with the labels, where it is another one.
+        test_table: The table with a row for each test example.
+        sample_submission: The sample; where there is none, a submission is built from the test ids.
+        submission_file: The name that the submission has to have.
+        details: What the family needs beyond that, by the keys of its `family.toml`.
+        evidence: What each value rests on, by its key.
     """
 
     family: str
-    metric: Metric
+    metric: str
+    target_kind: TargetKind
+    submission: SubmissionKind
     id_column: str
-    target: str
+    targets: tuple[str, ...]
     train_table: str
+    labels_table: str
+    test_table: str
     sample_submission: str
-    train_folder: str
-    test_folder: str
-    image_suffix: str
-    image_size: int
-    channels: int
-    batch_size: int
-    epochs: int
-    flip: bool
-    evidence: dict[str, str]
+    submission_file: str = "submission.csv"
+    details: Mapping[str, Value] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The metrics by which competitions are scored."""
+"""Scores of labels by id, for which no array is needed."""
 
 from collections.abc import Mapping
 

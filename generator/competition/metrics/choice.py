@@ -1,0 +1,111 @@
+"""Which metric a task is scored by, and what has to be done to predictions for it."""
+
+from generator.competition.facts import SubmissionKind, TargetKind
+from generator.competition.metrics.catalog import METRICS, Wants, parsed
+from generator.competition.metrics.wording import mentioned_metrics
+
+_TWO_CLASSES = 2
+# What a name without more says depends on the target: "AUC" is one thing for two classes, another for many.
+_BY_TARGET = (
+    {"two classes": "auc", "more classes": "auc_one_vs_rest", "labels": "auc_mean_columns"},
+    {"two classes": "log_loss", "more classes": "log_loss", "labels": "log_loss_mean_columns"},
+    {"two classes": "f1", "more classes": "f1_macro", "labels": "f1_samples"},
+)
+_USUAL = {
+    (TargetKind.CLASS, False): "log_loss",
+    (TargetKind.CLASS, True): "accuracy",
+    (TargetKind.LABELS, False): "log_loss_mean_columns",
+    (TargetKind.LABELS, True): "f1_samples",
+    (TargetKind.NUMBER, False): "rmse",
+    (TargetKind.NUMBER, True): "rmse",
+    (TargetKind.MASK, False): "dice",
+    (TargetKind.MASK, True): "dice",
+    (TargetKind.IMAGE, False): "rmse",
+    (TargetKind.IMAGE, True): "rmse",
+}
+
+
+def suited_metric(metric: str, target_kind: TargetKind, *, classes: int) -> str:
+    """The form of a metric for a target, where one name stands for several: AUC, log loss and F1.
+
+    Args:
+        metric: A metric as a task names it.
+        target_kind: What is predicted for one example.
+        classes: How many classes there are; of no account for other targets.
+
+    Returns:
+        The form for this target, or the metric as it is where it has one form only or is not for such targets at all.
+    """
+    target = "two classes" if classes <= _TWO_CLASSES else "more classes"
+    target = "labels" if target_kind is TargetKind.LABELS else target
+    facts, _ = parsed(metric)
+    if target_kind not in {TargetKind.CLASS, TargetKind.LABELS}:
+        return metric
+    for forms in _BY_TARGET:
+        needs_two_classes = facts.name == forms["two classes"] and target == "more classes"
+        if facts.name in forms.values() and (needs_two_classes or target_kind not in facts.target_kinds):
+            return forms[target]
+    return metric
+
+
+def nearest_metric(text: str, target_kind: TargetKind, *, wants_labels: bool) -> str:
+    """The metric to take where the competition's own cannot be computed.
+
+    Args:
+        text: How the competition words its metric, or nothing if it does not say.
+        target_kind: What is predicted for one example.
+        wants_labels: Whether a submission has labels rather than numbers or probabilities.
+
+    Returns:
+        A metric whose name is part of that wording and that fits the target ("Weighted Mean Absolute Error": "mae"),
+        else the usual one for such targets.
+    """
+    for metric in mentioned_metrics(text):
+        facts, _ = parsed(metric)
+        if target_kind in facts.target_kinds and (facts.wants is Wants.LABELS) == wants_labels:
+            return metric
+    return _USUAL[target_kind, wants_labels]
+
+
+def loss_of(metric: str, target_kind: TargetKind) -> str:
+    """What to train on for a metric.
+
+    Args:
+        metric: A metric as a task names it.
+        target_kind: What is predicted for one example.
+
+    Returns:
+        "cross_entropy" for classes and labels; "squared_error", "absolute_error", "squared_log_error" or "pinball" for
+        numbers and images; "dice" for masks.
+    """
+    if target_kind in {TargetKind.CLASS, TargetKind.LABELS}:
+        return "cross_entropy"
+    facts, _ = parsed(metric)
+    return facts.loss if target_kind in facts.target_kinds else METRICS[_USUAL[target_kind, False]].loss
+
+
+def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind) -> str:
+    """What turns a task's predictions into what its metric wants.
+
+    Args:
+        metric: A metric as a task names it.
+        target_kind: What is predicted for one example.
+        submission: What a row of the submission says.
+
+    Returns:
+        The stem of a file in `templates/decisions`: "none", "argmax", "threshold" (which is argmax where there are more
+        than two classes), "thresholds", "rounding" or "mask_threshold".
+    """
+    facts, _ = parsed(metric)
+    if target_kind is TargetKind.MASK:
+        return "mask_threshold"
+    if facts.wants is not Wants.LABELS:
+        return "none"
+    if target_kind is TargetKind.LABELS:
+        return "thresholds"
+    if target_kind is TargetKind.NUMBER:
+        return "rounding"
+    # A share of right answers is best with the likeliest class; so is kappa, whose classes have an order. And where
+    # a column for each class is submitted, it is Kaggle that takes the largest.
+    takes_likeliest = facts.name in {"accuracy", "f1_micro", "quadratic_weighted_kappa"}
+    return "argmax" if takes_likeliest or submission is SubmissionKind.CLASS_COLUMNS else "threshold"
