@@ -39,18 +39,19 @@ def train(root: Path, pair: str, image_size: int) -> None:
 def speeds(root: Path, pair: str, size: Size) -> tuple[list[float], list[float]]:
     """Returns images a second of the notebook's prediction and of the bare one, in one process."""
     cells = run_cells(pair, "infer", parameters=_roots(root, pair, "infer"), last="predict-all")
-    paths = cells.paths[: size.images]
-    batches = cells.batches_in_order(paths, cells.load, cells.global_batch, 0, None)
-    images = cells.np.concatenate([batch.numpy() for batch in batches])[: len(paths)]
-    (model,) = cells.models
+    items = cells.select(cells.items, slice(size.images))
+    count = cells.count_of(items)
+    ((model, preprocessing),) = cells.models
+    batches = cells.batches_in_order(items, preprocessing, cells.global_batch)
+    images = cells.np.concatenate([batch.numpy() for batch in batches])[:count]
 
     def images_a_second(predict: Callable[[], object]) -> float:
         started = time.perf_counter()
         predict()
-        return len(paths) / (time.perf_counter() - started)
+        return count / (time.perf_counter() - started)
 
     def from_files() -> float:
-        return images_a_second(lambda: cells.predict_all(cells.models, paths))
+        return images_a_second(lambda: cells.predict_all(cells.models, items))
 
     def from_memory() -> float:
         return images_a_second(lambda: model.predict(images, batch_size=cells.global_batch, verbose=0))

@@ -12,6 +12,7 @@ _MARKDOWN_PERCENT = re.compile(r"^%|%(?=%)|(?<=%)%")
 _MARKDOWN_LINE_START = re.compile(r"^(?:[-+=]|(?P<number>\d+)(?P<delimiter>[.)]))")
 _NOT_IN_CODE_SPAN = re.compile(r"[`|]|%%")
 _SLUG = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*")
+_LONGEST_LIST = 60
 _LONGEST_SLUG = 100
 _ZERO_WIDTH_JOINER = "\u200d"
 
@@ -64,7 +65,7 @@ def python_literal(value: object) -> str:
         value: None, a bool, an int, a finite float, a string, or a list, tuple or dict of these.
 
     Returns:
-        Printable text without line ends that `ast.literal_eval` reads back as the same value.
+        Printable text that `ast.literal_eval` reads back as the same value: on one line, or a long list on several.
 
     Raises:
         TypeError: The value has no literal.
@@ -116,9 +117,11 @@ def _string_literal(text: str) -> str:
 
 def _collection_literal(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> str:
     if isinstance(value, dict):
-        items = (f"{python_literal(key)}: {python_literal(item)}" for key, item in value.items())
-        return "{" + ", ".join(items) + "}"
-    body = ", ".join(python_literal(item) for item in value)
+        pairs = (f"{python_literal(key)}: {python_literal(item)}" for key, item in value.items())
+        return "{" + ", ".join(pairs) + "}"
+    items = [python_literal(item) for item in value]
+    body = ", ".join(items)
     if isinstance(value, list):
-        return f"[{body}]"
+        # A comma after the last item keeps a formatter from joining the lines again.
+        return f"[{body}]" if len(body) <= _LONGEST_LIST else "[\n" + "".join(f"    {item},\n" for item in items) + "]"
     return f"({body},)" if len(value) == 1 else f"({body})"

@@ -9,6 +9,7 @@ MINIATURE = {
         title = "Image classification"
         description = "One class for each image."
         frameworks = ["keras", "tensorflow"]
+        targets = ["class"]
     """,
     "frameworks/keras/framework.toml": 'title = "Keras 3"\ndescription = "On JAX."\n',
     "frameworks/tensorflow/framework.toml": 'title = "TensorFlow"\ndescription = "tf.distribute."\n',

@@ -27,7 +27,7 @@ from typing import Any
 
 import pytest
 
-Parameters = Mapping[str, bool | int | float | str]
+Parameters = Mapping[str, bool | int | float | str | list[str]]
 SESSION_SECONDS = 300
 
 
@@ -307,7 +307,7 @@ class Mirror:
         """Where the output of the training kernel is mounted."""
         return self.input / "notebooks" / "ada" / f"digits-{framework}-train"
 
-    def parameters(self, notebook: Notebook, **others: bool | int | float | str) -> dict[str, Any]:
+    def parameters(self, notebook: Notebook, **others: bool | int | float | str | list[str]) -> dict[str, Any]:
         """The two roots, and what every notebook here is run with."""
         roots = {"INPUT_ROOT": str(self.input), "WORKING_ROOT": str(self.working)}
         training = {"ALLOW_CPU": True, "EPOCHS": 1} if notebook.role == "train" else {}

@@ -24,7 +24,9 @@ owner = "someone"
 [task]
 metric = "accuracy"
 id_column = "id"
-target = "label"
+targets = ["label"]
+target_kind = "class"
+submission = "label"
 train_table = "train.csv"
 sample_submission = "sample_submission.csv"
 train_folder = "train"

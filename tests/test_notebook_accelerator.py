@@ -33,8 +33,8 @@ REMEMBER_PRECISION = """
 computed_in, compiled = [], compiled_model
 
 
-def compiled_model(**options):
-    model = compiled(**options)
+def compiled_model(*arguments, **options):
+    model = compiled(*arguments, **options)
     computed_in.extend(layer.compute_dtype for layer in model.layers if layer.name.startswith("global_average"))
     return model
 """
@@ -80,7 +80,7 @@ def test_a_smoke_test_runs_on_anything(sessions: Sessions, mirror: Mirror) -> No
 def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sessions, mirror: Mirror) -> None:
     digits = write_digits(mirror.competition, per_class=20)
     train, infer = Notebook("keras", "train"), Notebook("keras", "infer")
-    devices = "len(build_model(**builder_arguments).weights[0].value.devices())"
+    devices = "len(build_model(**handoff['folds'][0]['arguments']).weights[0].value.devices())"
 
     ended = sessions.run(
         train,
@@ -140,7 +140,7 @@ def test_every_fold_computes_in_the_wanted_precision_and_hands_over_float32(
     ended = sessions.run(
         watched,
         mirror.parameters(train, PRECISION="mixed_bfloat16", FOLDS=2),
-        look="computed_in, [str(weight.dtype) for weight in build_model(**builder_arguments).weights]",
+        look="computed_in, [str(weight.dtype) for weight in build_model(**handoff['folds'][0]['arguments']).weights]",
     )
 
     assert ended.is_done, ended

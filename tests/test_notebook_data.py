@@ -43,8 +43,12 @@ def with_one_class(digits: Digits) -> None:
     digits.write_labels([(name, "7") for name in digits.labels])
 
 
-def with_a_class_of_one(digits: Digits) -> None:
-    digits.write_labels([("0000", "zero"), *rows(digits)[1:]])
+def with_classes_of_one(digits: Digits) -> None:
+    digits.write_labels([(name, f"class {name}") for name in digits.labels])
+
+
+def with_a_gap_among_the_ids(digits: Digits) -> None:
+    digits.write_labels([*rows(digits)[:4], ("", "4"), *rows(digits)[5:]])
 
 
 def with_an_id_twice(digits: Digits) -> None:
@@ -56,43 +60,88 @@ def with_no_row(digits: Digits) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "sentence"),
+    ("damage", "cell", "sentence"),
     [
-        (without_labels, "ValueError: train.csv has no column 'label'; its columns are id, lable."),
+        (
+            without_labels,
+            "training-examples",
+            "ValueError: train.csv has no column 'label'; its columns are id, lable.",
+        ),
         (
             with_gaps,
-            "ValueError: train.csv has 2 rows without id or label, the first on line 6. Fill them in or drop them.",
+            "labels",
+            "ValueError: 2 training examples have no label, the first is '0004'. Fill them in or drop them.",
         ),
         (
             with_one_class,
-            "ValueError: All 80 rows have the label '7': there is nothing to tell apart. Check TRAIN_TABLE and TARGET.",
+            "labels",
+            "ValueError: All 80 examples have the class '7': there is nothing to tell apart. Check TARGETS.",
         ),
         (
-            with_a_class_of_one,
+            with_classes_of_one,
+            "labels",
             (
-                "ValueError: 1 of 11 classes have a single example, the first is 'zero', and a class needs one to "
-                "train on and one to hold out. Drop their rows or merge the classes."
+                "ValueError: All 80 examples have a class of their own, the first is 'class 0000': there is nothing to "
+                "hold out. Check TARGETS."
             ),
+        ),
+        (
+            with_a_gap_among_the_ids,
+            "training-examples",
+            "ValueError: train.csv has 1 rows without id, the first on line 6. Fill them in or drop them.",
         ),
         (
             with_an_id_twice,
+            "training-examples",
             (
                 "ValueError: train.csv has 2 rows with an id that came before, the first is '0003'. "
-                "Keep one row for each image."
+                "Keep one row for each example."
             ),
         ),
-        (with_no_row, "ValueError: train.csv has no rows."),
+        (with_no_row, "training-examples", "ValueError: train.csv has no rows."),
     ],
 )
 def test_labels_that_would_train_a_wrong_model_are_refused(
-    sessions: Sessions, mirror: Mirror, damage: Callable[[Digits], None], sentence: str
+    sessions: Sessions, mirror: Mirror, damage: Callable[[Digits], None], cell: str, sentence: str
 ) -> None:
     damage(write_digits(mirror.competition))
 
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
 
-    assert (ended.cell, ended.error) == ("labels", sentence)
+    assert (ended.cell, ended.error) == (cell, sentence)
     assert names_below(mirror.working) == ["accelerator.json"]
+
+
+def test_a_class_of_one_is_always_trained_on_and_never_held_out(sessions: Sessions, mirror: Mirror) -> None:
+    digits = write_digits(mirror.competition)
+    digits.write_labels([("0000", "zero"), *rows(digits)[1:]])
+    ended = sessions.run(
+        TRAIN,
+        mirror.parameters(TRAIN, FOLDS=3),
+        look="classes[-1], [int(fold) for fold in fold_of_row], handoff['classes'], int(out_of_fold.shape[1])",
+    )
+
+    assert ended.is_done, ended
+    last_class, fold_of_row, handed_over, outputs = ended.seen
+    assert fold_of_row[0] == -1
+    assert set(fold_of_row[1:]) == {0, 1, 2}
+    assert last_class == handed_over[-1] == "zero"
+    assert outputs == 11
+    judged = [row[0] for row in read_table(mirror.working / "oof.csv")[1:]]
+    assert sorted(judged) == sorted(digits.labels)[1:]
+
+
+def test_a_training_table_may_have_no_ids(sessions: Sessions, mirror: Mirror) -> None:
+    digits = write_digits(mirror.competition)
+    digits.write_labels(rows(digits), header=("scan", "label"))
+
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, IMAGE_COLUMN="scan"))
+
+    assert ended.is_done, ended
+    header, *judged = read_table(mirror.working / "oof.csv")
+    assert header[0] == "id"
+    labels = list(digits.labels.values())
+    assert [row[2] for row in judged] == [labels[int(row[0])] for row in judged]
 
 
 def missing(image: Path) -> None:
@@ -188,7 +237,7 @@ def test_a_bad_test_image_is_named_before_anything_is_predicted(
         "check-test-images",
         (
             f"ValueError: 1 of the image files of test cannot be read: {name} {problem}. The ids of "
-            "sample_submission.csv must be those of the test images. With SKIP_BAD_IMAGES = True such images get the "
+            "sample_submission.csv must be those of the test images. With SKIP_UNREADABLE = True such images get the "
             "average prediction."
         ),
     )
@@ -199,13 +248,13 @@ def test_bad_test_images_get_the_average_prediction_and_change_no_other(
     sessions: Sessions, trained: Trained, tmp_path: Path
 ) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    look = "[float(row.sum()) for row in probabilities], probabilities.tolist(), paths"
+    look = "[float(row.sum()) for row in predictions], predictions.tolist(), paths"
     whole = sessions.run(INFER, mirror.parameters(INFER), look=look)
     images = sorted((mirror.competition / "test").iterdir())
     for image, damage in zip(images[2:5], (missing, empty, cut_off), strict=True):
         damage(image)
 
-    skipping = sessions.run(INFER, mirror.parameters(INFER, SKIP_BAD_IMAGES=True), look=look)
+    skipping = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=True), look=look)
 
     assert skipping.said("check-test-images") == "18 of 21 test images can be read."
     sums, probabilities, paths = skipping.seen
@@ -239,7 +288,7 @@ def test_a_sample_whose_ids_are_not_the_tests_is_refused(
     Digits(mirror.competition, {}, {}).write_sample(ids)
 
     for skip in (False, True):
-        ended = sessions.run(INFER, mirror.parameters(INFER, SKIP_BAD_IMAGES=skip))
+        ended = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=skip))
 
         assert re.match(f"ValueError: {sentence}", ended.error)
         assert names_below(mirror.working) == []
@@ -247,14 +296,38 @@ def test_a_sample_whose_ids_are_not_the_tests_is_refused(
 
 def test_a_sample_without_its_columns_is_refused(sessions: Sessions, trained: Trained, tmp_path: Path) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    Digits(mirror.competition, {}, {}).write_sample(["0003"], header=("id", "digit"))
+    sample = mirror.competition / "sample_submission.csv"
+    ids = [name for name, _ in read_table(sample)[1:]]
+
+    sample.write_text("\n".join(["name", *ids]))
+    ended = sessions.run(INFER, mirror.parameters(INFER))
+    assert (ended.cell, ended.error) == (
+        "test-images",
+        "ValueError: sample_submission.csv has no column 'id'; its columns are name.",
+    )
+
+    sample.write_text("\n".join(["id", *ids]))
+    ended = sessions.run(INFER, mirror.parameters(INFER))
+    assert (ended.cell, ended.error) == (
+        "test-images",
+        (
+            "ValueError: sample_submission.csv has no column beside id, and nothing to be filled in. Check "
+            "SAMPLE_SUBMISSION and ID_COLUMN."
+        ),
+    )
+
+
+def test_the_samples_own_name_for_the_answer_is_kept(sessions: Sessions, trained: Trained, tmp_path: Path) -> None:
+    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
+    ids = [name for name, _ in read_table(mirror.competition / "sample_submission.csv")[1:]]
+    Digits(mirror.competition, {}, {}).write_sample(ids, header=("id", "digit"))
 
     ended = sessions.run(INFER, mirror.parameters(INFER))
 
-    assert (ended.cell, ended.error) == (
-        "test-images",
-        "ValueError: sample_submission.csv has no column 'label'; its columns are id, digit.",
-    )
+    assert ended.is_done, ended
+    header, *written = read_table(mirror.working / "submission.csv")
+    assert header == ["id", "digit"]
+    assert [name for name, _ in written] == ids
 
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])

@@ -14,6 +14,7 @@ pytest_plugins = ("notebook_session",)
 
 TRAIN, INFER = Notebook("tensorflow", "train"), Notebook("tensorflow", "infer")
 KERNEL = "ada/digits-tensorflow-train"
+HANDED_OVER = ["fold0.weights.h5", "fold0.preprocessing.json", "oof.csv", "oof.npz", "check.npz"]
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def handed_over(trained: Trained, tmp_path: Path) -> Mirror:
 
 
 def refused(
-    sessions: Sessions, mirror: Mirror, notebook: Notebook = INFER, **parameters: str | bool
+    sessions: Sessions, mirror: Mirror, notebook: Notebook = INFER, **parameters: str | bool | list[str]
 ) -> tuple[str, str]:
     """The cell and the error that ended inference, which wrote nothing."""
     ended = sessions.run(notebook, mirror.parameters(notebook, **parameters))
@@ -38,7 +39,7 @@ def change_a_byte(path: Path) -> None:
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("name", ["fold0.weights.h5", "oof.csv", "oof.npz", "check.npz"])
+@pytest.mark.parametrize("name", HANDED_OVER)
 def test_a_changed_byte_is_noticed_in_every_file(sessions: Sessions, handed_over: Mirror, name: str) -> None:
     path = handed_over.output_of_training("tensorflow") / name
     promised = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
@@ -54,7 +55,7 @@ def test_a_changed_byte_is_noticed_in_every_file(sessions: Sessions, handed_over
     )
 
 
-@pytest.mark.parametrize("name", ["fold0.weights.h5", "oof.csv", "oof.npz", "check.npz"])
+@pytest.mark.parametrize("name", HANDED_OVER)
 def test_a_missing_file_is_named(sessions: Sessions, handed_over: Mirror, name: str) -> None:
     path = handed_over.output_of_training("tensorflow") / name
     path.unlink()
@@ -108,14 +109,14 @@ def test_the_model_of_a_smoke_test_is_not_taken_for_a_real_one(sessions: Session
 
 @pytest.mark.parametrize(
     ("parameter", "name"),
-    [("PAIR_ID", "pair_id"), ("FRAMEWORK", "framework"), ("TARGET", "task")],
+    [("PAIR_ID", "pair_id"), ("FRAMEWORK", "framework"), ("TARGETS", "task")],
 )
 def test_the_output_of_another_pair_is_refused_with_both_values(
     sessions: Sessions, handed_over: Mirror, parameter: str, name: str
 ) -> None:
     path = handed_over.output_of_training("tensorflow") / "handoff.json"
     theirs = json.loads(path.read_text())[name]
-    other = {"TARGET": "id"}.get(parameter, "something-else")
+    other = ["id"] if parameter == "TARGETS" else "something-else"
 
     cell, error = refused(sessions, handed_over, **{parameter: other})
 
@@ -145,7 +146,7 @@ def test_an_edited_load_image_is_noticed(sessions: Sessions, trained: Trained, t
     cell, error = refused(sessions, mirror, Notebook(framework, "infer", edit))
 
     assert cell == "preprocessing-verified"
-    assert "Training prepared its images in another way" in error
+    assert "Training prepared its data in another way" in error
     assert f"{promised[:12]} there" in error
 
 
@@ -160,7 +161,7 @@ def test_a_model_that_loads_but_computes_something_else_is_noticed(
 
     assert cell == "check-repeated"
     assert re.match(
-        r"ValueError: The model loads but computes something else: its probabilities are up to 0\.\d+ from those of "
+        r"ValueError: The model loads but computes something else: its predictions are up to 0\.\d+ from those of "
         r"training, and 0\.001 is allowed\. Compare build_model in the two notebooks",
         error,
     )

@@ -33,9 +33,9 @@ time.sleep = telling
 def test_the_competition_is_found_in_every_layout(sessions: Sessions, mirror: Mirror, place: str) -> None:
     write_digits(mirror.input / place)
 
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN), until="labels")
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN), until="training-examples")
 
-    assert ended.said("labels") == f"80 training images of 10 classes in {mirror.input / place}"
+    assert ended.said("training-examples") == f"80 training images in {mirror.input / place}/train"
 
 
 def test_the_mount_of_the_competition_goes_before_other_folders_with_a_file_of_that_name(
@@ -44,9 +44,9 @@ def test_the_mount_of_the_competition_goes_before_other_folders_with_a_file_of_t
     write_digits(mirror.input / "another", per_class=2)
     write_digits(mirror.competition, per_class=3)
 
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN), until="labels")
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN), until="training-examples")
 
-    assert ended.said("labels").startswith("30 training images")
+    assert ended.said("training-examples").startswith("30 training images")
 
 
 @pytest.mark.parametrize(
@@ -73,18 +73,18 @@ def test_a_mount_that_is_empty_at_first_is_waited_for(
     write_digits(tmp_path / "later" / "competitions" / "digits")
     (mirror.input / empty).mkdir(parents=True, exist_ok=True)
 
-    session = sessions.start(TRAIN, mirror.parameters(TRAIN), until="labels", before=TELL_WHEN_WAITING)
+    session = sessions.start(TRAIN, mirror.parameters(TRAIN), until="training-examples", before=TELL_WHEN_WAITING)
     session.wait_for("waits\n")
     (tmp_path / "later" / empty).rename(mirror.input / empty)
 
-    assert session.ended().said("labels").endswith(f"80 training images of 10 classes in {mirror.competition}")
+    assert session.ended().said("training-examples").endswith(f"80 training images in {mirror.competition}/train")
 
 
 def test_a_mount_that_stays_empty_is_given_up_after_a_minute(sessions: Sessions, mirror: Mirror) -> None:
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN), before=IMPATIENT)
 
     assert (ended.cell, ended.error) == (
-        "labels",
+        "training-examples",
         (
             f"FileNotFoundError: Competition digits is not attached: there is no train.csv in {mirror.competition}, "
             f"{mirror.input}/digits, nor below {mirror.input} (which is empty). Attach it with Add Input and run again."

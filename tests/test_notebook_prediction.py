@@ -28,17 +28,19 @@ def test_every_row_is_judged_once_by_a_model_that_has_not_seen_it(sessions: Sess
     weights = [f"fold{fold}.weights.h5" for fold in range(folds)]
     assert [name for name in names_below(mirror.working) if name.endswith(".h5")] == weights
     header, *rows = read_table(mirror.working / "oof.csv")
-    assert header == ["id", "label", "fold", "predicted", "probability"]
+    assert header == ["id", "file", "label", "fold", "predicted", "probability"]
     assert Counter(row[0] for row in rows) == dict.fromkeys(digits.labels, 1)
-    assert {row[0]: row[1] for row in rows} == digits.labels
-    assert {row[0]: int(row[2]) for row in rows} == dict(zip(digits.labels, fold_of_row, strict=True))
-    right = sum(row[1] == row[3] for row in rows) / len(rows)
+    assert {row[0]: row[1] for row in rows} == {name: f"{name}.png" for name in digits.labels}
+    assert {row[0]: row[2] for row in rows} == digits.labels
+    assert {row[0]: int(row[3]) for row in rows} == dict(zip(digits.labels, fold_of_row, strict=True))
+    right = sum(row[2] == row[4] for row in rows) / len(rows)
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert handoff["out_of_fold"]["score"] == pytest.approx(right)
     assert handoff["out_of_fold"]["rows"] == 80
 
     mirror.working.rename(mirror.root / "train")
-    look = "[probabilities.tolist(), [predict(model, paths, load, global_batch).tolist() for model in models]]"
+    each = "[predict(model, items, prepared, global_batch).tolist() for model, prepared in models]"
+    look = f"[predictions.tolist(), {each}]"
     ended = sessions.run(infer, mirror.parameters(infer), look=look)
     assert ended.is_done, ended
     averaged, single = ended.seen
@@ -53,7 +55,7 @@ def test_a_prediction_belongs_to_its_id_and_not_to_its_place_or_batch(
 ) -> None:
     mirror = trained.mirror(framework, tmp_path / "mirror")
     infer = Notebook(framework, "infer")
-    look = "dict(zip(ids, probabilities.tolist()))"
+    look = "dict(zip(ids, predictions.tolist()))"
     first = sessions.run(infer, mirror.parameters(infer), look=look)
     assert first.is_done, first
     _, *in_order = read_table(mirror.working / "submission.csv")
@@ -75,10 +77,10 @@ def test_test_time_augmentation_averages_views_that_differ_and_repeat(
 ) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
     infer = Notebook("tensorflow", "infer")
-    views = "[predict(models[0], paths, load, global_batch, view, handoff['augmentation']).tolist() for view in (0, 1)]"
+    one = "predict(models[0][0], items, models[0][1], global_batch, view, handoff['augmentation'])"
+    views = f"[{one}.tolist() for view in (0, 1)]"
     runs = [
-        sessions.run(infer, mirror.parameters(infer, TTA=2), look=f"[probabilities.tolist(), *{views}]")
-        for _ in range(2)
+        sessions.run(infer, mirror.parameters(infer, TTA=2), look=f"[predictions.tolist(), *{views}]") for _ in range(2)
     ]
 
     assert runs[0].is_done, runs[0]
@@ -116,8 +118,8 @@ def test_labels_are_written_in_the_kind_of_the_sample(
         ("submission.iloc[:-1]", "it has 20 rows, the sample 21"),
         ("submission.iloc[::-1]", "its ids are not the sample's, row by row"),
         ("submission.assign(label='')", "some rows have no label"),
-        ("submission.assign(label=11)", "it has a label that is no class of the training images"),
-        ("submission.assign(label=0.5)", "its label is float64, the sample's int64"),
+        ("submission.assign(label=11)", "label has a value that is no class of the training examples"),
+        ("submission.assign(label=0.5)", "label has a value that is no class of the training examples"),
         ("submission[['label', 'id']]", "its columns are ['label', 'id'], the sample's ['id', 'label']"),
     ],
 )
@@ -125,7 +127,7 @@ def test_a_submission_that_could_not_be_scored_never_gets_its_name(
     sessions: Sessions, trained: Trained, tmp_path: Path, wrong: str, problem: str
 ) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    edit = {"join-predictions": lambda cell: cell.replace("submission.head()", f"submission = {wrong}")}
+    edit = {"answers-joined": lambda cell: cell.replace("submission.head()", f"submission = {wrong}")}
     infer = Notebook("tensorflow", "infer", edit)
 
     ended = sessions.run(infer, mirror.parameters(infer))

@@ -38,9 +38,9 @@ def assert_finished(ended: Ended, mirror: Mirror, *, history: Mapping[str, list[
         assert values[:done] == history[name]
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * (fold + 1))
-    weights = [f"fold{number}.weights.h5" for number in range(fold + 1)]
+    of_folds = [f"fold{number}.{part}" for number in range(fold + 1) for part in ("preprocessing.json", "weights.h5")]
     tables = ("handoff.json", "oof.csv", "oof.npz")
-    assert names_below(mirror.working) == ["accelerator.json", "check.npz", *weights, *tables]
+    assert names_below(mirror.working) == ["accelerator.json", "check.npz", *of_folds, *tables]
 
 
 def test_a_killed_training_goes_on_in_its_folder_and_with_its_output_attached(

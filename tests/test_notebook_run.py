@@ -12,7 +12,10 @@ from notebook_session import names_below
 
 pytestmark = pytest.mark.slow
 
-TRAINING_OUTPUT = ["accelerator.json", "check.npz", "fold0.weights.h5", "handoff.json", "oof.csv", "oof.npz"]
+TRAINING_OUTPUT = [
+    *("accelerator.json", "check.npz", "fold0.preprocessing.json", "fold0.weights.h5", "handoff.json"),
+    *("oof.csv", "oof.npz"),
+]
 
 
 def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
@@ -89,7 +92,9 @@ def test_a_smoke_run_with_a_backbone_fetches_nothing(tmp_path: Path, isolated_ho
     report = ran(workspace, "--smoke", *backbone, **nowhere)
 
     assert (report["smoke"], report["submission"]["rows"]) == (True, 540)
-    handoff = json.loads((workspace / "output/digits/train/handoff.json").read_text())
-    assert handoff["builder"]["arguments"]["backbone"] == "mobilenetv3-small"
-    assert handoff["preprocessing"]["arguments"] == {"image_size": 32, "channels": 3}
+    training = workspace / "output/digits/train"
+    handoff = json.loads((training / "handoff.json").read_text())
+    assert handoff["folds"][0]["arguments"]["backbone"] == "mobilenetv3-small"
+    preprocessing = json.loads((training / "fold0.preprocessing.json").read_text())
+    assert preprocessing == {"image_size": 32, "channels": 3, "target": {}}
     assert_only_caches(isolated_home)

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from generator.competition import builtin
+from generator.installation import template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernels import render_kernels
 from generator.pair.percent import CellKind, read_cells
-from generator.pair.rendering import environment
+from generator.pair.rendering import render_text
 from generator.pair.spec import spec_of
-from generator.pair.template_folder import template_folder
 from generator.pair.workspace import Role
 
 TEMPLATES = template_folder()
@@ -133,7 +133,8 @@ def test_the_parameters_are_flat_literals_in_the_one_tagged_cell(framework: str,
         assert target.id.isupper()
         values[target.id] = ast.literal_eval(statement.value)
 
-    assert {type(value) for value in values.values()} <= {bool, int, float, str}
+    items = [item for value in values.values() for item in (value if isinstance(value, list) else [value])]
+    assert {type(item) for item in items} <= {bool, int, float, str}
     roots = {"INPUT_ROOT": "/kaggle/input", "WORKING_ROOT": "/kaggle/working", "SMOKE_TEST": False}
     assert {name: values[name] for name in roots} == roots
     knobs = (
@@ -198,17 +199,21 @@ def test_only_what_depends_on_the_framework_differs_between_frameworks(role: str
 def test_hostile_columns_and_files_change_no_code_but_the_parameters(framework: str) -> None:
     import jupytext
 
-    fields = ("id_column", "target", "train_table", "sample_submission", "train_folder", "test_folder", "image_suffix")
+    fields = (
+        "id_column",
+        "label_separator",
+        "train_table",
+        "sample_submission",
+        "train_folder",
+        "test_folder",
+        "image_suffix",
+    )
     hostile = choices(framework, HOSTILE, **{name: f"{name} {HOSTILE}" for name in fields})
     rendered = render_kernels(hostile)
     spec = spec_of(hostile)
 
     for role in Role:
-        text = (
-            environment(TEMPLATES)
-            .get_template(f"{role}.py.j2")
-            .render(pair=spec, competition=spec.competition, task=spec.task, role=role)
-        )
+        text = render_text(spec, role, TEMPLATES)
         cells = read_cells(text)
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
         assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source) for cell in theirs] == [

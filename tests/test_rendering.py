@@ -14,6 +14,7 @@ from generator.pair.notebook import CellSyntaxError
 from generator.pair.parameters import ParameterTypeError, UnknownParameterError, read_parameters
 from generator.pair.percent import PercentError
 from generator.pair.rendering import TemplateRenderError
+from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
 
@@ -83,15 +84,14 @@ def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None
 def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> None:
     import jupytext
 
+    from generator.installation import template_folder
     from generator.pair.percent import read_cells
-    from generator.pair.rendering import environment
+    from generator.pair.rendering import render_text
     from generator.pair.spec import spec_of
-    from generator.pair.template_folder import template_folder
 
     spec = spec_of(merged(choices(), Choices(), flags={"framework": framework}))
-    for role in ("train", "infer"):
-        template = environment(template_folder()).get_template(f"{role}.py.j2")
-        text = template.render(pair=spec, competition=spec.competition, task=spec.task, role=role)
+    for role in Role:
+        text = render_text(spec, role, template_folder())
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
 
         assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source) for cell in theirs] == [

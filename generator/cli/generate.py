@@ -1,7 +1,9 @@
 """The verb `generate`: a pair of notebooks for a competition, or all reference pairs of a workspace again."""
 
 import json
+import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +11,53 @@ import click
 
 from generator.cli.table import table
 from generator.competition import builtin
+from generator.installation import template_folder
 from generator.pair import generation
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
 from generator.pair.generation import Draft, Request
 from generator.pair.owner import PLACEHOLDER_OWNER, checked_owner
-from generator.pair.template_folder import families, frameworks, template_folder
+from generator.pair.proposal import link_data
+from generator.pair.task_keys import setting_of
+from generator.pair.template_folder import families, frameworks
 from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+
+_TASK_FLAGS = {
+    "metric": "metric",
+    "target_kind": "target_kind",
+    "submission": "submission",
+    "id_column": "id_column",
+    "target": "targets",
+    "train": "train_table",
+    "labels": "labels_table",
+    "test": "test_table",
+    "sample": "sample_submission",
+    "file_name": "submission_file",
+}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--competition", metavar="SLUG", help="The competition, as in its address on Kaggle; or a built-in one.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder with its files; by default input/competitions/SLUG.",
+)
 @click.option("--framework", metavar="NAME", help="What the notebooks are written in; keras by default.")
 @click.option("--family", metavar="NAME", help="The kind of task, where the inferred one is wrong.")
+@click.option("--metric", metavar="NAME", help="The competition's metric, such as auc, rmse or map@5.")
+@click.option("--id-column", metavar="NAME", help="The column with the ids.")
+@click.option("--target", metavar="NAME", multiple=True, help="A column with labels; once for each.")
+@click.option("--target-kind", metavar="KIND", help="class, labels, number, mask or image.")
+@click.option("--submission", metavar="KIND", help="What a row says: numbers, probability, class_columns, label, …")
+@click.option("--train", metavar="FILE", help="The table of the training examples.")
+@click.option("--labels", metavar="FILE", help="The table of their labels, if it is another one.")
+@click.option("--test", metavar="FILE", help="The table of the test examples.")
+@click.option("--sample", metavar="FILE", help="The sample submission.")
+@click.option("--file-name", metavar="NAME", help="The name that the submission has to have.")
+@click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any other key of the task in pair.toml.")
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
 @click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
 @click.option("--force", is_flag=True, help="Overwrite notebooks and metadata that were edited.")
@@ -31,6 +67,7 @@ from generator.pair.workspace import Workspace
     default=Path(),
     help="The folder with kernels/ and input/; by default the current one.",
 )
+@click.option("--explain", is_flag=True, help="Show everything that was weighed for each value.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 @click.option("--list", "show_list", is_flag=True, help="Show families, frameworks and built-in competitions.")
@@ -40,11 +77,13 @@ from generator.pair.workspace import Workspace
 def generate(context: click.Context, /, **options: Any) -> int:
     """Write a pair of notebooks for a competition to kernels/NAME.
 
-    What you changed in its pair.toml is kept. Notebooks that you edited are not overwritten without --force.
+    What the task is gets inferred from the competition's files, each value with its evidence, and each can be
+    overruled by a flag or in pair.toml. What you changed there is kept. Notebooks that you edited are not overwritten
+    without --force.
 
     \b
     tandem generate --competition digits
-    tandem generate --competition digits --framework tensorflow --name digits-tensorflow
+    tandem generate --competition titanic --data ~/Downloads/titanic --metric accuracy
     """  # noqa: D301 - click wants the character itself
     _check_usage(context, options)
     if options["show_list"]:
@@ -63,29 +102,83 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
         context.fail("Use exactly one of --competition SLUG, --list and --all.")
     if options["check"] and not options["all_pairs"]:
         context.fail("--check goes with --all.")
-    of_one_pair = [name for name in ("framework", "family", "owner", "name", "force") if options[name]]
-    if of_one_pair and not options["competition"]:
-        context.fail(f"--{of_one_pair[0]} goes with --competition.")
+    of_one_pair = ("data", "framework", "family", *_TASK_FLAGS, "settings", "owner", "name", "force", "explain")
+    given = [name for name in of_one_pair if options[name]]
+    if given and not options["competition"]:
+        option = "set" if given[0] == "settings" else given[0].replace("_", "-")
+        context.fail(f"--{option} goes with --competition.")
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
     flags = {key: options[key] for key in ("framework", "family") if options[key]}
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
-    request = Request(options["competition"], name=options["name"], flags=flags, force=options["force"])
+    request = Request(
+        options["competition"],
+        name=options["name"],
+        flags=flags,
+        task_flags=_task_flags(options),
+        data=options["data"],
+        force=options["force"],
+    )
     draft = generation.draft(workspace, request)
+    if _may_ask(options):
+        draft = _asked(workspace, request, draft)
     if not options["dry_run"]:
-        built_in = builtin.require(request.competition)
-        if not builtin.has_data(built_in, workspace):
-            click.echo(f"Writing the data of {request.competition} …", err=True)
-        builtin.ensure_data(built_in, workspace)
+        _bring_data(workspace, draft)
         generation.write(draft)
+    for warning in draft.proposal.warnings:
+        click.echo(f"Warning: {printable(warning)}", err=True)
     report = _pair_as_json if options["as_json"] else _pair_as_text
-    click.echo(report(workspace, draft, is_dry_run=options["dry_run"]))
+    click.echo(report(workspace, draft, is_dry_run=options["dry_run"], explain=options["explain"]))
     return 0
 
 
-def _pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool) -> str:
+def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command line decides of the task, by key."""
+    given = {key: options[option] for option, key in _TASK_FLAGS.items() if options[option]}
+    flags = {key: list(value) if key == "targets" else value for key, value in given.items()}
+    return flags | dict(setting_of(text) for text in options["settings"])
+
+
+def _may_ask(options: Mapping[str, Any]) -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty() and not (options["as_json"] or options["dry_run"])
+
+
+def _asked(workspace: Workspace, request: Request, draft: Draft) -> Draft:
+    """The draft after the user was asked about every value that is hardly better than a guess."""
+    for weighed in draft.proposal.weighed:
+        if not weighed.is_thin or len(weighed.candidates) < 2:  # noqa: PLR2004 (there is nothing to choose)
+            continue
+        click.echo(f"The {weighed.key} is not clear from the files:", err=True)
+        for number, (value, evidence, _) in enumerate(weighed.candidates, start=1):
+            click.echo(f"  {number}  {printable(_value_text(value))}  {printable(evidence)}", err=True)
+        number = click.prompt("Which one", type=click.IntRange(1, len(weighed.candidates)), default=1, err=True)
+        chosen = weighed.candidates[number - 1][0]
+        if weighed.key == "family":
+            request = replace(request, flags={**request.flags, "family": str(chosen)})
+        else:
+            request = replace(request, task_flags={**request.task_flags, weighed.key: chosen})
+        if number > 1:
+            return _asked(workspace, request, generation.draft(workspace, request))
+    return draft
+
+
+def _bring_data(workspace: Workspace, draft: Draft) -> None:
+    """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
+    competition = draft.proposal.competition.slug
+    mounted = workspace.competition_data(competition)
+    data = draft.proposal.data
+    if data is None:
+        built_in = builtin.require(competition)
+        if not builtin.has_data(built_in, workspace):
+            click.echo(f"Writing the data of {competition} …", err=True)
+        builtin.ensure_data(built_in, workspace)
+    elif link_data(data, mounted):
+        click.echo(f"{mounted} is a link to {data} now.", err=True)
+
+
+def _pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool) -> str:
     rows = [
         [key, _value_text(choice.value), str(choice.by), choice.evidence] for key, choice in _all_choices(draft.choices)
     ]
@@ -93,12 +186,31 @@ def _pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool) -> st
     states = {FileState.WRITTEN: written, FileState.UNCHANGED: "unchanged"}
     files = [[str(draft.folder.path / path), states[state]] for path, state in draft.states.items()]
     lines = [table(["choice", "value", "by", "evidence"], rows), "", table(["file", "state"], files), ""]
+    if explain:
+        lines = [_explanation(draft), "", *lines]
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
     return "\n".join([*lines, f"Next: {_next_command(workspace, draft)}"])
 
 
-def _pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool) -> str:
+def _explanation(draft: Draft) -> str:
+    """Everything that was weighed, the best candidate of each key first."""
+    rows = [
+        [
+            weighed.key if place == 0 else "",
+            _value_text(value),
+            f"{weight:g}",
+            f"{evidence}{' (thin)' if weighed.is_thin and place == 0 else ''}",
+        ]
+        for weighed in draft.proposal.weighed
+        for place, (value, evidence, weight) in enumerate(weighed.candidates)
+    ]
+    if not rows:
+        return f"Nothing was weighed: the task is known from {draft.proposal.source}."
+    return table(["key", "candidate", "weight", "what speaks for it"], rows)
+
+
+def _pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool) -> str:
     sections = {
         name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
         for name, section in draft.choices.sections().items()
@@ -108,9 +220,18 @@ def _pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool) -> st
         "folder": str(draft.folder.path),
         "dry_run": is_dry_run,
         "choices": sections,
+        "warnings": list(draft.proposal.warnings),
         "files": {path.as_posix(): str(state) for path, state in draft.states.items()},
         "next": _next_command(workspace, draft),
     }
+    if explain:
+        report["weighed"] = {
+            weighed.key: [
+                {"value": value, "evidence": evidence, "weight": weight}
+                for value, evidence, weight in weighed.candidates
+            ]
+            for weighed in draft.proposal.weighed
+        }
     return json.dumps(report, indent=2)
 
 

@@ -9,16 +9,16 @@ ChoicesError                  pair.toml cannot be used as it stands
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
 
-from generator.competition.facts import Competition, ImageTask, Metric
-from generator.errors import PairError, did_you_mean
+from generator.competition import metrics
+from generator.competition.facts import Competition, Task, Value
+from generator.errors import CompetitionError, PairError, did_you_mean
+from generator.pair.task_keys import broken_rule, keys_of, known_keys, values_of
 from generator.untrusted import is_slug, printable
-
-Value = bool | int | float | str | list[Any]
 
 
 class ChoicesError(PairError):
@@ -108,19 +108,13 @@ PAIR_TYPES: dict[str, type] = {
     "owner": str,
     "flagship": bool,
 }
-TASK_TYPES: dict[str, Any] = {
-    attribute.name: attribute.type for attribute in fields(ImageTask) if attribute.name not in ("family", "evidence")
-}
-_DEFAULTS_OF_TASK = ("image_size", "batch_size", "epochs")
 _SLUGS = ("competition", "owner")
 _TEMPLATE_NAMES = ("family", "framework")
-_RELATIVE_PATHS = ("train_table", "sample_submission", "train_folder", "test_folder")
-_POSITIVE = ("image_size", "channels", "batch_size", "epochs")
-_TYPE_NAMES = {bool: "true or false", int: "a whole number", str: "text", Metric: "text"}
+_TYPE_NAMES = {bool: "true or false", str: "text"}
 _CHOICE_KEYS = ("value", "by", "evidence")
 
 
-def proposed(competition: Competition, task: ImageTask, *, framework: str, owner: Choice) -> Choices:
+def proposed(competition: Competition, task: Task, *, framework: str, owner: Choice) -> Choices:
     """What the kit would choose for a competition if nobody said anything else.
 
     Args:
@@ -140,10 +134,25 @@ def proposed(competition: Competition, task: ImageTask, *, framework: str, owner
         "framework": Choice(framework, MadeBy.DEFAULT),
         "owner": owner,
     }
-    return Choices(pair=pair, task={key: _task_choice(task, key) for key in TASK_TYPES})
+    return Choices(pair=pair, task=_task_choices(task))
 
 
-def merged(proposal: Choices, kept: Choices, *, flags: Mapping[str, str]) -> Choices:
+def decisions(kept: Choices, *, flags: Mapping[str, str], task_flags: Mapping[str, Value]) -> dict[str, Value]:
+    """What the user has decided of a task, now or before, by key; the family is among it.
+
+    Args:
+        kept: The choices of the pair as it is.
+        flags: As for `merged`.
+        task_flags: As for `merged`.
+    """
+    before = {key: choice.value for key, choice in (*kept.pair.items(), *kept.task.items()) if choice.by.is_the_users}
+    decided = {**before, **flags, **task_flags}
+    return {key: value for key, value in decided.items() if key == "family" or key not in PAIR_TYPES}
+
+
+def merged(
+    proposal: Choices, kept: Choices, *, flags: Mapping[str, str], task_flags: Mapping[str, Value] | None = None
+) -> Choices:
     """Combines what the kit proposes with what the user said, now and before.
 
     Args:
@@ -151,15 +160,14 @@ def merged(proposal: Choices, kept: Choices, *, flags: Mapping[str, str]) -> Cho
         kept: The choices of the pair as it is; inferred and default ones are replaced by the proposal.
         flags: Values of the section `pair` that the command line sets; they overrule everything, but saying again what
             the user had said before does not change who said it.
+        task_flags: The same for the section `task`.
 
     Returns:
         The choices in the proposal's order, with the user's own keys after them.
     """
-    said = {key: choice.value for key, choice in kept.pair.items() if choice.by.is_the_users}
-    flagged = {key: Choice(value, MadeBy.FLAG) for key, value in flags.items() if said.get(key) != value}
     return Choices(
-        pair={**_prevailing(proposal.pair, kept.pair), **flagged},
-        task=_prevailing(proposal.task, kept.task),
+        pair={**_prevailing(proposal.pair, kept.pair), **_flagged(flags, kept.pair)},
+        task={**_prevailing(proposal.task, kept.task), **_flagged(task_flags or {}, kept.task)},
         parameters=_prevailing(proposal.parameters, kept.parameters),
     )
 
@@ -191,7 +199,7 @@ def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
     _check_known(path, data, ("pair", "task", "parameters"), prefix="")
     written = _values_as_written(as_written)
     sections = {}
-    for name, types in (("pair", PAIR_TYPES), ("task", TASK_TYPES), ("parameters", None)):
+    for name, types in (("pair", PAIR_TYPES), ("task", known_keys()), ("parameters", None)):
         entries = data.get(name, {})
         if not isinstance(entries, dict):
             raise WrongValueError(path=path, key=name, expected="a section", value=entries)
@@ -201,10 +209,18 @@ def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
     return Choices(**sections)
 
 
-def _task_choice(task: ImageTask, key: str) -> Choice:
-    by = MadeBy.DEFAULT if key in _DEFAULTS_OF_TASK else MadeBy.INFERRED
-    value = getattr(task, key)
-    return Choice(str(value) if isinstance(value, Metric) else value, by, task.evidence.get(key, ""))
+def _task_choices(task: Task) -> dict[str, Choice]:
+    keys = keys_of(task.family)
+    return {
+        key: Choice(value, MadeBy.DEFAULT if keys[key].is_a_default else MadeBy.INFERRED, task.evidence.get(key, ""))
+        for key, value in values_of(task, keys).items()
+        if key in task.evidence or keys[key].default != value
+    }
+
+
+def _flagged(flags: Mapping[str, Value], kept: Mapping[str, Choice]) -> dict[str, Choice]:
+    said = {key: choice.value for key, choice in kept.items() if choice.by.is_the_users}
+    return {key: Choice(value, MadeBy.FLAG) for key, value in flags.items() if said.get(key) != value}
 
 
 def _prevailing(proposal: Mapping[str, Choice], kept: Mapping[str, Choice]) -> dict[str, Choice]:
@@ -269,30 +285,28 @@ def _checked(path: Path, section: str, key: str, value: Any) -> Value:
         if not isinstance(value, bool | int | float | str | list):
             raise WrongValueError(path=path, key=name, expected="a number, true or false, text, or a list", value=value)
         return value
-    expected_type = PAIR_TYPES[key] if section == "pair" else TASK_TYPES[key]
-    stored_type = str if issubclass(expected_type, StrEnum) else expected_type
-    if type(value) is not stored_type:
-        raise WrongValueError(path=path, key=name, expected=_TYPE_NAMES[expected_type], value=value)
-    expected = _rule_broken_by(key, value, expected_type)
+    expected = _rule_broken_by(key, value) if section == "pair" else _rule_of_task_broken_by(key, value)
     if expected:
         raise WrongValueError(path=path, key=name, expected=expected, value=value)
     return cast("Value", value)
 
 
-def _rule_broken_by(key: str, value: Any, expected_type: type) -> str:
-    if issubclass(expected_type, StrEnum) and value not in list(expected_type):
-        return f"one of {', '.join(expected_type)}.{did_you_mean(value, list(expected_type))}".rstrip(".")
-    if key in _SLUGS and not is_slug(value):
+def _rule_of_task_broken_by(key: str, value: Any) -> str:
+    expected = broken_rule(known_keys()[key], value)
+    if key == "metric" and not expected:
+        try:
+            metrics.parsed(value)
+        except CompetitionError as error:
+            return f"a metric that can be computed. {error}".rstrip(".")
+    return expected
+
+
+def _rule_broken_by(key: str, value: Any) -> str:
+    expected_type = PAIR_TYPES[key]
+    if type(value) is not expected_type:
+        return _TYPE_NAMES[expected_type]
+    if key in _SLUGS and not is_slug(str(value)):
         return "lower-case letters, digits and hyphens"
-    if key in _TEMPLATE_NAMES and not value.replace("_", "a").isalnum():
+    if key in _TEMPLATE_NAMES and not str(value).replace("_", "a").isalnum():
         return "a name that `tandem generate --list` shows"
-    if key in _RELATIVE_PATHS and not _is_inside(value):
-        return "a path inside of the competition's folder"
-    if key in _POSITIVE and value < 1:
-        return "1 or more"
     return ""
-
-
-def _is_inside(text: str) -> bool:
-    parts = text.replace("\\", "/").split("/")
-    return bool(text) and not text.startswith(("/", "\\", "~")) and ".." not in parts and ":" not in parts[0]

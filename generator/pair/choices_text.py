@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from generator.pair.choices import Choice, Choices, MadeBy, Value
+from generator.competition.facts import Value
+from generator.pair.choices import Choice, Choices, MadeBy
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument

@@ -6,15 +6,19 @@ from functools import partial
 from pathlib import Path
 
 from generator.competition import builtin
+from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import read_text
-from generator.pair.choices import PAIR_TYPES, TASK_TYPES, Choice, Choices, MissingKeyError, completed, merged, proposed
+from generator.installation import template_folder
+from generator.pair.choices import PAIR_TYPES, Choice, Choices, MissingKeyError, completed, decisions, merged, proposed
 from generator.pair.choices_text import text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kernels import render_kernels
 from generator.pair.owner import find_owner, unknown_owner
+from generator.pair.proposal import Proposal, propose
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.template_folder import check_offered, template_folder
+from generator.pair.task_keys import keys_of
+from generator.pair.template_folder import check_offered
 from generator.pair.workspace import PairFolder, Workspace
 
 DEFAULT_FRAMEWORK = "keras"
@@ -29,12 +33,16 @@ class Request:
         competition: The competition's slug.
         name: The pair's name; by default the competition.
         flags: Choices of the section `pair` that the command line makes, such as the framework.
+        task_flags: Choices of the section `task` that the command line makes, such as the metric.
+        data: The folder with the competition's files, where it is not in its place in the workspace.
         force: Whether edits in the pair may be overwritten.
     """
 
     competition: str
     name: str | None = None
     flags: Mapping[str, str] = field(default_factory=dict)
+    task_flags: Mapping[str, Value] = field(default_factory=dict)
+    data: Path | None = None
     force: bool = False
 
 
@@ -45,12 +53,14 @@ class Draft:
     Attributes:
         folder: Where it belongs.
         choices: Everything that was chosen, with who chose it.
+        proposal: What the kit would have chosen, and what it weighed.
         files: The content of each file by its path inside of the folder.
         states: What writing does to each file.
     """
 
     folder: PairFolder
     choices: Choices
+    proposal: Proposal
     files: Mapping[Path, bytes]
     states: Mapping[Path, FileState]
 
@@ -67,10 +77,16 @@ def draft(workspace: Workspace, request: Request, *, templates: Path | None = No
         CompetitionError: The competition is not known.
         PairError: Its choices cannot be used or rendered, or writing them would lose edits.
     """
-    proposal = _proposal(request.competition, owner=find_owner())
     folder = pair_folder(workspace, request.name or request.competition)
     kept = read_choices(folder)
-    choices = merged(proposal, kept, flags={"competition": request.competition, **request.flags})
+    flags = {"competition": request.competition, **request.flags}
+    made = propose(
+        request.competition,
+        workspace.competition_data(request.competition),
+        data=request.data,
+        decisions=decisions(kept, flags=flags, task_flags=request.task_flags),
+    )
+    choices = merged(_choices_of(made, owner=find_owner()), kept, flags=flags, task_flags=request.task_flags)
     source = "The command line" if {"family", "framework"} & set(request.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
     existing = read_text(folder.choices) if folder.choices.exists() else None
@@ -79,7 +95,7 @@ def draft(workspace: Workspace, request: Request, *, templates: Path | None = No
         **render_kernels(choices, templates=templates),
     }
     before = partial(_as_it_says_now, folder, templates)
-    return Draft(folder, choices, files, planned(folder, files, force=request.force, without_base=before))
+    return Draft(folder, choices, made, files, planned(folder, files, force=request.force, without_base=before))
 
 
 def write(made: Draft) -> None:
@@ -104,7 +120,7 @@ def complete_choices(folder: PairFolder) -> Choices:
         raise MissingKeyError(path=folder.choices, key="pair.competition")
     if _is_complete(written):
         return written
-    return completed(written, _proposal(str(competition.value), owner=unknown_owner()))
+    return completed(written, _known_choices(str(competition.value)))
 
 
 def read_pair(folder: PairFolder) -> PairSpec:
@@ -136,16 +152,24 @@ def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, by
         return {}
 
 
-def _proposal(competition: str, *, owner: Choice) -> Choices:
+def _choices_of(proposal: Proposal, *, owner: Choice) -> Choices:
+    return proposed(proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=owner)
+
+
+def _known_choices(competition: str) -> Choices:
     built_in = builtin.require(competition)
-    return proposed(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=owner)
+    return proposed(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
 
 
 def _is_complete(choices: Choices) -> bool:
     pair = (key for key in PAIR_TYPES if key not in _OPTIONAL)
-    return all(key in choices.pair for key in pair) and all(key in choices.task for key in TASK_TYPES)
+    if not all(key in choices.pair for key in pair):
+        return False
+    keys = keys_of(str(choices.pair["family"].value))
+    return all(key in choices.task for key, rule in keys.items() if rule.default is None)
 
 
 def _check_templates(choices: Choices, templates: Path | None, *, source: str) -> None:
     family, framework = str(choices.pair["family"].value), str(choices.pair["framework"].value)
-    check_offered(templates or template_folder(), family=family, framework=framework, source=source)
+    wanted = {key: str(choices.task[key].value) for key in ("target_kind", "submission") if key in choices.task}
+    check_offered(templates or template_folder(), family=family, framework=framework, wanted=wanted, source=source)

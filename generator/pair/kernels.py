@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from generator.pair.choices import Choices, Value
+from generator.competition.facts import Value
+from generator.pair.choices import Choices
 from generator.pair.metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters

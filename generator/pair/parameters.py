@@ -12,8 +12,8 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 
+from generator.competition.facts import Value
 from generator.errors import PairError, did_you_mean
-from generator.pair.choices import Value
 from generator.pair.percent import Cell
 from generator.untrusted import printable, python_literal
 

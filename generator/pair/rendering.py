@@ -3,13 +3,14 @@
 import traceback
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import jinja2
 
 from generator.errors import PairError
+from generator.installation import template_folder
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
-from generator.pair.template_folder import template_folder
 from generator.pair.workspace import Role
 from generator.untrusted import markdown, markdown_code, printable, python_literal
 
@@ -40,12 +41,35 @@ def render_cells(spec: PairSpec, role: Role, *, templates: Path | None = None) -
         PercentError: What was rendered is no sequence of named cells; with the template and line if they are known.
     """
     folder = templates or template_folder()
-    text = _render(spec, role, folder)
+    text = render_text(spec, role, folder)
     try:
         return read_cells(text)
     except PercentError as error:
         source = _line_in_templates(folder, error.text)
         raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error
+
+
+def render_text(spec: PairSpec, role: Role, folder: Path) -> str:
+    """Renders one notebook of a pair from the templates in a folder to py:percent text.
+
+    Raises:
+        TemplateRenderError: With the template and its line.
+    """
+    top = f"{role}.py.j2"
+    try:
+        template = environment(folder).get_template(top)
+        return template.render(
+            pair=spec, competition=spec.competition, task=SimpleNamespace(**spec.task_values), role=role
+        )
+    except jinja2.TemplateSyntaxError as error:
+        raise TemplateRenderError(template=error.name or top, line=error.lineno, problem=_sentence(error)) from error
+    except jinja2.TemplateNotFound as error:
+        name, line = _place(error, folder) or (top, None)
+        problem = f"there is no template {error.name or error}"
+        raise TemplateRenderError(template=name, line=line, problem=problem) from error
+    except (jinja2.TemplateError, TypeError, ValueError) as error:
+        name, line = _place(error, folder) or (top, None)
+        raise TemplateRenderError(template=name, line=line, problem=_sentence(error)) from error
 
 
 @cache
@@ -73,22 +97,6 @@ def environment(templates: Path) -> jinja2.Environment:
 def _literal(value: object) -> str:
     # An undefined value says what is undefined when it becomes text; as a value it would only have no literal.
     return python_literal(str(value) if isinstance(value, jinja2.Undefined) else value)
-
-
-def _render(spec: PairSpec, role: Role, folder: Path) -> str:
-    top = f"{role}.py.j2"
-    try:
-        template = environment(folder).get_template(top)
-        return template.render(pair=spec, competition=spec.competition, task=spec.task, role=role)
-    except jinja2.TemplateSyntaxError as error:
-        raise TemplateRenderError(template=error.name or top, line=error.lineno, problem=_sentence(error)) from error
-    except jinja2.TemplateNotFound as error:
-        name, line = _place(error, folder) or (top, None)
-        problem = f"there is no template {error.name or error}"
-        raise TemplateRenderError(template=name, line=line, problem=problem) from error
-    except (jinja2.TemplateError, TypeError, ValueError) as error:
-        name, line = _place(error, folder) or (top, None)
-        raise TemplateRenderError(template=name, line=line, problem=_sentence(error)) from error
 
 
 def _sentence(error: Exception) -> str:

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator.accelerators.catalog import catalog
-from generator.competition.facts import Competition, ImageTask, Metric
-from generator.pair.choices import TASK_TYPES, Choices
+from generator.competition import metrics
+from generator.competition.facts import Competition, TargetKind, Task, Value
+from generator.pair.choices import Choices
+from generator.pair.task_keys import keys_of, task_of, values_of
 from generator.pair.workspace import Role
 
 _LONGEST_TITLE = 50
-# They may differ between training and inference without harm: no weight and no prediction depends on them.
-_OF_TRAINING_ONLY = ("batch_size", "epochs", "flip")
+_USUAL_TOP_K = 5
+_PREDICTED = {
+    TargetKind.CLASS: "one class",
+    TargetKind.LABELS: "any number of labels",
+    TargetKind.NUMBER: "numbers",
+    TargetKind.MASK: "a mask",
+    TargetKind.IMAGE: "an image",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class PairSpec:
     train: KernelName
     infer: KernelName
     competition: Competition
-    task: ImageTask
+    task: Task
 
     @property
     def family(self) -> str:
@@ -64,6 +72,59 @@ class PairSpec:
     def session_hours(self) -> float:
         """How long Kaggle lets the training notebook run."""
         return float(catalog().training.session_hours)
+
+    @property
+    def metric_cell(self) -> str:
+        """The file of the metric's cell, without its parameter: "map_at_k" for "map@5"."""
+        return metrics.parsed(self.task.metric)[0].name
+
+    @property
+    def metric_parameter(self) -> float | None:
+        """The number in a metric's name, such as 5 in "map@5"."""
+        return metrics.parsed(self.task.metric)[1]
+
+    @property
+    def metric_title(self) -> str:
+        """The metric's name for people."""
+        return metrics.parsed(self.task.metric)[0].title
+
+    @property
+    def decision(self) -> str:
+        """How predictions become what the metric wants, which is a file of cells."""
+        return metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
+
+    @property
+    def loss(self) -> str:
+        """What training on numbers makes small."""
+        loss = metrics.loss_of(self.task.metric, self.task.target_kind)
+        return "squared_error" if loss == "squared_log_error" else loss  # the logarithm is taken of the target
+
+    @property
+    def quantile(self) -> float:
+        """Which quantile the pinball loss aims at; the median where the metric names none."""
+        facts, parameter = metrics.parsed(self.task.metric)
+        return parameter if facts.loss == "pinball" and parameter is not None else 0.5
+
+    @property
+    def has_log_target(self) -> bool:
+        """Whether the metric compares logarithms, so that training should as well."""
+        return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
+
+    @property
+    def top_k(self) -> int:
+        """How many labels a row of the submission lists."""
+        return int(self.metric_parameter or _USUAL_TOP_K)
+
+    @property
+    def task_sentence(self) -> str:
+        """What is predicted, for the table at the top of the notebooks; untrusted text."""
+        predicted = _PREDICTED[self.task.target_kind]
+        return f"{predicted}: {', '.join(self.task.targets)}, for each {self.task.id_column}"
+
+    @property
+    def task_values(self) -> dict[str, Value]:
+        """Every key of the task, for the templates."""
+        return values_of(self.task, keys_of(self.task.family))
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""
@@ -80,19 +141,22 @@ def spec_of(choices: Choices) -> PairSpec:
     competition = Competition(
         slug=chosen["competition"], title=chosen["title"], is_code_competition=chosen["code_competition"]
     )
-    values: dict[str, Any] = {key: choices.task[key].value for key in TASK_TYPES}
-    values["metric"] = Metric(values["metric"])
+    keys = keys_of(chosen["family"])
+    values: dict[str, Any] = {
+        key: choices.task[key].value if key in choices.task or rule.default is None else rule.default
+        for key, rule in keys.items()
+    }
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
     names = {role: _kernel_name(chosen, role) for role in Role}
     return PairSpec(
-        pair_id=_pair_id(chosen, values),
+        pair_id=_pair_id(chosen, {key: values[key] for key, rule in keys.items() if not rule.is_of_training_only}),
         framework=chosen["framework"],
         owner=chosen["owner"],
         train=names[Role.TRAIN],
         infer=names[Role.INFER],
         competition=competition,
-        task=ImageTask(family=chosen["family"], evidence=evidence, **values),
+        task=task_of(chosen["family"], values, evidence),
     )
 
 
@@ -123,7 +187,7 @@ def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:
         "competition": chosen["competition"],
         "family": chosen["family"],
         "framework": chosen["framework"],
-        **{key: value for key, value in task.items() if key not in _OF_TRAINING_ONLY},
+        **task,
     }
     digest = hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()[:8]
     return f"{chosen['competition']}-{chosen['framework']}-{digest}"

@@ -1,6 +1,7 @@
 """The folder of templates: where it is, and which families and frameworks it offers."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,17 @@ class FrameworkOfFamilyError(PairError):
         )
 
 
+class NotOfFamilyError(PairError):
+    """A task that a family's templates do not carry out."""
+
+    def __init__(self, *, family: str, what: str, value: str, known: list[str], source: str) -> None:
+        super().__init__(
+            f'{printable(source)}: the family "{printable(family)}" has no templates for the {what} '
+            f'"{printable(value)}"; there are some for: {", ".join(known)}. Another family or {what} may fit: '
+            "`tandem generate --list` shows them."
+        )
+
+
 class TemplateDescriptionError(PairError):
     """A `family.toml` or `framework.toml` that does not say what it has to."""
 
@@ -46,19 +58,13 @@ class Framework:
 
 @dataclass(frozen=True)
 class Family:
-    """A kind of task that there are templates for, and the frameworks that it has them in."""
+    """A kind of task that there are templates for, with the frameworks and the kinds of target that it has them for."""
 
     name: str
     title: str
     description: str
     frameworks: tuple[str, ...]
-
-
-def template_folder() -> Path:
-    """The kit's templates: inside of the package when it was installed from a wheel, else beside it in the clone."""
-    package = Path(__file__).resolve().parents[1]
-    installed = package / "templates"
-    return installed if installed.is_dir() else package.parent / "templates"
+    targets: tuple[str, ...]
 
 
 def families(templates: Path) -> list[Family]:
@@ -79,18 +85,20 @@ def frameworks(templates: Path) -> list[Framework]:
     return [_framework(path) for path in sorted(templates.glob("frameworks/*/framework.toml"))]
 
 
-def check_offered(templates: Path, *, family: str, framework: str, source: str) -> None:
-    """Makes sure that there are templates for a family in a framework.
+def check_offered(templates: Path, *, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
+    """Makes sure that there are templates for a family in a framework, and for what the task wants of it.
 
     Args:
         templates: The folder of templates.
         family: A family's name.
         framework: A framework's name.
+        wanted: The task's `target_kind` and `submission`, as far as they are known.
         source: Where the names come from, for messages: a file, or an option of the command line.
 
     Raises:
         UnknownTemplateError: There is no such family, or no such framework at all.
         FrameworkOfFamilyError: The family does not come in this framework.
+        NotOfFamilyError: The family has nothing for this kind of target, or there is nothing for the submission.
     """
     offered = {known.name: known for known in families(templates)}
     if family not in offered:
@@ -101,14 +109,25 @@ def check_offered(templates: Path, *, family: str, framework: str, source: str) 
     of_family = offered[family].frameworks
     if framework not in of_family:
         raise FrameworkOfFamilyError(family=family, framework=framework, frameworks=of_family, source=source)
+    kinds = {
+        "target_kind": list(offered[family].targets),
+        "submission": sorted(path.name.split(".")[0] for path in templates.glob("submissions/*.infer.py.j2")),
+    }
+    for what, known in kinds.items():
+        if known and wanted.get(what, known[0]) not in known:
+            raise NotOfFamilyError(family=family, what=what, value=wanted[what], known=known, source=source)
 
 
 def _family(path: Path) -> Family:
     title, description, data = _description(path)
-    names = data.get("frameworks")
+    return Family(path.parent.name, title, description, _names(path, data, "frameworks"), _names(path, data, "targets"))
+
+
+def _names(path: Path, data: Mapping[str, object], key: str) -> tuple[str, ...]:
+    names = data.get(key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TemplateDescriptionError(path=path, problem='"frameworks" must be a list of framework names')
-    return Family(path.parent.name, title, description, tuple(names))
+        raise TemplateDescriptionError(path=path, problem=f'"{key}" must be a list of names')
+    return tuple(names)
 
 
 def _framework(path: Path) -> Framework:

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from generator.competition.facts import Value
 from generator.errors import RunError
-from generator.pair.choices import Value
 from generator.run.events import Listener, NotebookFinished
 from generator.run.failure import CellError, NotebookTimeoutError
 from generator.run.kernel import KernelDiedError, KernelPlace

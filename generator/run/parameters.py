@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.pair.choices import Value
+from generator.competition.facts import Value
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, parse_assignment, read_parameters
 from generator.pair.workspace import Role
 from generator.run.notebook_file import read_notebook

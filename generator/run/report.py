@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from generator.competition.facts import Value
 from generator.files import write_atomically
-from generator.pair.choices import Value
 from generator.pair.workspace import Role
 from generator.run.notebook_view import Figure, NotebookView, view_notebook
 from generator.run.safe_html import code_styles

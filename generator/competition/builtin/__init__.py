@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from generator.competition.facts import Competition, ImageTask
+from generator.competition.facts import Competition, Task
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
 from generator.untrusted import printable
@@ -40,7 +40,7 @@ class BuiltIn:
     """
 
     competition: Competition
-    task: ImageTask
+    task: Task
     write: Callable[[Path], None]
     score: Callable[[Path], float]
     warm_up: Callable[[], None]

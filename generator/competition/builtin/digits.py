@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from generator.competition.builtin import BuiltIn
-from generator.competition.facts import Competition, ImageTask, Metric
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import accuracy
 from generator.competition.submission import CellKind, SubmissionShape, read_rows
 
@@ -24,36 +24,46 @@ _SPLIT_SEED = 20_261_120
 _ID_KEY = b"digits"
 _DARKEST_SHADE = 16
 
-_TASK = ImageTask(
+_TASK = Task(
     family="image_classification",
-    metric=Metric.ACCURACY,
+    metric="accuracy",
+    target_kind=TargetKind.CLASS,
+    submission=SubmissionKind.LABEL,
     id_column="id",
-    target="label",
+    targets=("label",),
     train_table="train.csv",
+    labels_table="",
+    test_table="",
     sample_submission="sample_submission.csv",
-    train_folder="train",
-    test_folder="test",
-    image_suffix=".png",
-    image_size=16,
-    channels=1,
-    batch_size=16,
-    epochs=20,
-    flip=False,
+    details={
+        "image_column": "id",
+        "train_folder": "train",
+        "test_folder": "test",
+        "image_suffix": ".png",
+        "image_size": 16,
+        "channels": 1,
+        "flip": False,
+        "batch_size": 16,
+        "epochs": 20,
+    },
     evidence={
         "family": "each row of train.csv is the label of one image",
         "metric": "the competition is scored by accuracy",
+        "target_kind": "the labels are ten digits",
+        "submission": "the sample has one digit for each id",
         "id_column": "the column that train.csv and sample_submission.csv share",
-        "target": "the column of sample_submission.csv beside the id",
+        "targets": "the column of sample_submission.csv beside the id",
         "train_table": "the only table with a row for each training image",
         "sample_submission": "the name that every competition gives it",
+        "image_column": "with .png its values are the names of the files in train",
         "train_folder": "its files are the ids of train.csv",
         "test_folder": "its files are the ids of sample_submission.csv",
         "image_suffix": "every image is <id>.png",
         "image_size": "the scans are 8 x 8; twice that gives a convolutional network room for two poolings",
         "channels": "the images are 8-bit grey",
+        "flip": "a mirrored digit is another digit or none",
         "batch_size": "leaves 8 steps an epoch on 8 replicas of 1,005 training images",
         "epochs": "an epoch of 1,257 images of 8 x 8 pixels is short; the time budget ends training earlier if needed",
-        "flip": "a mirrored digit is another digit or none",
     },
 )
 
