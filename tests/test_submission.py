@@ -1,10 +1,12 @@
 """A submission is refused with its line and id, before a competition would refuse it without."""
 
+import gzip
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from generator.competition.submission import SubmissionError, validate
+from generator.competition.submission import SubmissionError, summarize, validate
 
 SAMPLE = "id,label,note\na,0,x\nb,0,x\nc,0,x\n"
 
@@ -65,3 +67,39 @@ def test_a_missing_submission_is_one_sentence(tmp_path: Path) -> None:
 def test_a_sample_with_an_id_twice_is_reported_as_the_samples_fault(tmp_path: Path) -> None:
     with pytest.raises(SubmissionError, match=r"sample\.csv, line 3: an id stands there twice"):
         check(tmp_path, "id,label\n", sample="id,label\na,0\na,0\n")
+
+
+def test_a_sample_may_be_compressed_or_in_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "submission.csv").write_text("id,label,note\na,1,x\nb,1,x\nc,1,x\n")
+    (tmp_path / "sample.csv.gz").write_bytes(gzip.compress(SAMPLE.encode()))
+    with zipfile.ZipFile(tmp_path / "samples.zip", "w") as archive:
+        archive.writestr("sample.csv", SAMPLE)
+
+    for sample in ("sample.csv.gz", "samples.zip", "samples.zip/sample.csv"):
+        assert validate(tmp_path / "submission.csv", tmp_path / sample).rows == 3
+
+
+def test_a_broken_archive_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "submission.csv").write_text("id,label\n")
+    (tmp_path / "sample.zip").write_bytes(b"PK no more")
+
+    with pytest.raises(SubmissionError, match=r"sample\.zip: it cannot be unpacked"):
+        validate(tmp_path / "submission.csv", tmp_path / "sample.zip")
+
+
+def test_an_empty_mask_is_an_answer_and_an_empty_label_is_none(tmp_path: Path) -> None:
+    (tmp_path / "sample.csv").write_text("id,mask\na,1 1\nb,1 1\n")
+    (tmp_path / "submission.csv").write_text("id,mask\na,\nb,3 5\n")
+
+    assert validate(tmp_path / "submission.csv", tmp_path / "sample.csv", has_empty_answers=True).rows == 2
+    with pytest.raises(SubmissionError, match='column "mask" of id "a" is empty'):
+        validate(tmp_path / "submission.csv", tmp_path / "sample.csv")
+
+
+def test_without_a_sample_a_submission_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "submission.csv").write_text("id,label\na,1\nb,1\n")
+
+    assert summarize(tmp_path / "submission.csv").rows == 2
+    (tmp_path / "submission.csv").write_text("id,label\n")
+    with pytest.raises(SubmissionError, match="it has no rows"):
+        summarize(tmp_path / "submission.csv")

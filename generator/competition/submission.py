@@ -8,11 +8,17 @@ SubmissionError
 """
 
 import csv
+import gzip
+import io
 import math
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import IO, cast
 
 from generator.errors import CompetitionError
 from generator.files import reason
@@ -62,11 +68,19 @@ class CellKind(StrEnum):
 
 @dataclass(frozen=True)
 class SubmissionShape:
-    """What a competition asks for: its columns with the id first, what their cells are, and the ids of all rows."""
+    """What a competition asks for.
+
+    Attributes:
+        columns: The header, the id first.
+        kinds: What the cells of each column are.
+        ids: The ids of all rows.
+        has_empty_answers: Whether a cell beside the id may be empty, as the run-length code of an empty mask is.
+    """
 
     columns: tuple[str, ...]
     kinds: tuple[CellKind, ...]
     ids: Set[str]
+    has_empty_answers: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,12 +92,14 @@ class SubmissionSummary:
     columns: tuple[str, ...]
 
 
-def validate(submission: Path, sample: Path) -> SubmissionSummary:
+def validate(submission: Path, sample: Path, *, has_empty_answers: bool = False) -> SubmissionSummary:
     """Checks a submission against the competition's sample submission, in any order of rows, reading both as streams.
 
     Args:
         submission: The file to check.
-        sample: The competition's own sample; its first column holds the ids.
+        sample: The competition's own sample; its first column holds the ids. It may be compressed by gzip or zip, or
+            the member of a zip archive.
+        has_empty_answers: Whether a cell beside the id may be empty.
 
     Returns:
         What was checked.
@@ -91,7 +107,7 @@ def validate(submission: Path, sample: Path) -> SubmissionSummary:
     Raises:
         SubmissionError: The first disagreement, with its line and id.
     """
-    shape = read_shape(sample)
+    shape = replace(read_shape(sample), has_empty_answers=has_empty_answers)
     rows = sum(1 for _ in read_rows(submission, shape))
     return SubmissionSummary(path=submission, rows=rows, columns=shape.columns)
 
@@ -146,16 +162,50 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
         raise SubmissionIdsError(path=submission, problem=problem, example=min(missing))
 
 
+def summarize(submission: Path) -> SubmissionSummary:
+    """What a submission holds, where the competition has no sample to check it against.
+
+    Raises:
+        SubmissionError: It is no table, or has no rows.
+    """
+    rows = _records(submission)
+    _, columns = next(rows, (0, []))
+    count = 0
+    for line, cells in rows:
+        _check_length(submission, line, cells, columns)
+        count += 1
+    if not count:
+        raise UnreadableSubmissionError(path=submission, why="it has no rows")
+    return SubmissionSummary(path=submission, rows=count, columns=tuple(columns))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a table, unpacked if it is compressed or inside of a zip archive."""
+    archive, member = (path.parent, path.name) if path.parent.suffix == ".zip" else (path, "")
+    if archive.suffix == ".zip" and archive.is_file():
+        with zipfile.ZipFile(archive) as opened, opened.open(member or opened.namelist()[0]) as file:
+            yield file
+    elif path.suffix == ".gz":
+        with gzip.open(path) as compressed:
+            yield cast("IO[bytes]", compressed)
+    else:
+        with path.open("rb") as plain:
+            yield plain
+
+
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yields each row with the line it ends on; blank lines are skipped, as every reader of CSV does."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, strict=True)
+        with _opened(path) as file:
+            reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
             for cells in reader:
                 if cells:
                     yield reader.line_num, cells
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=reason(error)) from error
+    except (zipfile.BadZipFile, EOFError, KeyError, IndexError, zlib.error) as error:
+        raise UnreadableSubmissionError(path=path, why=f"it cannot be unpacked ({printable(str(error))})") from error
     except UnicodeDecodeError as error:
         raise UnreadableSubmissionError(path=path, why="it is not UTF-8 text") from error
     except csv.Error as error:
@@ -170,6 +220,8 @@ def _check_length(path: Path, line: int, cells: list[str], columns: list[str]) -
 def _check_cells(path: Path, line: int, cells: list[str], shape: SubmissionShape) -> None:
     for column, cell, kind in zip(shape.columns, cells, shape.kinds, strict=True):
         where = f'column "{printable(column)}" of id "{printable(cells[0])}"'
+        if not cell.strip() and shape.has_empty_answers and cell is not cells[0]:
+            continue
         if not cell.strip() or cell.strip().lower() == "nan":
             raise SubmissionRowError(path=path, line=line, problem=f"{where} is empty or NaN")
         if kind is CellKind.NUMBER and _number(cell) is None:

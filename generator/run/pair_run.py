@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
-from generator.competition.submission import SubmissionSummary, validate
+from generator.competition.facts import SubmissionKind
+from generator.competition.submission import SubmissionSummary, summarize, validate
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
@@ -75,11 +76,18 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class PairFacts:
-    """What a run needs to know of the pair beside its notebooks."""
+    """What a run needs to know of the pair beside its notebooks; `sample` is None where there is none."""
 
     title: str
     competition: str
-    sample: Path
+    sample: Path | None
+    has_empty_answers: bool
+
+    def checked(self, submission: Path) -> SubmissionSummary:
+        """What a submission holds, if it is what the competition asks for."""
+        if self.sample is None:
+            return summarize(submission)
+        return validate(submission, self.sample, has_empty_answers=self.has_empty_answers)
 
 
 @dataclass(frozen=True)
@@ -191,7 +199,7 @@ class _PairRun:
         submission = output.working(Role.INFER) / self._submission_name()
         if not submission.is_file():
             raise SubmissionMissingError(path=submission)
-        progress.submission = validate(submission, self._facts.sample)
+        progress.submission = self._facts.checked(submission)
         progress.hidden_test = _hidden_test_score(self._facts.competition, submission)
 
     def _execute(
@@ -252,8 +260,13 @@ def _whole_pair(request: RunRequest) -> PairFolder:
 def _facts(pair: PairFolder, workspace: Workspace) -> PairFacts:
     spec = read_pair(pair)
     slug = spec.competition.slug
-    sample = workspace.competition_data(slug) / spec.task.sample_submission
-    return PairFacts(title=spec.competition.title, competition=slug, sample=sample)
+    sample = spec.task.sample_submission
+    return PairFacts(
+        title=spec.competition.title,
+        competition=slug,
+        sample=workspace.competition_data(slug) / sample if sample else None,
+        has_empty_answers=spec.task.submission is SubmissionKind.RUN_LENGTH,
+    )
 
 
 def _hidden_test_score(competition: str, submission: Path) -> Score | None:
