@@ -1,0 +1,1 @@
+"""A survey interpreted as a task: what the files mean, why, and what else they could mean."""

@@ -1,0 +1,37 @@
+"""What the model of a sound needs to know: its sampling rate and its length."""
+
+from itertools import pairwise
+
+from generator.competition.introspection.facts import Confidence, Finding, Hints
+from generator.competition.introspection.source import Source
+from generator.competition.introspection.targets import Targets
+from generator.competition.introspection.weighing import settled
+
+_HIGHEST_RATE, _USUAL_RATE = 32_000, 32_000
+_SHORTEST, _LONGEST, _USUAL_SECONDS = 1.0, 30.0, 5.0
+
+
+def audio_details(source: Source, targets: Targets, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on the sounds."""
+    form = source.audio
+    rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
+    heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
+    sure = Confidence.SURE if form is not None else Confidence.THIN
+    step = _seconds_per_part(targets.parts)
+    seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
+    length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
+    evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
+    return (
+        settled("sample_rate", rate, heard, hints, confidence=sure),
+        settled("seconds", length, evidence, hints, confidence=sure),
+    )
+
+
+def _seconds_per_part(parts: tuple[str, ...]) -> float:
+    """How long a part is, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
+    ends = sorted(int(part) for part in parts if part.isdecimal())
+    if len(ends) <= 1 or len(ends) < len(parts):
+        return 0.0
+    steps = {later - earlier for earlier, later in pairwise(ends)}
+    step = min(steps)
+    return float(step) if steps == {step} and ends[0] in (0, step) and step > 1 else 0.0

@@ -1,0 +1,118 @@
+"""Which column holds the ids, and whether an id names a part of an example too."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+
+from generator.competition.introspection.errors import AmbiguousIdError, MissingColumnError
+from generator.competition.introspection.facts import Confidence, Finding, Hints
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
+from generator.competition.introspection.words import looks_like_id
+from generator.competition.survey.facts import Column, ColumnKind, Table
+
+_KEY = "id_column"
+_CANDIDATES = 50
+_FEWEST_EXAMPLES = 2
+_EXAMPLES_CHECKED = 50
+
+
+def find_id(tables: Tables, hints: Hints) -> Finding:
+    """Finds the id column of the sample submission, or that of the test examples where there is no sample.
+
+    Raises:
+        AmbiguousIdError: Only several columns together tell the rows apart.
+        MissingColumnError: The user named a column that does not exist.
+    """
+    table = tables.sample or tables.test
+    if table is None:
+        return settled(_KEY, "id", "the ids are the names of the test files", hints, confidence=Confidence.LIKELY)
+    _check_decided(table, hints)
+    columns = table.columns[:_CANDIDATES]
+    if _KEY not in hints.overrides:
+        _check_that_one_is_unique(table, columns)
+    return chosen(_KEY, (weighed(column.name, _reasons(column, table, tables)) for column in columns), hints)
+
+
+def parts_of(ids: Sequence[str], separators: int = 1) -> tuple[str, ...]:
+    """The parts that every example has, where ids are `<example>_<part>`.
+
+    Args:
+        ids: Sampled ids, neighbours as in the file.
+        separators: How many underscores of an id belong to the part.
+
+    Returns:
+        The parts in order of appearance; nothing if the ids are not of that form.
+    """
+    examples: dict[str, list[str]] = defaultdict(list)
+    for key in ids:
+        example, *part = key.rsplit("_", separators)
+        if len(part) < separators or not example:
+            return ()
+        examples[example].append("_".join(part))
+    # The first and the last example of a sample may be cut.
+    whole = list(examples.values())[1:-1] or list(examples.values())
+    if len(examples) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
+        return ()
+    same = sum(set(parts) == set(whole[0]) for parts in whole[:_EXAMPLES_CHECKED])
+    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
+
+
+def is_whole(column: Column) -> bool:
+    """Whether all values are whole numbers, however they are written."""
+    if column.kind is ColumnKind.NUMBER:
+        return all(float(value).is_integer() for value in column.distinct)
+    return column.kind is ColumnKind.INTEGER
+
+
+def _check_decided(table: Table, hints: Hints) -> None:
+    decided = hints.overrides.get(_KEY)
+    if isinstance(decided, str) and table.column(decided) is None:
+        raise MissingColumnError(flag=flag(_KEY), column=decided, table=table.path, columns=table.column_names)
+
+
+def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
+    """A pair of columns that is unique together only cannot be the id."""
+    if not columns or any(column.is_unique for column in columns):
+        return
+    repeating = [column for column in columns if len(column.distinct) > 1]
+    pairs = (pair for pair in combinations(repeating[:10], 2) if _are_unique_together(pair))
+    pair = next(pairs, None)
+    if pair is not None:
+        raise AmbiguousIdError(table=table.path, columns=[column.name for column in pair])
+
+
+def _are_unique_together(columns: Iterable[Column]) -> bool:
+    rows = list(zip(*(column.values for column in columns), strict=True))
+    return len(set(rows)) == len(rows)
+
+
+def _reasons(column: Column, table: Table, tables: Tables) -> list[Reason]:
+    is_sample = table is tables.sample
+    in_test = tables.test.column(column.name) if tables.test is not None else None
+    in_train = tables.train.column(column.name) if tables.train is not None else None
+    is_new = is_sample and tables.test is not None and in_test is None and in_train is not None
+    is_measured = column.kind is ColumnKind.NUMBER and not is_whole(column)
+    return [
+        Reason(0.5 * (column is table.columns[0]), f"the first column of {table.name}"),
+        Reason(2 if column.is_unique else -3, f"unique in {table.name}"),
+        Reason(2 * (is_sample and _is_unique(in_test)), f"unique in {_name(tables.test)}"),
+        Reason(1 * _is_unique(in_train), f"unique in {_name(tables.train)}"),
+        Reason((0.4 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
+        Reason(-3 * is_new, "a target"),
+        Reason(-2 * is_measured, "measured"),
+        Reason(-2 * _is_prose(column), "prose"),
+    ]
+
+
+def _is_unique(column: Column | None) -> bool:
+    return column is not None and column.is_unique
+
+
+def _name(table: Table | None) -> str:
+    return table.name if table is not None else ""
+
+
+def _is_prose(column: Column) -> bool:
+    spaced = sum(" " in value.strip() for value in column.present)
+    return column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2

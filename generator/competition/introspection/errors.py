@@ -1,0 +1,115 @@
+"""Where a survey does not say enough to make a task of it.
+
+IntrospectionError
+├── NoTrainingDataError       neither a table nor files to learn from
+├── NoTestDataError           nothing to predict
+├── NoTargetError             no column that could be the target
+├── TargetNotInSampleError    the sample asks for other columns than there are to learn from
+├── AmbiguousIdError          no single column tells the rows apart
+├── MissingColumnError        a column that the user named does not exist
+├── MissingFileError          a file or folder that the user named does not exist
+├── UnknownKeyError           the user decided something that the family does not need
+└── UnusableValueError        what the user decided is of the wrong kind
+"""
+
+from collections.abc import Iterable, Sequence
+
+from generator.errors import CompetitionError, did_you_mean
+from generator.untrusted import printable
+
+_SHOWN = 6
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few of some names, for a message."""
+    shown = ", ".join(printable(name) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
+
+
+class IntrospectionError(CompetitionError):
+    """What was seen does not make a task; a flag may help."""
+
+
+class NoTrainingDataError(IntrospectionError):
+    """Neither a table nor files to learn from."""
+
+    def __init__(self, *, seen: Sequence[str]) -> None:
+        what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
+        super().__init__(f"There is nothing to train on: {what} was seen; name the table with --train.")
+
+
+class NoTestDataError(IntrospectionError):
+    """Nothing to predict."""
+
+    def __init__(self, *, seen: Sequence[str]) -> None:
+        super().__init__(
+            f"There is nothing to predict: beside what is trained on, {listed(seen) or 'nothing'} was seen; "
+            "name the table of the test examples with --test."
+        )
+
+
+class NoTargetError(IntrospectionError):
+    """No column that could be the target."""
+
+    def __init__(self, *, table: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            f"No column of {printable(table)} looks like a target: it has {listed(columns)}, all of which the test "
+            "data have too; name the target with --target."
+        )
+
+
+class TargetNotInSampleError(IntrospectionError):
+    """The sample asks for other columns than there are to learn from."""
+
+    def __init__(self, *, sample: str, asked: Sequence[str], table: str, there: Sequence[str]) -> None:
+        wanted = f"asks for {listed(asked)}" if asked else "has no column beside the id"
+        super().__init__(
+            f"{printable(sample)} {wanted}, but what {printable(table)} has to learn from is "
+            f"{listed(there) or 'none of it'}; name other files or columns with --sample, --train or --target."
+        )
+
+
+class AmbiguousIdError(IntrospectionError):
+    """No single column tells the rows apart."""
+
+    def __init__(self, *, table: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            f"No single column of {printable(table)} tells its rows apart ({listed(columns)} all repeat); "
+            "put the columns that do into one, or name the column with --id-column."
+        )
+
+
+class MissingColumnError(IntrospectionError):
+    """A column that the user named does not exist."""
+
+    def __init__(self, *, flag: str, column: str, table: str, columns: Sequence[str]) -> None:
+        super().__init__(
+            f'{flag}: {printable(table)} has no column "{printable(column)}", but {listed(columns)}.'
+            f"{printable(did_you_mean(column, columns))}"
+        )
+
+
+class MissingFileError(IntrospectionError):
+    """A file or folder that the user named does not exist."""
+
+    def __init__(self, *, flag: str, path: str, paths: Sequence[str]) -> None:
+        super().__init__(
+            f'{flag}: there is no "{printable(path)}" that can be read, but {listed(paths) or "nothing"}.'
+            f"{printable(did_you_mean(path, paths))}"
+        )
+
+
+class UnknownKeyError(IntrospectionError):
+    """The user decided something that the family does not need."""
+
+    def __init__(self, *, key: str, family: str, keys: Iterable[str]) -> None:
+        super().__init__(
+            f'The family {printable(family)} has no value "{printable(key)}" to decide on.{did_you_mean(key, keys)}'
+        )
+
+
+class UnusableValueError(IntrospectionError):
+    """What the user decided is of the wrong kind."""
+
+    def __init__(self, *, key: str, value: str, wanted: str) -> None:
+        super().__init__(f'{printable(key)} cannot be "{printable(value)}": it has to be {printable(wanted)}.')

@@ -1,0 +1,148 @@
+"""Which family of tasks this is, and what that family needs to know."""
+
+from dataclasses import dataclass
+
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.audio import audio_details
+from generator.competition.introspection.budget import budget
+from generator.competition.introspection.clues import Clues
+from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.introspection.facts import Candidate, Finding, Hints
+from generator.competition.introspection.features import Features, find_features
+from generator.competition.introspection.images import companion_details, image_details
+from generator.competition.introspection.places import Medium
+from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
+from generator.competition.introspection.tabular import tabular_details
+from generator.competition.introspection.text import Prose, find_prose, text_details
+from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
+from generator.competition.survey.facts import ColumnKind
+
+_KEY = "family"
+_IMAGE_FAMILIES = {
+    TargetKind.CLASS: "image_classification",
+    TargetKind.LABELS: "image_classification",
+    TargetKind.NUMBER: "image_regression",
+    TargetKind.MASK: "segmentation",
+    TargetKind.IMAGE: "image_to_image",
+}
+_EACH_NUMBER, _MOST_FOR_NUMBERS = 0.2, 3.0
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the tables hold beside ids and labels: the features, text to be read, rows in groups."""
+
+    features: Features | None
+    prose: Prose
+    groups: Groups | None
+
+
+def find_contents(clues: Clues, id_column: str, hints: Hints) -> Contents:
+    """Looks for text and for groups of rows in the training table."""
+    features = find_features(clues.tables, clues.targets, id_column)
+    if features is None:
+        return Contents(None, Prose((), ()), None)
+    return Contents(features, find_prose(features), find_groups(clues.tables, features, hints))
+
+
+def find_family(kind: TargetKind, clues: Clues, contents: Contents, hints: Hints) -> Finding:
+    """Weighs the families.
+
+    Raises:
+        UnusableValueError: The user decided on a family that the files do not allow.
+    """
+    candidates = [*_of_files(kind, clues), *_of_table(contents)]
+    decided = hints.overrides.get(_KEY)
+    possible = [str(candidate.value) for candidate in candidates]
+    if isinstance(decided, str) and decided not in possible and not _can_be_read_as_text(decided, contents):
+        raise UnusableValueError(key=_KEY, value=decided, wanted=f"what the files allow, {' or '.join(possible)}")
+    return chosen(_KEY, candidates, hints)
+
+
+def _can_be_read_as_text(family: str, contents: Contents) -> bool:
+    features = contents.features
+    has_text = features is not None and any(column.kind is ColumnKind.TEXT for column in features.columns)
+    return family == "text" and has_text
+
+
+def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) -> tuple[Finding, ...]:
+    """The findings that a family needs, then what every family needs."""
+    source, features = clues.source, contents.features
+    details: tuple[Finding, ...] = ()
+    examples = _rows(clues)
+    if family in _IMAGE_FAMILIES.values() and source is not None:
+        details, examples = _of_images(family, clues, hints), source.examples
+    elif family == "audio" and source is not None:
+        details = (*source.findings, _separator(clues, hints), *audio_details(source, clues.targets, hints))
+        examples = source.examples
+    elif family == "text" and features is not None:
+        details = text_details(contents.prose, features, hints)
+    elif family == "sequence" and contents.groups is not None:
+        details = sequence_details(contents.groups, hints)
+        examples = max(1, round(examples / contents.groups.rows))
+    elif features is not None:
+        details = tabular_details(features, hints)
+    return (*details, *budget(examples, hints), *_file_format(clues, hints))
+
+
+def _of_files(kind: TargetKind, clues: Clues) -> list[Candidate]:
+    source = clues.source
+    if source is None:
+        return []
+    family = "audio" if source.medium is Medium.AUDIO else _IMAGE_FAMILIES[kind]
+    reasons = [
+        Reason(source.labelling.weight, source.labelling.evidence),
+        Reason(2, f"{source.medium} files are what the examples are"),
+    ]
+    return [weighed(family, reasons)]
+
+
+def _of_table(contents: Contents) -> list[Candidate]:
+    features, prose, groups = contents.features, contents.prose, contents.groups
+    if features is None or not features.columns:
+        return []
+    numbers = _EACH_NUMBER * len(features.numbers)
+    beside = f"{len(features.columns)} columns describe an example"
+    found = [
+        weighed(
+            "tabular",
+            [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), f"{len(features.numbers)} of them numbers")],
+        )
+    ]
+    if prose.candidates:
+        found.append(
+            weighed("text", [Reason(prose.weight, prose.evidence), Reason(-numbers, "numbers describe an example too")])
+        )
+    if groups is not None:
+        found.append(weighed("sequence", [Reason(groups.weight + 2, groups.evidence)]))
+    return found
+
+
+def _of_images(family: str, clues: Clues, hints: Hints) -> tuple[Finding, ...]:
+    source = clues.source
+    if source is None:
+        return ()
+    more: tuple[Finding, ...] = ()
+    if family in ("segmentation", "image_to_image"):
+        more = companion_details(family, clues.companions, clues.targets, hints)
+    images = image_details(source, clues.tables.train, clues.targets, hints)
+    return (*source.findings, _separator(clues, hints), *more, *images)
+
+
+def _separator(clues: Clues, hints: Hints) -> Finding:
+    separator = "" if clues.traits.is_run_length else clues.traits.separator
+    evidence = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
+    return settled("label_separator", separator, evidence, hints)
+
+
+def _rows(clues: Clues) -> int:
+    return clues.tables.train.rows if clues.tables.train is not None else 0
+
+
+def _file_format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
+    train = clues.tables.train
+    where = f"as {train.name} is written" if train is not None else "usual"
+    return (
+        settled("separator", (train.separator if train is not None else "") or ",", where, hints),
+        settled("encoding", train.encoding if train is not None else "utf-8", where, hints),
+    )

@@ -1,0 +1,111 @@
+"""What kind of thing is to be predicted."""
+
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.clues import Clues
+from generator.competition.introspection.facts import Finding, Hints
+from generator.competition.introspection.traits import is_run_length
+from generator.competition.introspection.weighing import Reason, chosen, weighed
+from generator.competition.survey.facts import ColumnKind
+
+_FEW_CLASSES, _MANY_NUMBERS = 20, 50
+_KINDS_OF_FAMILY = {
+    "image_classification": {TargetKind.CLASS, TargetKind.LABELS},
+    "image_regression": {TargetKind.NUMBER},
+    "segmentation": {TargetKind.MASK},
+    "image_to_image": {TargetKind.IMAGE},
+}
+
+
+def find_kind(clues: Clues, hints: Hints) -> Finding:
+    """Weighs the kinds of target."""
+    by_kind = {
+        TargetKind.CLASS: _for_class(clues),
+        TargetKind.LABELS: _for_labels(clues),
+        TargetKind.NUMBER: _for_number(clues),
+        TargetKind.MASK: _for_mask(clues),
+        TargetKind.IMAGE: _for_image(clues),
+    }
+    candidates = [weighed(kind, [*why, *_as_said(kind, clues, hints)]) for kind, why in by_kind.items()]
+    return chosen("target_kind", candidates, hints)
+
+
+def _as_said(kind: TargetKind, clues: Clues, hints: Hints) -> list[Reason]:
+    """What the metric and the family say, where they are known."""
+    metric, family = clues.metric, str(hints.overrides.get("family", ""))
+    allowed = _KINDS_OF_FAMILY.get(family)
+    fits = metric.fits(kind, classes=clues.classes)
+    is_exact = metric.facts is not None and kind in metric.facts.target_kinds
+    return [
+        Reason(4 * is_exact, f"{metric.name} is computed for it"),
+        Reason(1 * (fits and not is_exact), f"a form of {metric.name} is computed for it"),
+        Reason(-3 * (bool(metric.name) and not fits), f"{metric.name} is not computed for it"),
+        Reason(8 * (allowed is not None and kind in allowed), f"the family is {family}"),
+        Reason(-8 * (allowed is not None and kind not in allowed), f"the family is {family}"),
+    ]
+
+
+def _for_class(clues: Clues) -> list[Reason]:
+    targets, traits, source = clues.targets, clues.traits, clues.source
+    has_few = not traits.is_text and not traits.is_measured and 1 < traits.distinct <= _FEW_CLASSES
+    is_said_by_files = source is not None and bool(source.labelling.classes or source.records)
+    is_column = len(targets.names) == 1
+    return [
+        Reason(3 * (traits.is_text and not traits.separator and not traits.is_run_length), "its labels are names"),
+        Reason(4 * targets.are_classes_asked, "the sample submission has a column for each class"),
+        Reason(4 * is_said_by_files, "the files say the class"),
+        Reason(4 * traits.is_one_hot, "exactly one of the columns is 1 in each row"),
+        Reason(4 * (is_column and traits.is_binary and not traits.is_measured), "there are two different values"),
+        Reason(3 * (is_column and has_few and not traits.is_binary), f"there are {traits.distinct} whole numbers"),
+        Reason(-1.5 * _asks_for_measures(clues), "the sample submission has fractions"),
+    ]
+
+
+def _asks_for_measures(clues: Clues) -> bool:
+    """Whether the sample has numbers with a point where the labels are more than two whole numbers."""
+    targets, traits = clues.targets, clues.traits
+    has_points = any(column.kind is ColumnKind.NUMBER for column in targets.answers)
+    return len(targets.asked) == 1 and has_points and not traits.is_text and not traits.is_binary
+
+
+def _for_labels(clues: Clues) -> list[Reason]:
+    targets, traits = clues.targets, clues.traits
+    many = len(targets.names)
+    is_list = bool(traits.separator) and not traits.is_run_length
+    return [
+        Reason(4 * (traits.are_flags and not traits.is_one_hot), f"{many} columns of 0 and 1, any of which may be 1"),
+        Reason(2 * traits.is_one_hot, f"{many} columns of 0 and 1"),
+        Reason(4 * is_list, f'cells hold several labels, separated by "{traits.separator}"'),
+    ]
+
+
+def _for_number(clues: Clues) -> list[Reason]:
+    targets, traits, source = clues.targets, clues.traits, clues.source
+    is_number = bool(targets.columns) and not traits.is_text and traits.distinct > 0
+    is_counted = is_number and not traits.is_measured and traits.distinct > _FEW_CLASSES
+    return [
+        Reason(4 * (is_number and traits.is_measured), "its values have fractions"),
+        Reason(2 * is_counted, f"there are {traits.distinct} different numbers among the sampled ones"),
+        Reason(1 * (is_counted and traits.distinct > _MANY_NUMBERS), "that is too many for classes"),
+        Reason(1 * (is_number and not traits.is_binary and not traits.are_flags), "its values are numbers"),
+        Reason(1 * (is_number and _asks_for_measures(clues)), "the sample submission has fractions"),
+        Reason(-1 * (source is not None and bool(source.labelling.classes)), "the files say a class"),
+    ]
+
+
+def _for_mask(clues: Clues) -> list[Reason]:
+    targets, traits, source, mask = clues.targets, clues.traits, clues.source, clues.companions.mask
+    asks = source is not None and any(is_run_length(column) or not column.present for column in targets.answers)
+    asks = asks and len(targets.answers) == 1
+    folder = mask.place.path if mask is not None else ""
+    are_codes = source is not None and traits.is_run_length
+    return [
+        Reason(4 * (mask is not None), f"{folder} has a further image for each training image"),
+        Reason(2 * (asks and (are_codes or not targets.columns)), "run-length codes are asked for"),
+        Reason(4 * are_codes, "its labels are run-length codes"),
+    ]
+
+
+def _for_image(clues: Clues) -> list[Reason]:
+    image = clues.companions.image
+    folder = image.place.path if image is not None else ""
+    return [Reason(6 * (image is not None), f"{folder} has a further image for each training image")]

@@ -1,0 +1,168 @@
+"""The ways in which examples and their labels are given: by tables, folders, file names, records, or pixels."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from generator.competition.introspection.pixels import pixel_columns
+from generator.competition.introspection.places import Match, Medium, Place, class_trees, match_of, places_of, trees_of
+from generator.competition.introspection.records import label_feature, training_records
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.weighing import Reason, weighed
+from generator.competition.introspection.words import COMPANIONS, TEST, TRAIN, VALIDATION
+from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
+
+_FEWEST_PIXELS = 64
+_COLUMNS_COMPARED = 60
+_FEWEST_DIFFERENT = 0.2
+_LISTED = 0.9
+_FILES_PER_CLASS = 3
+_NUMBER_BEHIND = re.compile(r"[._\- ]?\d+$")
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """One way in which the examples and their labels are given.
+
+    Attributes:
+        labels_from: "table", "folders", "names", "records" or "pixels".
+        weight: What speaks for it.
+        evidence: The same as a clause.
+        train: The folder of the training files, or None.
+        match: How a column names them, where the labels are in a table.
+        column: That column, or the feature of the records with the image.
+        classes: The classes, where folders or names say them.
+    """
+
+    labels_from: str
+    weight: float
+    evidence: str
+    train: Place | None = None
+    match: Match | None = None
+    column: str = ""
+    classes: tuple[str, ...] = ()
+
+
+def labellings(survey: Survey, tables: Tables) -> Iterator[tuple[Medium, Labelling]]:
+    """Every way that the files allow, with the medium of the examples."""
+    for medium in Medium:
+        yield from ((medium, way) for way in _of_files(tables, places_of(survey, medium)))
+    yield from ((Medium.IMAGE, way) for way in (*_pixels(tables), *_records(survey)))
+
+
+def _of_files(tables: Tables, places: Sequence[Place]) -> Iterator[Labelling]:
+    if not places:
+        return
+    named = tuple(_named_in_table(tables.train, places))
+    is_listed = any(found.match is not None and found.match.share > _LISTED for found in named)
+    yield from named
+    yield from _class_folders(places, tables, is_listed=is_listed)
+    yield from _class_names(places, tables)
+    yield from _plain_folder(places, tables)
+
+
+def _named_in_table(table: Table | None, places: Sequence[Place]) -> Iterator[Labelling]:
+    if table is None:
+        return
+    everywhere = trees_of(places)
+    for column in table.columns[:_COLUMNS_COMPARED]:
+        if column.kind not in (ColumnKind.TEXT, ColumnKind.INTEGER) or not column.present:
+            continue
+        if len(column.distinct) < _FEWEST_DIFFERENT * len(column.present):
+            continue
+        is_nested = "/" in column.present[0]
+        match = match_of(column.present, [*everywhere, *places] if is_nested else _for_training(places))
+        if match is not None:
+            yield _named(table, column, match)
+
+
+def _for_training(places: Sequence[Place]) -> Sequence[Place]:
+    return [place for place in places if not place.words & TEST] or places
+
+
+def _named(table: Table, column: Column, match: Match) -> Labelling:
+    where = match.place.path or "the competition's folder"
+    seen = f"{match.share:.0%} of the sampled {column.name} of {table.name} are seen as files in {where}"
+    alike = f"{column.name} of {table.name} looks like the names of the files in {where}"
+    reasons = [
+        Reason((3 + 2 * match.share) * match.is_seen, seen),
+        Reason(2 * (not match.is_seen), alike),
+        Reason(0.5 * (column is table.columns[0]), "it is the first column"),
+        Reason(-1 * bool(match.place.words & VALIDATION), "the folder is for something else"),
+    ]
+    candidate = weighed("table", reasons)
+    return Labelling("table", candidate.weight, candidate.evidence, train=match.place, match=match, column=column.name)
+
+
+def _class_folders(places: Sequence[Place], tables: Tables, *, is_listed: bool) -> Iterator[Labelling]:
+    asked = set(tables.sample.column_names) if tables.sample is not None else set()
+    ids = _ids(tables.train)
+    for tree in class_trees(places):
+        classes = tuple(sorted({name.partition("/")[0] for name in tree.names}))
+        reasons = [
+            Reason(3, f"{tree.path} has {len(classes)} folders of files, none of them named for another use"),
+            Reason(2 * (len(set(classes) & asked) > 1), "they are named like the columns of the sample submission"),
+            Reason(1 * bool(tree.words & TRAIN), "its name says that it is for training"),
+            Reason(-3 * bool(tree.words & (TEST | VALIDATION)), "it is for something else"),
+            Reason(1 * (tables.train is None), "there is no table to train on"),
+            Reason(-3 * is_listed, "a table lists the files"),
+            Reason(-2 * (tree.files < _FILES_PER_CLASS * len(classes)), "there are hardly more files than folders"),
+            Reason(-4 * (len(ids & set(classes)) > len(classes) / 2), "they are named for single examples"),
+        ]
+        candidate = weighed("folders", reasons)
+        yield Labelling("folders", candidate.weight, candidate.evidence, train=tree, classes=classes)
+
+
+def _ids(table: Table | None) -> frozenset[str]:
+    first = table.columns[0] if table is not None and table.columns else None
+    return first.distinct if first is not None and first.is_unique else frozenset()
+
+
+def _class_names(places: Sequence[Place], tables: Tables) -> Iterator[Labelling]:
+    """Classes in front of a number: `cat.123.jpg`, `horse-1.png`."""
+    for place in places:
+        labels = Counter(_NUMBER_BEHIND.sub("", name.rpartition(".")[0]) for name in place.names)
+        if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or place.words & TEST:  # noqa: PLR2004
+            continue
+        if not all(re.search("[A-Za-z]", label) for label in labels):
+            continue
+        reasons = [
+            Reason(2.5, f"the files of {place.path or 'the folder'} are named for {len(labels)} classes"),
+            Reason(1 * bool(place.words & TRAIN), "its name says that it is for training"),
+            Reason(1 * (tables.train is None), "there is no table to train on"),
+        ]
+        candidate = weighed("names", reasons)
+        yield Labelling("names", candidate.weight, candidate.evidence, train=place, classes=tuple(sorted(labels)))
+
+
+def _plain_folder(places: Sequence[Place], tables: Tables) -> Iterator[Labelling]:
+    """A folder of training files without a table: the labels are files too, such as masks or clean images."""
+    training = sorted((place for place in places if place.words & TRAIN), key=lambda place: len(place.path))
+    inputs = [place for place in training if not place.words & COMPANIONS]
+    if tables.train is None and inputs and len(training) > 1:
+        clause = f"{inputs[0].path} is named for training, and so is a further folder"
+        yield Labelling("folders", 2.0, clause, train=inputs[0])
+
+
+def _pixels(tables: Tables) -> Iterator[Labelling]:
+    """Images whose pixels are columns: `pixel0`, `pixel783`, or `1x1`, `28x28`."""
+    if tables.train is None:
+        return
+    pixels = pixel_columns(tables.train)
+    side = math.isqrt(len(pixels))
+    if len(pixels) >= _FEWEST_PIXELS and side * side == len(pixels):
+        yield Labelling("pixels", 5.0, f"{tables.train.name} has {len(pixels)} columns of pixels, {side} x {side}")
+
+
+def _records(survey: Survey) -> Iterator[Labelling]:
+    train = training_records(survey)
+    if train is None:
+        return
+    image = next((feature for feature in train.features if feature.is_image), None)
+    if image is not None:
+        where = train.path or "the folder"
+        label = label_feature(train, survey)
+        evidence = f'the records of {where} have an image in "{image.name}" and a class in "{label}"'
+        yield Labelling("records", 3.0 if label else 1.0, evidence, column=image.name)

@@ -1,0 +1,143 @@
+"""Reading a survey as a task: the order of the questions, each of which rests on the answers before it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.introspection.clues import Clues
+from generator.competition.introspection.columns import find_id
+from generator.competition.introspection.companions import find_companions
+from generator.competition.introspection.decisions import check_decisions
+from generator.competition.introspection.doubts import warnings_of
+from generator.competition.introspection.errors import (
+    NoTestDataError,
+    NoTrainingDataError,
+    UnusableValueError,
+)
+from generator.competition.introspection.facts import Finding, Hints, Reading
+from generator.competition.introspection.family import find_contents, find_details, find_family
+from generator.competition.introspection.kinds import find_kind
+from generator.competition.introspection.metric import known_metric, settle_metric
+from generator.competition.introspection.source import Source, find_source
+from generator.competition.introspection.submissions import best_in_cell, file_name, find_submission
+from generator.competition.introspection.tables import Tables, find_tables
+from generator.competition.introspection.targets import find_targets
+from generator.competition.introspection.traits import traits_of
+from generator.competition.introspection.weighing import settled
+from generator.competition.survey.facts import Survey
+
+_TASK_KEYS = frozenset(task_field.name for task_field in fields(Task)) - {"details", "evidence"}
+
+
+def read_task(survey: Survey, hints: Hints) -> Reading:
+    """Makes a task of what was seen in a competition's files.
+
+    Args:
+        survey: What was seen.
+        hints: What is known beside, the user's decisions among it, which are taken as they are.
+
+    Returns:
+        The task, every value with its evidence, and what to warn of.
+
+    Raises:
+        IntrospectionError: What was seen does not make a task, or a decision does not fit it.
+        UnknownMetricError: The user decided on a metric that the kit does not have.
+    """
+    tables = find_tables(survey, hints)
+    id_column = find_id(tables, hints)
+    source = find_source(survey, tables, str(id_column.value), hints)
+    _check_that_there_are_data(survey, tables, source)
+    clues = _clues(survey, tables, source, id_column, hints)
+
+    kind_finding = find_kind(clues, hints)
+    kind = _as_kind(kind_finding)
+    submission_finding = find_submission(kind, clues, hints)
+    submission = _as_submission(submission_finding)
+    sizes = (clues.classes, best_in_cell(clues.targets))
+    metric = settle_metric(clues.metric, submission, kind, traits=sizes, hints=hints)
+    contents = find_contents(clues, str(id_column.value), hints)
+    family = find_family(kind, clues, contents, hints)
+    details = find_details(str(family.value), clues, contents, hints)
+
+    core = [family, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
+    findings = {
+        finding.key: finding for finding in (*core, *_needed_tables(tables, source, hints), file_name(hints), *details)
+    }
+    check_decisions(hints, findings, survey, tables)
+    return Reading(
+        task=_task(findings, kind, submission),
+        findings=findings,
+        warnings=warnings_of(findings.values(), clues),
+    )
+
+
+def _clues(survey: Survey, tables: Tables, source: Source | None, id_column: Finding, hints: Hints) -> Clues:
+    targets = find_targets(survey, tables, source, str(id_column.value), hints)
+    classes = source.labelling.classes if source is not None else ()
+    return Clues(
+        tables=tables,
+        source=source,
+        companions=find_companions(survey, source),
+        targets=targets,
+        traits=traits_of(targets.columns, classes),
+        metric=known_metric(hints),
+    )
+
+
+def _needed_tables(tables: Tables, source: Source | None, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on the tables, without a training table where the files have all there is to learn."""
+    if source is None or source.labels_from not in ("folders", "names", "records"):
+        return tables.findings
+    evidence = f"the labels come from {source.labels_from}, not from a table"
+    without = {key: settled(key, "", evidence, hints) for key in ("train_table", "labels_table")}
+    return tuple(without.get(finding.key, finding) for finding in tables.findings)
+
+
+def _check_that_there_are_data(survey: Survey, tables: Tables, source: Source | None) -> None:
+    seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
+    if tables.train is None and source is None:
+        raise NoTrainingDataError(seen=seen)
+    if tables.test is None and (source is None or not source.has_test):
+        trained_on = tables.train.path if tables.train is not None else ""
+        raise NoTestDataError(seen=[path for path in seen if path != trained_on])
+
+
+def _as_kind(finding: Finding) -> TargetKind:
+    try:
+        return TargetKind(str(finding.value))
+    except ValueError as error:
+        raise UnusableValueError(key=finding.key, value=str(finding.value), wanted=_one_of(TargetKind)) from error
+
+
+def _as_submission(finding: Finding) -> SubmissionKind:
+    try:
+        return SubmissionKind(str(finding.value))
+    except ValueError as error:
+        raise UnusableValueError(key=finding.key, value=str(finding.value), wanted=_one_of(SubmissionKind)) from error
+
+
+def _one_of(values: Iterable[str]) -> str:
+    return f"one of {', '.join(values)}"
+
+
+def _task(findings: Mapping[str, Finding], kind: TargetKind, submission: SubmissionKind) -> Task:
+    def text(key: str) -> str:
+        return str(findings[key].value)
+
+    details: dict[str, Value] = {key: found.value for key, found in findings.items() if key not in _TASK_KEYS}
+    targets = findings["targets"].value
+    return Task(
+        family=text("family"),
+        metric=text("metric"),
+        target_kind=kind,
+        submission=submission,
+        id_column=text("id_column"),
+        targets=tuple(targets) if isinstance(targets, list) else (str(targets),),
+        train_table=text("train_table"),
+        labels_table=text("labels_table"),
+        test_table=text("test_table"),
+        sample_submission=text("sample_submission"),
+        submission_file=text("submission_file"),
+        details=details,
+        evidence={key: finding.evidence for key, finding in findings.items()},
+    )

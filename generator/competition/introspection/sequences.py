@@ -1,0 +1,143 @@
+"""Rows that belong together in an order: which column groups them, and which one orders them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from generator.competition.introspection.facts import Finding, Hints
+from generator.competition.introspection.features import Features
+from generator.competition.introspection.tables import Tables, overlap
+from generator.competition.introspection.weighing import Reason, settled, weighed
+from generator.competition.introspection.words import looks_like_id, words
+from generator.competition.survey.facts import Column, ColumnKind
+
+_ORDERED = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.DATE))
+_ORDER_WORDS = frozenset(
+    ("time", "step", "order", "seq", "sequence", "timestamp", "number", "frame", "position", "day")
+)
+_ORDER_WORDS |= {"date", "index", "seconds", "minute", "hour"}
+_SHORTEST_GROUP, _FEWEST_GROUPS, _MOST_BLOCKS = 3, 3, 8
+_GROWING, _RESTARTING, _NEW = 0.95, 0.5, 0.5
+_COLUMNS_COMPARED = 40
+_DECIDED = 6.0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How the rows are grouped.
+
+    Attributes:
+        group: The column whose equal values make a group.
+        order: The column that grows within each group.
+        per: What is predicted: "row" or "group".
+        rows: How many rows a group has on average.
+        weight: How sure it is.
+        evidence: Why.
+    """
+
+    group: str
+    order: str
+    per: str
+    rows: float
+    weight: float
+    evidence: str
+
+
+def find_groups(tables: Tables, features: Features, hints: Hints) -> Groups | None:
+    """Finds a group column and an order column, or takes those that the user named; None if there are none."""
+    decided = _decided(features, hints)
+    if decided is not None:
+        return decided
+    columns = features.train.columns[:_COLUMNS_COMPARED]
+    names = {column.name for column in features.columns} | {features.id_column}
+    shared = [column for column in columns if column.name in names]
+    found = [
+        groups
+        for group in shared
+        if _makes_groups(group) and _is_of_sequences(group, tables, features)
+        for order in shared
+        if order is not group and (groups := _groups(group, order, features)) is not None
+    ]
+    return max(found, key=lambda groups: groups.weight, default=None)
+
+
+def sequence_details(groups: Groups, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on the columns that make a sequence."""
+    per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
+    return (
+        settled("group_column", groups.group, groups.evidence, hints),
+        settled("order_column", groups.order, f"it grows within each {groups.group} and starts anew", hints),
+        settled("prediction_per", groups.per, per, hints),
+    )
+
+
+def _decided(features: Features, hints: Hints) -> Groups | None:
+    group = features.train.column(str(hints.overrides.get("group_column", "")))
+    order = features.train.column(str(hints.overrides.get("order_column", "")))
+    if group is None or order is None:
+        return None
+    per = "group" if group.name == features.id_column else "row"
+    rows = len(group.values) / max(1, len(group.distinct))
+    return Groups(group.name, order.name, per, rows, weight=_DECIDED, evidence="the user named its columns")
+
+
+def _makes_groups(column: Column) -> bool:
+    if column.kind not in (ColumnKind.INTEGER, ColumnKind.TEXT) or column.missing:
+        return False
+    runs = 1 + sum(one != other for one, other in pairwise(column.values))
+    is_together = runs <= len(column.distinct) + _MOST_BLOCKS
+    return (
+        len(column.distinct) >= _FEWEST_GROUPS
+        and is_together
+        and len(column.values) >= _SHORTEST_GROUP * len(column.distinct)
+    )
+
+
+def _is_of_sequences(group: Column, tables: Tables, features: Features) -> bool:
+    """Test examples are other groups; the same ones at a later time would be a forecast for rows."""
+    if group.name == features.id_column:
+        return True
+    test = tables.test.column(group.name) if tables.test is not None else None
+    return test is not None and overlap(group, test) < _NEW
+
+
+def _groups(group: Column, order: Column, features: Features) -> Groups | None:
+    if order.kind not in _ORDERED or order.missing or order.name == features.id_column:
+        return None
+    later = features.in_test(order.name)
+    if later is None or _are_all_later(order, later):
+        return None
+    places = _places(order)
+    inside = [one < other for one, other in _steps(group, places, is_same=True)]
+    between = [one >= other for one, other in _steps(group, places, is_same=False)]
+    if not inside or sum(inside) < _GROWING * len(inside) or sum(between) < _RESTARTING * max(1, len(between)):
+        return None
+    rows = len(group.values) / len(group.distinct)
+    reasons = [
+        Reason(4, f"rows of equal {group.name} stand together, {rows:.0f} on average, and {order.name} grows in them"),
+        Reason(1 * looks_like_id(group.name), f"{group.name} is named like an id"),
+        Reason(1 * bool(words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
+        Reason(1 * (group.name == features.id_column), "an id stands for a group"),
+    ]
+    candidate = weighed(group.name, reasons)
+    per = "group" if group.name == features.id_column else "row"
+    return Groups(group.name, order.name, per, rows, candidate.weight, candidate.evidence)
+
+
+def _are_all_later(train: Column, test: Column) -> bool:
+    """Whether the test examples go on where the training examples end: a forecast, whose groups go on too."""
+    if test.kind is not train.kind or not test.present:
+        return False
+    return bool(min(_places(test)) > max(_places(train)))
+
+
+def _places(order: Column) -> Sequence[Any]:
+    if order.kind is ColumnKind.DATE:
+        return order.present
+    return [float(value) for value in order.present]
+
+
+def _steps(group: Column, places: Sequence[Any], *, is_same: bool) -> list[tuple[Any, Any]]:
+    neighbours = zip(pairwise(group.values), pairwise(places), strict=True)
+    return [step for (one, other), step in neighbours if (one == other) is is_same]

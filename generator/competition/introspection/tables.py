@@ -1,0 +1,230 @@
+"""What each table is for: the sample submission, the test and the training examples, labels of their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator.competition.introspection.errors import MissingFileError
+from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
+from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
+from generator.competition.introspection.words import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, folder, stem, words
+from generator.competition.survey.facts import Column, Survey, Table
+
+_SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
+_MOST_COLUMNS_COMPARED = 200
+# The pieces that were sampled of two long tables are the same only at their beginnings and ends.
+_OVERLAP = 0.1
+_ROLES = ("sample_submission", "test_table", "train_table", "labels_table")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables by their roles; None where no table has it."""
+
+    sample: Table | None
+    train: Table | None
+    labels: Table | None
+    test: Table | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def labelled(self) -> Table | None:
+        """The table with the training labels."""
+        return self.labels or self.train
+
+
+def find_tables(survey: Survey, hints: Hints) -> Tables:
+    """Tells the tables apart by their names, by the columns that they share, and by their ids.
+
+    Raises:
+        MissingFileError: The user named a table that does not exist.
+    """
+    for key in _ROLES:
+        _check_decided(key, survey, hints)
+    sample = _role("sample_submission", _samples(survey), hints, least=_SAMPLE_NEEDS)
+    taken = {str(sample.value)}
+    sample_table = survey.table(str(sample.value))
+    test = _role("test_table", _tests(survey, sample_table, taken), hints, least=_TEST_NEEDS)
+    test_table = survey.table(str(test.value))
+    taken |= {str(test.value)}
+    train = _role("train_table", _trains(survey, sample_table, test_table, taken), hints, least=_TRAIN_NEEDS)
+    train_table = survey.table(str(train.value))
+    taken |= {str(train.value)}
+    labels = _labels(survey, (sample_table, test_table, train_table), hints, taken)
+    return Tables(
+        sample=sample_table,
+        test=test_table,
+        train=train_table,
+        labels=survey.table(str(labels.value)),
+        findings=(train, labels, test, sample),
+    )
+
+
+def overlap(one: Column, other: Column) -> float:
+    """Which share of the fewer different values the other column has too, from 0 to 1."""
+    fewer, more = sorted((one.distinct, other.distinct), key=len)
+    return len(fewer & more) / len(fewer) if fewer else 0.0
+
+
+def has_target(table: Table, sample: Table) -> bool:
+    """Whether a table has what the sample asks for: its columns beside the id, or a column that names its classes."""
+    asked = sample.column_names[1:]
+    if asked and set(asked) <= set(table.column_names):
+        return True
+    return any(names_classes(column, asked) for column in table.columns[:_MOST_COLUMNS_COMPARED])
+
+
+def names_classes(column: Column, asked: Sequence[str]) -> bool:
+    """Whether the values of a column are names of the sample's columns, or the ends of them (`Status_C` for `C`)."""
+    if len(asked) <= 1 or len(column.distinct) <= 1 or len(column.distinct) > 2 * len(asked):
+        return False
+    known = column.distinct & class_names(asked, column)
+    return len(known) >= max(2, len(column.distinct) / 2)
+
+
+def class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
+    """The names of the sample's class columns, without a common beginning if the column's values lack it."""
+    if set(asked) & column.distinct:
+        return frozenset(asked)
+    start = _common_start(asked)
+    return frozenset(name[len(start) :] for name in asked)
+
+
+def _common_start(names: Sequence[str]) -> str:
+    first, last = min(names), max(names)
+    length = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    # `Status_C` and `Status_CL` differ behind the separator, `winner_a` and `winner_b` as well.
+    return first[:length].rstrip("0123456789") if first[length:] else first[: first.rfind("_") + 1]
+
+
+def _check_decided(key: str, survey: Survey, hints: Hints) -> None:
+    decided = hints.overrides.get(key)
+    paths = [table.path for table in survey.tables]
+    if isinstance(decided, str) and decided and decided not in paths:
+        raise MissingFileError(flag=flag(key), path=decided, paths=paths)
+
+
+def _role(key: str, candidates: Sequence[Candidate], hints: Hints, *, least: float) -> Finding:
+    """The best candidate; none if even that weighs too little."""
+    fitting = [candidate for candidate in candidates if candidate.weight >= least]
+    if fitting or key in hints.overrides:
+        return chosen(key, fitting or [Candidate("", "", 0.0)], hints)
+    return settled(key, "", "no table looks like it", hints, confidence=Confidence.LIKELY)
+
+
+def _samples(survey: Survey) -> list[Candidate]:
+    return [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
+
+
+def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
+    said = words(stem(table.path))
+    name = 5 if "submission" in said and "sample" in said else 4 if said & SAMPLE - {"sample"} else 2
+    others = [other for other in survey.tables if other is not table and words(stem(other.path)) & TEST]
+    same_ids = next((other for other in others if _same_ids(table, other)), None)
+    return [
+        Reason(name * bool(said & SAMPLE), "its name says so"),
+        Reason(2 * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"),
+        Reason(2 * _is_filled_with_placeholders(table), "it is filled with placeholders"),
+        Reason(-4 * bool(said & (TRAIN | TEST)), "its name says otherwise"),
+        Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004
+    ]
+
+
+def _same_ids(table: Table, other: Table) -> bool:
+    first = table.columns[0] if table.columns else None
+    match = other.column(first.name) if first else None
+    return first is not None and match is not None and first.is_unique and overlap(first, match) > _OVERLAP
+
+
+def _is_filled_with_placeholders(table: Table) -> bool:
+    return len(table.columns) > 1 and all(len(column.distinct) <= 1 for column in table.columns[1:])
+
+
+def _tests(survey: Survey, sample: Table | None, taken: set[str]) -> list[Candidate]:
+    rest = [table for table in survey.tables if table.path not in taken]
+    return [weighed(table.path, _test_reasons(table, sample)) for table in rest]
+
+
+def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
+    said, around = words(stem(table.path)), words(folder(table.path))
+    reasons = [
+        Reason(4 * bool(said & TEST), "its name says so"),
+        Reason(2 * (bool(around & TEST) and not said & TRAIN), "it is in a folder of that name"),
+        Reason(-4 * bool(said & (TRAIN | LABELS | {"sample"})), "its name says otherwise"),
+        Reason(-2 * bool(said & VALIDATION or around & TRAIN), "it is for something else"),
+    ]
+    if sample is None:
+        return reasons
+    has_its_ids = any(_has_ids_of(sample, column) for column in table.columns[:_MOST_COLUMNS_COMPARED])
+    return [
+        *reasons,
+        Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
+        Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has as many rows, {table.rows:,}"),
+        Reason(-2 * (has_target(table, sample) and not said & TEST), "it has the target"),
+    ]
+
+
+def _has_ids_of(sample: Table, column: Column) -> bool:
+    first = sample.columns[0] if sample.columns else None
+    return first is not None and column.name == first.name and overlap(first, column) > _OVERLAP
+
+
+def _trains(survey: Survey, sample: Table | None, test: Table | None, taken: set[str]) -> list[Candidate]:
+    rest = [table for table in survey.tables if table.path not in taken]
+    most = max((table.rows for table in rest), default=0)
+    candidates = []
+    for table in rest:
+        reasons = _train_reasons(table, sample, test)
+        reasons.append(Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"))
+        candidates.append(weighed(table.path, reasons))
+    return candidates
+
+
+def _train_reasons(table: Table, sample: Table | None, test: Table | None) -> list[Reason]:
+    said, around = words(stem(table.path)), words(folder(table.path))
+    features = set(test.column_names[1:]) if test is not None else set()
+    share = len(features & set(table.column_names)) / len(features) if features else 0.0
+    shared = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
+    has_labels = sample is not None and has_target(table, sample)
+    return [
+        Reason(4 * bool(said & TRAIN), "its name says so"),
+        Reason(2 * (bool(around & TRAIN) and not said & TEST), "it is in a folder of that name"),
+        Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
+        Reason(-2 * bool(said & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
+        Reason(-2 * ("y" in said), "its name says that it has labels only"),
+        Reason(4 * share, shared),
+        Reason(3 * has_labels, "it has what the sample submission asks for"),
+    ]
+
+
+def _labels(survey: Survey, roles: tuple[Table | None, ...], hints: Hints, taken: set[str]) -> Finding:
+    sample, test, train = roles
+    key = "labels_table"
+    if train is None or key in hints.overrides or _is_labelled(train, sample, test):
+        evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
+        return settled(key, "", evidence, hints)
+    rest = [table for table in survey.tables if table.path not in taken]
+    return _role(key, [weighed(t.path, _labels_reasons(t, train, sample)) for t in rest], hints, least=_LABELS_NEED)
+
+
+def _is_labelled(train: Table, sample: Table | None, test: Table | None) -> bool:
+    if sample is not None and has_target(train, sample):
+        return True
+    return test is not None and bool(set(train.column_names) - set(test.column_names))
+
+
+def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Reason]:
+    said = words(stem(table.path))
+    joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if _joins(column, train)), None)
+    return [
+        Reason(2 * bool(said & LABELS), "its name says so"),
+        Reason(1 * bool(said & TRAIN), f"it is named like {train.name}"),
+        Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
+        Reason(3 * (sample is not None and has_target(table, sample)), "it has what the sample submission asks for"),
+        Reason(2 * (joint is not None), f"its ids are those of {train.name}"),
+        Reason(1 * (joint is None and table.rows == train.rows), f"it has a row for each of {train.name}"),
+    ]
+
+
+def _joins(column: Column, train: Table) -> bool:
+    match = train.column(column.name)
+    return match is not None and overlap(column, match) > _OVERLAP

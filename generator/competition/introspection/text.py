@@ -1,0 +1,100 @@
+"""Which columns are text to be read, and how long it is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator.competition.introspection.facts import Candidate, Finding, Hints
+from generator.competition.introspection.features import Features, names_of
+from generator.competition.introspection.weighing import Reason, best_first, joined, settled, weighed
+from generator.competition.introspection.words import words
+from generator.competition.survey.facts import Column, ColumnKind
+
+_NAMES = frozenset(("text", "texts", "comment", "comments", "review", "reviews", "title", "question", "sentence"))
+_NAMES |= {"premise", "hypothesis", "tweet", "description", "content", "body", "phrase", "prompt", "response", "answer"}
+_NAMES |= {"essay", "excerpt", "abstract", "headline", "summary", "message", "query", "document", "anchor"}
+_NAMES |= {"transcript", "ingredients"}
+_LONG, _SHORT = 6, 1.5
+_LETTERS_PER_WORD = 8  # languages without spaces, and their words in others
+_TOKENS_PER_WORD, _MULTIPLE, _LONGEST = 1.5, 128, 512
+_MOST_TEXTS = 2
+_LEAST = 2.5
+_DIFFERENT = 0.3
+
+
+@dataclass(frozen=True)
+class Prose:
+    """The columns of text, at most two, in the order of the table, with what speaks for the best of them."""
+
+    columns: tuple[Column, ...]
+    candidates: tuple[Candidate, ...]
+
+    @property
+    def weight(self) -> float:
+        """How sure it is that there is text at all."""
+        return self.candidates[0].weight if self.candidates else 0.0
+
+    @property
+    def evidence(self) -> str:
+        """What speaks for the best column."""
+        return self.candidates[0].evidence if self.candidates else ""
+
+
+def find_prose(features: Features) -> Prose:
+    """Weighs the columns that could be text."""
+    texts = [column for column in features.columns if column.kind is ColumnKind.TEXT]
+    is_all = len(texts) == len(features.columns) and len(texts) <= _MOST_TEXTS
+    weighed_texts = [(weighed(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
+    fitting = [(candidate, column) for candidate, column in weighed_texts if candidate.weight >= _LEAST]
+    longest = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_words(pair[1])))[:_MOST_TEXTS]
+    # A second column counts if it is text as clearly as the first.
+    kept = {column.name for candidate, column in longest if candidate.weight >= longest[0][0].weight - 1}
+    return Prose(
+        columns=tuple(column for column in features.columns if column.name in kept),
+        candidates=best_first(candidate for candidate, _ in fitting),
+    )
+
+
+def text_details(prose: Prose, features: Features, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on the columns of text, those beside them, and the length."""
+    columns = prose.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
+    names = names_of(columns)
+    numbers = names_of(features.numbers)
+    mean = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in columns])
+    length = sequence_length(columns)
+    return (
+        settled("text_columns", names, f"on average {mean}", hints),
+        settled("number_columns", numbers, "the numbers that training and test examples both have", hints),
+        settled(
+            "sequence_length", length, f"{length} tokens hold 95% of the sampled texts, or as much as is usual", hints
+        ),
+    )
+
+
+def sequence_length(columns: Sequence[Column]) -> int:
+    """Tokens that hold 95% of the examples: a multiple of 128, at most 512."""
+    lengths = sorted(
+        sum(_word_count(value or "") for value in row)
+        for row in zip(*(column.values for column in columns), strict=True)
+    )
+    if not lengths:
+        return _MULTIPLE
+    tokens = lengths[min(len(lengths) - 1, len(lengths) * 95 // 100)] * _TOKENS_PER_WORD + 3
+    return min(_LONGEST, max(_MULTIPLE, -(-int(tokens) // _MULTIPLE) * _MULTIPLE))
+
+
+def _reasons(column: Column, *, is_all: bool) -> list[Reason]:
+    mean = _mean_words(column)
+    is_varied = len(column.distinct) > _DIFFERENT * len(column.present)
+    return [
+        Reason(2 * (bool(words(column.name) & _NAMES) and mean >= _SHORT and is_varied), f"{column.name} is named so"),
+        Reason(3 * (mean >= _LONG and is_varied), f"{column.name} has {mean:.0f} words on average"),
+        Reason(2 * (is_all and is_varied and mean >= _SHORT), "there is nothing else"),
+    ]
+
+
+def _mean_words(column: Column) -> float:
+    return sum(map(_word_count, column.present)) / len(column.present) if column.present else 0.0
+
+
+def _word_count(text: str) -> float:
+    return max(float(len(text.split())), len(text) / _LETTERS_PER_WORD)

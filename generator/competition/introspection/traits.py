@@ -1,0 +1,102 @@
+"""What the sampled labels are like, before anything is concluded from it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from generator.competition.introspection.columns import is_whole
+from generator.competition.survey.facts import Column, ColumnKind
+
+_SEPARATORS = (" ", ",", ";", "|")
+_REUSED = 0.6
+_ONE_EACH = 0.98
+
+
+@dataclass(frozen=True)
+class LabelTraits:
+    """What the sampled labels are like.
+
+    Attributes:
+        is_binary: Each column has two values, or one of several columns is 0 or 1.
+        are_flags: Several columns of 0 and 1.
+        is_one_hot: Exactly one of these is 1 in each row.
+        separator: What separates several labels in one cell, "" if nothing does.
+        is_text: The labels are names.
+        is_measured: There are numbers with a fraction.
+        distinct: How many different labels were seen.
+        is_run_length: The cells are pairs of numbers, or empty.
+    """
+
+    is_binary: bool = False
+    are_flags: bool = False
+    is_one_hot: bool = False
+    separator: str = ""
+    is_text: bool = False
+    is_measured: bool = False
+    distinct: int = 0
+    is_run_length: bool = False
+
+
+def traits_of(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelTraits:
+    """Looks at the sampled labels, or at the classes that folders or file names say."""
+    if not columns:
+        return LabelTraits(is_binary=len(classes) == 2, is_text=bool(classes), distinct=len(classes))  # noqa: PLR2004
+    are_flags = len(columns) > 1 and all(_is_flag(column) for column in columns)
+    first = columns[0]
+    return LabelTraits(
+        is_binary=len(first.distinct) == 2,  # noqa: PLR2004
+        are_flags=are_flags,
+        is_one_hot=are_flags and _has_one_each(columns),
+        separator=separator_of(first) if len(columns) == 1 else "",
+        is_text=any(column.kind in (ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE) for column in columns),
+        is_measured=any(column.kind is ColumnKind.NUMBER and not is_whole(column) for column in columns),
+        distinct=max(len(column.distinct) for column in columns),
+        is_run_length=len(columns) == 1 and is_run_length(first),
+    )
+
+
+def is_run_length(column: Column) -> bool:
+    """Whether the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
+    if not column.present:
+        return False
+    return all(_is_code(value) for value in column.distinct)
+
+
+def separator_of(column: Column) -> str:
+    """What separates several labels in one cell; "" if cells hold one label each.
+
+    Names of several words are no lists: their words belong to one name each, whereas labels come in many combinations.
+    """
+    for separator in _SEPARATORS:
+        used: dict[str, set[str]] = defaultdict(set)
+        lists = [value for value in column.distinct if separator in value.strip()]
+        for value in column.distinct:
+            for label in value.split(separator):
+                used[label.strip()].add(value)
+        inside = {label.strip() for value in lists for label in value.split(separator)}
+        reused = sum(len(used[label]) > 1 for label in inside)
+        if len(lists) > 1 and "" not in inside and reused >= _REUSED * len(inside):
+            return separator
+    return ""
+
+
+def _is_flag(column: Column) -> bool:
+    if column.kind is ColumnKind.BOOLEAN:
+        return True
+    return is_whole(column) and all(float(value) in (0, 1) for value in column.distinct)
+
+
+def _has_one_each(columns: Sequence[Column]) -> bool:
+    rows = list(zip(*(column.values for column in columns), strict=True))
+    ones = sum(sum(value in ("1", "1.0", "True", "true") for value in row) == 1 for row in rows)
+    return bool(rows) and ones >= _ONE_EACH * len(rows)
+
+
+def _is_code(value: str) -> bool:
+    numbers = value.split()
+    return len(numbers) % 2 == 0 and all(number.isdecimal() for number in numbers) and _grow(numbers[::2])
+
+
+def _grow(numbers: Sequence[str]) -> bool:
+    return all(int(one[:18]) < int(other[:18]) for one, other in pairwise(numbers))

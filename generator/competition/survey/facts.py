@@ -1,0 +1,215 @@
+"""What a bounded look at a competition's files found: facts only, nothing interpreted.
+
+Everything here comes from files or from an API and is untrusted: names and values are as they stand there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+
+class TableFormat(StrEnum):
+    """How a table is written."""
+
+    CSV = "csv"  # any separator
+    JSON = "json"  # one array of objects, or one object of arrays
+    JSON_LINES = "jsonl"
+    PARQUET = "parquet"
+
+
+class ColumnKind(StrEnum):
+    """What the sampled values of a column are."""
+
+    INTEGER = "integer"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    DATE = "date"  # dates or times, in any usual notation
+    TEXT = "text"
+    EMPTY = "empty"  # only missing values
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table, judged by the sampled rows.
+
+    Attributes:
+        name: As in the header; nested JSON fields are joined by dots.
+        kind: What its values are.
+        values: The sampled values in the order of the rows, as text; None where missing.
+    """
+
+    name: str
+    kind: ColumnKind
+    values: tuple[str | None, ...]
+
+    @cached_property
+    def present(self) -> tuple[str, ...]:
+        """The sampled values that are not missing."""
+        return tuple(value for value in self.values if value is not None)
+
+    @cached_property
+    def distinct(self) -> frozenset[str]:
+        """The different values among the sampled ones."""
+        return frozenset(self.present)
+
+    @property
+    def missing(self) -> int:
+        """How many of the sampled values are missing."""
+        return len(self.values) - len(self.present)
+
+    @property
+    def is_unique(self) -> bool:
+        """Whether no sampled value occurs twice and none is missing."""
+        return bool(self.values) and len(self.distinct) == len(self.values)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table, known by its header and a sample of its rows.
+
+    Attributes:
+        path: Relative to the competition's folder, with `/`; a member of a zip archive is `archive.zip/member.csv`.
+        format: How it is written.
+        columns: In the order of the file.
+        rows: How many rows it has: counted where `is_complete`, else estimated from its size.
+        is_complete: Whether the sample is the whole table.
+        size: Bytes on the disk, as stored.
+        separator: Of a csv, as pandas takes it, a regular expression for any number of spaces; else "".
+        encoding: As Python calls it, such as "utf-8" or "cp1252".
+        compression: "" or what pandas calls it: "gzip", "zip", "bz2", "xz", "zstd".
+    """
+
+    path: str
+    format: TableFormat
+    columns: tuple[Column, ...]
+    rows: int
+    is_complete: bool
+    size: int
+    separator: str = ""
+    encoding: str = "utf-8"
+    compression: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's name without its folders."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The header."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column | None:
+        """The column of this name, if there is one."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True)
+class ImageFormat:
+    """What sampled image files of a folder have in common.
+
+    Attributes:
+        mode: As Pillow calls it, such as "L", "RGB", "RGBA", "I;16"; the most frequent one.
+        width: Pixels, the median.
+        height: Pixels, the median.
+        is_uniform: Whether all sampled images have that size and mode.
+    """
+
+    mode: str
+    width: int
+    height: int
+    is_uniform: bool
+
+
+@dataclass(frozen=True)
+class AudioFormat:
+    """What sampled audio files of a folder have in common: hertz, seconds (the median), and channels."""
+
+    sample_rate: int
+    seconds: float
+    channels: int
+
+
+@dataclass(frozen=True)
+class Folder:
+    """One folder with files, or one zip archive of files, that is not a table.
+
+    Attributes:
+        path: Relative to the competition's folder, "" for itself; `train.zip` for the files at the top of an archive,
+            `train.zip/cats` for a folder in it.
+        suffixes: How many files there are of each suffix, lower case with the dot, "" for none.
+        names: A sample of the file names in order of name, from all over the folder; all of them if `is_complete`.
+        is_complete: Whether `names` has every file.
+        is_archive: Whether this is a zip that has to be unpacked before a notebook can read it.
+        images: Set if the most frequent suffix is an image's.
+        audio: Set if the most frequent suffix is a sound's.
+    """
+
+    path: str
+    suffixes: Mapping[str, int]
+    names: tuple[str, ...]
+    is_complete: bool
+    is_archive: bool = False
+    images: ImageFormat | None = None
+    audio: AudioFormat | None = None
+
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+        return sum(self.suffixes.values())
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """The sampled names without their suffix."""
+        return frozenset(name.rpartition(".")[0] or name for name in self.names)
+
+
+@dataclass(frozen=True)
+class RecordFeature:
+    """One feature of TFRecord examples: `kind` is "bytes", "float" or "int64"; `length` is None where it varies.
+
+    `values` are sampled ones as text, empty for long bytes; `is_image` says that the bytes begin like an image file.
+    """
+
+    name: str
+    kind: str
+    length: int | None
+    values: tuple[str, ...]
+    is_image: bool = False
+    image: ImageFormat | None = None
+
+
+@dataclass(frozen=True)
+class Records:
+    """TFRecord files of one folder that have the same features; `examples` is estimated from the sizes."""
+
+    path: str
+    names: tuple[str, ...]
+    features: tuple[RecordFeature, ...]
+    examples: int
+
+
+@dataclass(frozen=True)
+class Survey:
+    """Everything that was seen.
+
+    Attributes:
+        tables: Every table, sample submissions included, in order of path.
+        folders: Every folder with other files than tables, in order of path.
+        records: Groups of TFRecord files.
+        notes: Sentences for the user: what could not be read, and what was not looked at.
+    """
+
+    tables: tuple[Table, ...]
+    folders: tuple[Folder, ...]
+    records: tuple[Records, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def table(self, path: str) -> Table | None:
+        """The table of this path, if there is one."""
+        return next((table for table in self.tables if table.path == path), None)
+
+    def folder(self, path: str) -> Folder | None:
+        """The folder of this path, if there is one."""
+        return next((folder for folder in self.folders if folder.path == path), None)

@@ -1,0 +1,107 @@
+"""Folders of files that are no tables: how many of which suffix, and what the images or sounds in them are like."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.competition.survey import images, sound
+from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
+from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat
+from generator.competition.survey.listing import Directory, suffix_of
+
+_MOST_FOLDERS_ON_THEIR_OWN = 50
+_PROBED_FILES, _FEWEST_PROBED, _MOST_PROBED = 400, 2, 12
+
+Opener = Callable[[Directory, str], Path | bytes | None]
+
+
+@dataclass(frozen=True)
+class _Contents:
+    """A folder with what its most frequent suffix is; `main` are the sampled names of that suffix."""
+
+    directory: Directory
+    suffixes: dict[str, int]
+    suffix: str
+    main: tuple[str, ...]
+
+
+def folders_of(directories: Sequence[Directory], opener: Opener, *, is_archive: bool = False) -> tuple[Folder, ...]:
+    """Describes folders by their file names and by a few of their files.
+
+    Where there are many folders, such as one for each class, those that stand beside each other share the format:
+    it is that of files from all of them.
+
+    Args:
+        directories: With the names of the files that are no tables; folders without any are left out.
+        opener: Gives the path or the first bytes of a file, None if it cannot be read.
+        is_archive: Whether the folders are in a zip.
+    """
+    contents = [_contents(directory) for directory in directories if directory.names]
+    groups = _groups(contents)
+    probes = max(_FEWEST_PROBED, min(_MOST_PROBED, _PROBED_FILES // max(1, len(groups))))
+    described: dict[str, Folder] = {}
+    for group in groups:
+        pictures, sounds = _formats(group, opener, probes)
+        for found in group:
+            described[found.directory.path] = _folder(found, pictures, sounds, is_archive=is_archive)
+    return tuple(described[path] for path in sorted(described))
+
+
+def _contents(directory: Directory) -> _Contents:
+    suffixes = Counter(map(suffix_of, directory.names))
+    suffix = max(suffixes, key=lambda known: (suffixes[known], known))
+    main = directory.names
+    if len(suffixes) > 1:
+        main = tuple(name for name in directory.names if suffix_of(name) == suffix)
+    return _Contents(directory=directory, suffixes=dict(suffixes.most_common()), suffix=suffix, main=main)
+
+
+def _groups(contents: Sequence[_Contents]) -> list[list[_Contents]]:
+    if len(contents) <= _MOST_FOLDERS_ON_THEIR_OWN:
+        return [[found] for found in contents]
+    tops = {found.directory.path.partition("/")[0] for found in contents}
+    groups: dict[tuple[str, int, str], list[_Contents]] = defaultdict(list)
+    for found in contents:
+        top, _, below = found.directory.path.partition("/")
+        shared = top if below and len(tops) <= _MOST_FOLDERS_ON_THEIR_OWN else ""
+        groups[shared, found.directory.path.count("/"), found.suffix].append(found)
+    return list(groups.values())
+
+
+def _formats(group: Sequence[_Contents], opener: Opener, probes: int) -> tuple[ImageFormat | None, AudioFormat | None]:
+    suffix = group[0].suffix
+    if suffix not in images.SUFFIXES | sound.SUFFIXES:
+        return None, None
+    drawn = evenly_drawn(group, probes)
+    each = -(-probes // len(drawn))
+    files = _opened(opener, ((found.directory, name) for found in drawn for name in evenly_drawn(found.main, each)))
+    if suffix in images.SUFFIXES:
+        return images.image_format(files), None
+    return None, sound.audio_format(files)
+
+
+def _opened(opener: Opener, files: Iterable[tuple[Directory, str]]) -> Iterable[Path | bytes]:
+    for directory, name in files:
+        opened = opener(directory, name)
+        if opened is not None:
+            yield opened
+
+
+def _folder(
+    found: _Contents,
+    pictures: ImageFormat | None,
+    sounds: AudioFormat | None,
+    *,
+    is_archive: bool,
+) -> Folder:
+    names = evenly_drawn(found.directory.names, MOST_NAMES)
+    return Folder(
+        path=found.directory.path,
+        suffixes=found.suffixes,
+        names=names,
+        is_complete=found.directory.is_complete and len(names) == len(found.directory.names),
+        is_archive=is_archive,
+        images=pictures,
+        audio=sounds,
+    )

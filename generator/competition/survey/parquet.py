@@ -1,0 +1,101 @@
+"""Tables in parquet files, by pyarrow, where it is installed."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from generator.competition.survey.bounds import MOST_COLUMNS, TableBounds, evenly_drawn
+from generator.competition.survey.columns import column_of, header_names
+from generator.competition.survey.facts import ColumnKind
+from generator.competition.survey.sample import Sample, UnreadableTableError
+
+SUFFIXES = frozenset((".parquet", ".pq"))
+_ROW_GROUPS = 4
+_LARGEST_ROW_GROUP = 512 << 20  # bytes, uncompressed; pages of larger ones may not fit into memory
+
+
+def sample_parquet(file: Path, bounds: TableBounds) -> Sample:
+    """Reads the first rows of a few row groups.
+
+    Args:
+        file: Where it is.
+        bounds: How much may be read.
+
+    Raises:
+        UnreadableTableError: It is damaged or too wide, or pyarrow is not installed.
+        OSError: It cannot be read.
+    """
+    try:
+        # Imported by name, since pyarrow need not be installed and has no types.
+        arrow, arrow_parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise UnreadableTableError(
+            "was not read, since pyarrow is missing; install it with: pip install pyarrow"
+        ) from error
+    try:
+        with arrow_parquet.ParquetFile(file, memory_map=True, buffer_size=1 << 16) as opened:
+            return _sample(opened, bounds)
+    except arrow.ArrowInvalid as error:
+        raise UnreadableTableError("is not a parquet file, or it is damaged or cut off") from error
+    except (arrow.ArrowException, ValueError) as error:
+        raise UnreadableTableError("has a layout of parquet that pyarrow cannot read") from error
+
+
+def _sample(opened: Any, bounds: TableBounds) -> Sample:
+    schema, total = opened.schema_arrow, opened.metadata.num_rows
+    if len(schema.names) > MOST_COLUMNS:
+        raise UnreadableTableError(f"has {len(schema.names):,} columns and was not read; {MOST_COLUMNS:,} are the most")
+    names, remarks = header_names(schema.names)
+    wanted = min(bounds.rows_of(len(names)), total)
+    groups = [
+        group
+        for group in evenly_drawn(range(opened.metadata.num_row_groups), _ROW_GROUPS)
+        if opened.metadata.row_group(group).total_byte_size <= _LARGEST_ROW_GROUP
+    ]
+    if total and not groups:
+        remarks = (*remarks, "has row groups of more than 512 MB; only its schema was read")
+    kept: list[list[Any]] = [[] for _ in names]
+    if opened.metadata.num_rows <= wanted:
+        groups = list(range(opened.metadata.num_row_groups))
+    each = wanted if total <= wanted else -(-wanted // max(1, len(groups)))
+    for group in groups:
+        for values, further in zip(kept, _first_rows(opened, group, each), strict=True):
+            values.extend(further)
+    rows = len(kept[0]) if kept else 0
+    return Sample(
+        columns=tuple(
+            column_of(name, map(_text, values), _kind(field.type))
+            for name, field, values in zip(names, schema, kept, strict=True)
+        ),
+        rows=total,
+        is_complete=rows == total,
+        remarks=remarks,
+    )
+
+
+def _first_rows(opened: Any, group: int, count: int) -> Iterator[list[Any]]:
+    for batch in opened.iter_batches(batch_size=count, row_groups=[group]):
+        return iter([column.to_pylist() for column in batch.columns])
+    return iter([[] for _ in opened.schema_arrow.names])
+
+
+def _text(value: object) -> str | None:
+    if value is None or value != value:  # noqa: PLR0124 - NaN is missing
+        return None
+    if isinstance(value, bytes | bytearray):
+        return f"<{len(value)} bytes>"
+    return str(value)
+
+
+def _kind(data_type: object) -> ColumnKind | None:
+    types = import_module("pyarrow.types")
+    if types.is_integer(data_type):
+        return ColumnKind.INTEGER
+    if types.is_floating(data_type) or types.is_decimal(data_type):
+        return ColumnKind.NUMBER
+    if types.is_boolean(data_type):
+        return ColumnKind.BOOLEAN
+    if types.is_temporal(data_type):
+        return ColumnKind.DATE
+    return ColumnKind.TEXT

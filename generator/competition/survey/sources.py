@@ -1,0 +1,76 @@
+"""Files and unpacked pieces of files as bytes that can be read from any place."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+class ByteSource(Protocol):
+    """Something to read pieces from."""
+
+    @property
+    def available(self) -> int:
+        """How many bytes can be read, from the first on."""
+
+    @property
+    def total(self) -> int:
+        """How many bytes there are; estimated where only a piece is available."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset` on.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """A file on the disk."""
+
+    path: Path
+    total: int
+
+    @classmethod
+    def of(cls, path: Path) -> "FileSource":
+        """The file of this path.
+
+        Raises:
+            OSError: It cannot be looked at.
+        """
+        return cls(path=path, total=path.stat().st_size)
+
+    @property
+    def available(self) -> int:
+        """All of it."""
+        return self.total
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset` on."""
+        # Unbuffered: what is asked for is all that is read. A pipe that took the file's place must not block.
+        handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb", buffering=0) as file:  # noqa: PTH123 - a handle, not a path
+            file.seek(offset)
+            pieces, missing = [], length
+            while missing > 0 and (piece := file.read(missing)):
+                pieces.append(piece)
+                missing -= len(piece)
+        return b"".join(pieces)
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """The first bytes of something that was compressed."""
+
+    content: bytes
+    total: int
+
+    @property
+    def available(self) -> int:
+        """How many bytes were unpacked."""
+        return len(self.content)
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset` on."""
+        return self.content[offset : offset + length]

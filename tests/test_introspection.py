@@ -1,0 +1,328 @@
+"""What a reading says of its task: evidence, doubts, the user's decisions, and where there is nothing to go by."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from layouts import images, keys, sentence, some, table
+
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.budget import batch_size, epochs
+from generator.competition.introspection.errors import (
+    AmbiguousIdError,
+    MissingColumnError,
+    MissingFileError,
+    NoTargetError,
+    NoTestDataError,
+    NoTrainingDataError,
+    TargetNotInSampleError,
+    UnknownKeyError,
+    UnusableValueError,
+)
+from generator.competition.introspection.facts import Confidence, Hints, Reading
+from generator.competition.introspection.images import image_size
+from generator.competition.introspection.reading import read_task
+from generator.competition.metrics import UnknownMetricError
+from generator.competition.survey import survey_folder
+from generator.competition.survey.facts import Column, ColumnKind, Folder, ImageFormat, Survey, Table, TableFormat
+
+
+def read(folder: Path, *, called: str = "", evaluation: str = "", **overrides: str | list[str]) -> Reading:
+    hints = Hints(slug="some", metric_text=called, evaluation_text=evaluation, overrides=overrides)
+    return read_task(survey_folder(folder), hints)
+
+
+@pytest.fixture
+def prices(tmp_path: Path) -> Path:
+    """A plain table: the price of a house by its area, rooms and remarks, and the day of its sale in training only."""
+    source = some()
+    rows = [[n, source.randrange(40, 400), n % 5 + 1, sentence(source, 3)] for n in range(80)]
+    header = ["key", "area", "rooms", "remark"]
+    labelled = [[*row, f"2020-01-{n % 30 + 1:02d}", source.gauss(500, 90)] for n, row in enumerate(rows[:50])]
+    table(tmp_path / "train.csv", [*header, "sold", "price"], labelled)
+    table(tmp_path / "test.csv", header, rows[50:])
+    table(tmp_path / "sample_submission.csv", ["key", "price"], [[row[0], 0.0] for row in rows[50:]])
+    return tmp_path
+
+
+# What is said
+
+
+def test_every_value_of_the_task_has_its_evidence(prices: Path) -> None:
+    reading = read(prices, called="RMSE")
+
+    assert set(reading.task.evidence) == set(reading.findings)
+    assert all(reading.task.evidence.values())
+    assert reading.task.evidence["id_column"] == (
+        "unique in sample_submission.csv, unique in test.csv and unique in train.csv"
+    )
+    assert list(reading.findings)[:3] == ["family", "metric", "target_kind"]
+
+
+def test_all_candidates_are_kept_best_first_for_the_user_to_see(prices: Path) -> None:
+    finding = read(prices, called="RMSE").findings["train_table"]
+
+    assert [candidate.value for candidate in finding.candidates] == ["train.csv"]
+    kinds = read(prices, called="RMSE").findings["target_kind"].candidates
+    assert kinds[0].value == TargetKind.NUMBER
+    assert [kind.weight for kind in kinds] == sorted((kind.weight for kind in kinds), reverse=True)
+
+
+def test_what_a_host_typed_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    table(tmp_path / "train.csv", ["id", "a\x1b[31m", "y"], [[n, n % 7, n / 3] for n in range(40)])
+    table(tmp_path / "test.csv", ["id", "a\x1b[31m"], [[n, n % 7] for n in range(40, 60)])
+
+    reading = read(tmp_path, called="RM\x1b[2JSE")
+
+    assert all(text.isprintable() for text in (*reading.task.evidence.values(), *reading.warnings))
+
+
+def test_a_metric_the_kit_does_not_have_is_said_and_the_nearest_is_taken(prices: Path) -> None:
+    reading = read(prices, called="Weighted Mean Absolute Error")
+
+    assert reading.task.metric == "mae"
+    assert any('does not have "Weighted Mean Absolute Error"' in warning for warning in reading.warnings)
+
+
+def test_the_evaluation_page_names_metric_and_file(prices: Path) -> None:
+    page = "Submissions are scored by the mean absolute error. The file must be named `result.csv`."
+    reading = read(prices, evaluation=page)
+
+    assert (reading.task.metric, reading.task.submission_file) == ("mae", "result.csv")
+    assert reading.findings["metric"].confidence is Confidence.SURE
+
+
+# What the user decides
+
+
+def test_a_decision_is_taken_as_it_is_and_the_rest_is_inferred_from_it(prices: Path) -> None:
+    reading = read(prices, called="RMSE", targets=["area"], drop_columns=["rooms", "remark"], epochs="7")
+
+    assert reading.task.targets == ("area",)
+    assert reading.findings["targets"].evidence == "--target"
+    assert reading.task.details["drop_columns"] == ["rooms", "remark"]
+    assert reading.task.details["epochs"] == 7
+
+
+def test_a_decided_metric_may_have_kaggles_name_and_gets_the_form_for_the_target(tmp_path: Path) -> None:
+    source = some()
+    rows = [[n, source.random(), source.randrange(2), source.randrange(2)] for n in range(60)]
+    table(tmp_path / "train.csv", ["id", "x", "wet", "cold"], rows[:40])
+    table(tmp_path / "test.csv", ["id", "x"], [row[:2] for row in rows[40:]])
+    table(tmp_path / "sample_submission.csv", ["id", "wet", "cold"], [[row[0], 0.5, 0.5] for row in rows[40:]])
+
+    finding = read(tmp_path, metric="AUC").findings["metric"]
+
+    assert (finding.value, finding.evidence) == ("auc_mean_columns", "--metric")
+
+
+def test_a_metric_decides_between_classes_and_numbers(tmp_path: Path) -> None:
+    table(tmp_path / "train.csv", ["id", "x", "grade"], [[n, n % 11, n % 5] for n in range(60)])
+    table(tmp_path / "test.csv", ["id", "x"], [[n, n % 11] for n in range(60, 80)])
+    table(tmp_path / "sample_submission.csv", ["id", "grade"], [[n, 0] for n in range(60, 80)])
+
+    kinds = {metric: read(tmp_path, called=metric).task.target_kind for metric in ("accuracy", "MAE")}
+
+    assert kinds == {"accuracy": TargetKind.CLASS, "MAE": TargetKind.NUMBER}
+
+
+def test_a_family_can_be_overruled_where_the_files_allow_it(prices: Path) -> None:
+    text = read(prices, called="RMSE", family="text").task
+    assert (text.family, text.details["text_columns"]) == ("text", ["remark"])
+
+    with pytest.raises(UnusableValueError, match="what the files allow, tabular"):
+        read(prices, called="RMSE", family="audio")
+
+
+def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -> None:
+    reading = read(prices, family="sequence", called="RMSE", group_column="rooms", order_column="area")
+
+    assert reading.task.family == "sequence"
+    assert reading.task.details["prediction_per"] == "row"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "error", "says"),
+    [
+        ("id_column", "keys", MissingColumnError, r'--id-column: sample_submission\.csv .*Did you mean "key"\?'),
+        ("targets", ["prise"], MissingColumnError, r'--target: train\.csv .*Did you mean "price"\?'),
+        ("train_table", "trian.csv", MissingFileError, r'--train: .*Did you mean "train\.csv"\?'),
+        ("group_column", "room", MissingColumnError, r'--group-column: .*Did you mean "rooms"\?'),
+        ("metric", "rsme", UnknownMetricError, r'Did you mean "rmse"\?'),
+        ("image_size", "64", UnknownKeyError, r"tabular"),
+        ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it has to be a whole number'),
+        ("target_kind", "klass", UnusableValueError, r"one of class, labels, number"),
+    ],
+)
+def test_a_decision_that_cannot_be_followed_is_told(
+    prices: Path, key: str, value: str | list[str], error: type[Exception], says: str
+) -> None:
+    with pytest.raises(error, match=says):
+        read(prices, **{key: value})
+
+
+# Where there is nothing to go by
+
+
+def test_a_folder_without_test_data_is_told_with_what_was_seen(prices: Path) -> None:
+    (prices / "test.csv").unlink()
+
+    with pytest.raises(NoTestDataError, match=r"sample_submission\.csv was seen; .*--test"):
+        read(prices)
+
+
+def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
+    (tmp_path / "readme.md").write_text("Good luck.")
+    with pytest.raises(NoTrainingDataError, match=r"no table, no images and no sounds .*--train"):
+        read(tmp_path)
+
+    table(tmp_path / "test.csv", ["id", "x"], [[1, 2], [2, 3]])
+    with pytest.raises(NoTrainingDataError, match=r"only test\.csv was seen"):
+        read(tmp_path)
+
+
+def test_without_a_sample_the_submission_is_built_from_the_test_ids(prices: Path) -> None:
+    (prices / "sample_submission.csv").unlink()
+
+    reading = read(prices, called="RMSE")
+
+    assert (reading.task.id_column, reading.task.targets) == ("key", ("price",))
+    assert reading.task.sample_submission == ""
+    assert any("built from the ids of test.csv" in warning for warning in reading.warnings)
+
+
+def test_a_sample_that_asks_for_other_columns_is_told(prices: Path) -> None:
+    table(prices / "sample_submission.csv", ["key", "height", "depth"], [[n, 0, 0] for n in range(50, 80)])
+
+    with pytest.raises(TargetNotInSampleError, match=r"asks for height, depth, but .* is sold, price; .*--target"):
+        read(prices)
+
+
+def test_a_table_without_a_target_is_told(prices: Path) -> None:
+    table(prices / "train.csv", ["key", "area", "rooms", "remark"], [[n, n, n, "fine"] for n in range(50)])
+
+    with pytest.raises(NoTargetError, match=r"No column of train\.csv looks like a target: .*--target"):
+        read(prices)
+
+
+def test_ids_that_need_two_columns_are_told(tmp_path: Path) -> None:
+    rows = [[shop, item, shop * item / 7] for shop in range(6) for item in range(9)]
+    table(tmp_path / "train.csv", ["shop", "item", "sales"], rows)
+    table(tmp_path / "test.csv", ["shop", "item"], [row[:2] for row in rows])
+    table(tmp_path / "sample_submission.csv", ["shop", "item", "sales"], [[*row[:2], 0] for row in rows])
+
+    with pytest.raises(AmbiguousIdError, match=r"sample_submission\.csv .*shop, item all repeat.*--id-column"):
+        read(tmp_path)
+
+
+# Single rules
+
+
+def test_files_are_recognised_where_samples_of_them_hardly_overlap() -> None:
+    train, test = keys(200_000, seed=2), keys(50_000, seed=3)
+    names = tuple(sorted(f"{key}.jpg" for key in train + test)[::125])
+    form = ImageFormat(mode="RGB", width=640, height=480, is_uniform=False)
+    folder = Folder("photos", {".jpg": 250_000}, names, is_complete=False, images=form)
+    labels = _table("labels.csv", 200_000, id=train[:2_000], breed=["abc"[n % 3] for n in range(2_000)])
+    sample = _table("sample_submission.csv", 50_000, id=test[:2_000], breed=["a"] * 2_000)
+
+    task = read_task(Survey((labels, sample), (folder,)), Hints("dogs", metric_text="accuracy")).task
+
+    assert (task.family, task.details["image_suffix"]) == ("image_classification", ".jpg")
+    assert (task.details["train_folder"], task.details["test_folder"]) == ("photos", "photos")
+
+
+def _table(path: str, rows: int, **columns: Sequence[str]) -> Table:
+    sampled = tuple(Column(name, ColumnKind.TEXT, tuple(values)) for name, values in columns.items())
+    return Table(path, TableFormat.CSV, sampled, rows, is_complete=False, size=20 * rows, separator=",")
+
+
+def test_a_column_of_small_numbers_is_no_list_of_numbered_files(tmp_path: Path) -> None:
+    images(tmp_path / "plots", [f"{n}.png" for n in range(3)])
+    table(tmp_path / "train.csv", ["id", "age", "y"], [[n, 3 * n % 80, n % 2] for n in range(100, 200)])
+    table(tmp_path / "test.csv", ["id", "age"], [[n, n % 80] for n in range(200, 260)])
+    table(tmp_path / "sample_submission.csv", ["id", "y"], [[n, 0] for n in range(200, 260)])
+
+    assert read(tmp_path, called="accuracy").task.family == "tabular"
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "size"),
+    [(8, 8, 16), (28, 28, 28), (36, 40, 32), (101, 101, 96), (640, 480, 224), (1_400, 130, 128)],
+)
+def test_images_are_brought_to_a_size_that_suits_them(width: int, height: int, size: int) -> None:
+    assert image_size(width, height) == size
+
+
+@pytest.mark.parametrize("examples", [1, 100, 1_300, 12_000, 5_000_000])
+def test_eight_replicas_have_enough_steps_and_few_examples_enough_epochs(examples: int) -> None:
+    size = batch_size(examples)
+
+    assert size % 8 == 0
+    assert 8 <= size <= 128
+    assert size == 8 or examples * 0.8 / (8 * size) >= 8
+    assert 3 <= epochs(examples) <= 40
+
+
+@pytest.mark.parametrize(("letters", "flip"), [("ABCDEFG", False), (["cat", "dog", "cow"], True)])
+def test_letters_are_not_mirrored(tmp_path: Path, letters: Sequence[str], flip: bool) -> None:
+    for letter in letters:
+        images(tmp_path / "train" / letter, [f"{letter}{n}x.png" for n in range(4)])
+    images(tmp_path / "test", [f"{n}.png" for n in range(6)])
+    table(tmp_path / "sample_submission.csv", ["id", "name"], [[f"{n}.png", letters[0]] for n in range(6)])
+
+    assert read(tmp_path, called="accuracy").task.details["flip"] is flip
+
+
+# Any names and kinds
+
+_ANY = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)
+_NAME = st.one_of(_ANY, st.sampled_from(("id", "target", "label", "time", "text", "image", "class", "1", "row_id", "y")))
+_VALUES = st.sampled_from(("whole", "measured", "category", "code", "flag", "words"))
+_IDS = st.sampled_from(("{0}", "row{0}", "{0:08x}", "ID_{0:05d}", "a/{0}", "{0}.jpg"))
+
+
+def _values(kind: str, count: int, names: Sequence[str]) -> list[object]:
+    source = some(count)
+    choices = {
+        "whole": lambda: source.randrange(100_000),
+        "measured": lambda: source.gauss(0, 5),
+        "category": lambda: source.choice(names),
+        "code": lambda: source.randrange(6),
+        "flag": lambda: source.choice(["True", "False"]),
+        "words": lambda: sentence(source, 12),
+    }
+    return [choices[kind]() for _ in range(count)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    names=st.lists(_NAME, min_size=3, max_size=7, unique_by=str.lower),
+    classes=st.lists(_NAME, min_size=2, max_size=5, unique=True),
+    kinds=st.lists(_VALUES, min_size=7, max_size=7),
+    form=_IDS,
+)
+def test_any_names_and_kinds_of_columns_are_told_apart(
+    names: list[str], classes: list[str], kinds: list[str], form: str
+) -> None:
+    (key, target), features = names[:2], names[2:]
+    rows, held_out = 60, 20
+    target_kind = kinds[0] if kinds[0] != "words" else "category"
+    columns = {name: _values(kind, rows, classes) for name, kind in zip(features, kinds[1:], strict=False)}
+    labels = _values(target_kind, rows, classes)
+    ids = [form.format(n * 7 + 3) for n in range(rows)]
+    data = list(zip(ids, *columns.values(), labels, strict=True))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        table(folder / "train.csv", [key, *features, target], data[:-held_out])
+        table(folder / "test.csv", [key, *features], [row[:-1] for row in data[-held_out:]])
+        sample = [[row[0], labels[0]] for row in data[-held_out:]]
+        table(folder / "sample_submission.csv", [key, target], sample)
+
+        task = read(folder).task
+
+    assert (task.id_column, task.targets) == (key, (target,))
+    assert (task.train_table, task.test_table) == ("train.csv", "test.csv")
