@@ -277,7 +277,7 @@ def test_bad_test_images_get_the_average_prediction_and_change_no_other(
             ["a", "b"],
             r"2 of the image files of test cannot be read: a\.png is missing, b\.png is missing\. The ids of sample",
         ),
-        (["0003", "0003"], r"sample_submission\.csv has the id '0003' more than once\."),
+        (["0003", "0003"], r"sample_submission\.csv has 1 rows with an id that came before, the first is '0003'\."),
         ([], r"sample_submission\.csv has no rows\."),
     ],
 )
