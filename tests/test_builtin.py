@@ -186,6 +186,7 @@ def test_an_unknown_competition_is_told_with_the_known_ones_and_the_nearest() ->
         builtin.require("digit\n")
 
     assert str(caught.value) == (
-        'There is no competition "digit\\n" here; the built-in ones are: digits. Did you mean "digits"?'
+        'There is no competition "digit\\n" here; the built-in ones are: diabetes, digits, docstrings, '
+        'tumours. Did you mean "digits"?'
     )
     assert builtin.find("titanic") is None

@@ -154,7 +154,9 @@ def test_list_shows_families_frameworks_and_competitions(tandem: Tandem) -> None
 
     assert "image_classification  keras, tensorflow" in text.out
     assert {framework["name"] for framework in data["frameworks"]} >= {"keras", "tensorflow"}
-    assert data["competitions"] == ["digits"]
+    assert data["competitions"] == ["diabetes", "digits", "docstrings", "tumours"]
+    assert "map@5" in text.out
+    assert data["metrics"]["auc"] == "area under the ROC curve"
 
 
 def test_all_writes_what_its_check_asks_for(tandem: Tandem, tmp_path: Path) -> None:

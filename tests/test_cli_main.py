@@ -59,8 +59,7 @@ def test_an_error_is_one_printable_message_and_no_traceback(tandem: Tandem) -> N
     assert outcome.code == 1
     assert outcome.out == ""
     assert outcome.err == (
-        'Error: There is no competition "dig\\x1b[31mits\\n" here; the built-in ones are: digits. '
-        'Did you mean "digits"?\n'
+        'Error: "dig\\x1b[31mits\\n" cannot be the name of a pair; use lower-case letters, digits and hyphens.\n'
     )
 
 

@@ -11,6 +11,7 @@ import click
 
 from generator.cli.table import table
 from generator.competition import builtin
+from generator.competition.metrics import METRICS
 from generator.installation import template_folder
 from generator.pair import generation
 from generator.pair.choices import Choices
@@ -70,7 +71,7 @@ _TASK_FLAGS = {
 @click.option("--explain", is_flag=True, help="Show everything that was weighed for each value.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
-@click.option("--list", "show_list", is_flag=True, help="Show families, frameworks and built-in competitions.")
+@click.option("--list", "show_list", is_flag=True, help="Show families, frameworks, built-in competitions and metrics.")
 @click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
 @click.option("--check", is_flag=True, help="With --all: write nothing, and exit 1 with a diff if anything differs.")
 @click.pass_context
@@ -257,6 +258,7 @@ def _show_list(*, as_json: bool) -> int:
             "families": [vars(family) for family in families(templates)],
             "frameworks": [vars(framework) for framework in frameworks(templates)],
             "competitions": builtin.known(),
+            "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
         click.echo(json.dumps(report, indent=2))
         return 0
@@ -265,7 +267,12 @@ def _show_list(*, as_json: bool) -> int:
     rows = [[framework.name, framework.title, framework.description] for framework in frameworks(templates)]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
     rows = [[slug, load().competition.title] for slug, load in builtin.BUILT_IN.items()]
-    click.echo(table(["competition", "title"], rows))
+    click.echo(table(["competition", "title"], rows) + "\n")
+    rows = [
+        [facts.spelled(facts.parameter_default), facts.title, "higher" if facts.higher_is_better else "lower"]
+        for facts in METRICS.values()
+    ]
+    click.echo(table(["metric", "title", "better"], rows))
     return 0
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     help="Stop a notebook that takes longer.",
 )
 @click.option("--resume", is_flag=True, help="Attach the last training output to the training, as Kaggle can.")
+@click.option("--specimen", is_flag=True, help="Run on the made-up data that `tandem specimen` wrote.")
 @click.option(
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
@@ -71,6 +72,7 @@ def run(context: click.Context, /, **options: Any) -> int:
         assignments=options["assignments"],
         smoke=options["smoke"],
         resume=options["resume"],
+        specimen=options["specimen"],
         timeout=options["timeout"],
     )
     with progress() as listener:
@@ -91,6 +93,8 @@ def _as_text(result: "RunResult") -> str:
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
     if result.is_smoke and (result.hidden_test or result.out_of_fold):
         lines.append("A smoke run: the scores say nothing of the model.")
+    if result.is_specimen:
+        lines.append("On a specimen, made-up data: the scores say nothing of the competition.")
     return "\n".join(lines)
 
 
@@ -98,6 +102,7 @@ def _as_json(result: "RunResult") -> str:
     report = {
         "pair": result.pair,
         "smoke": result.is_smoke,
+        "specimen": result.is_specimen,
         "seconds": round(result.seconds, 3),
         "notebooks": {
             str(role): {

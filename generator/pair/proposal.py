@@ -1,5 +1,6 @@
 """What the kit would choose for a competition: from its own knowledge of it, or from the files that are there.
 
+CompetitionNameError          text that is no competition's name
 CompetitionUnknownError       neither a built-in competition nor one whose files are there
 DataFolderError               the folder that was named cannot be the competition's data
 """
@@ -12,7 +13,17 @@ from generator.competition import builtin
 from generator.competition.facts import Competition, Task, Value
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
-from generator.untrusted import printable
+from generator.untrusted import is_slug, printable
+
+
+class CompetitionNameError(CompetitionError):
+    """Text that is no competition's name."""
+
+    def __init__(self, *, slug: str, known: list[str]) -> None:
+        super().__init__(
+            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in its '
+            f"address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
+        )
 
 
 class CompetitionUnknownError(CompetitionError):
@@ -84,6 +95,8 @@ def propose(slug: str, mounted: Path, *, data: Path | None, decisions: Mapping[s
     Raises:
         CompetitionError: There is nothing to make it of, or it does not make a task.
     """
+    if not is_slug(slug):
+        raise CompetitionNameError(slug=slug, known=builtin.known())
     built_in = builtin.find(slug)
     if data is not None:
         return _from_folder(slug, data, decisions)

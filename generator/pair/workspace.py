@@ -65,6 +65,10 @@ class Workspace:
         """A competition's files, exactly as Kaggle mounts them."""
         return self.input / "competitions" / slug
 
+    def specimen(self, slug: str) -> Path:
+        """A specimen of a competition's data, beside everything that Kaggle mounts."""
+        return self.input / "specimens" / slug
+
     def output(self, pair_name: str) -> Path:
         """Where the notebooks of a pair write: `train/` and `infer/` below it mirror `/kaggle/working`."""
         return self.root / "output" / pair_name

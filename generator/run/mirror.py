@@ -118,13 +118,20 @@ def _checked(path: Path, key: str, value: object, *, parts: tuple[int, ...]) -> 
     return str(value)
 
 
-def mounts(sources: KernelSources, workspace: Workspace, *, outputs: Mapping[str, Path]) -> list[Mount]:
+def mounts(
+    sources: KernelSources,
+    workspace: Workspace,
+    *,
+    outputs: Mapping[str, Path],
+    specimens: Mapping[str, Path] | None = None,
+) -> list[Mount]:
     """Finds the folder of this machine behind every source.
 
     Args:
         sources: What the kernel's metadata names.
         workspace: Where the files of competitions, datasets and models are.
         outputs: The outputs of kernels that run here, by the kernel's id.
+        specimens: Folders to mount instead of a competition's data, by the competition's slug.
 
     Raises:
         InputMissingError: One is not there.
@@ -136,6 +143,8 @@ def mounts(sources: KernelSources, workspace: Workspace, *, outputs: Mapping[str
             folder = workspace.input / place
             if kind.key == "kernel_sources":
                 folder = outputs.get("/".join(place.parts[1:]), folder)
+            if kind.key == "competition_sources":
+                folder = (specimens or {}).get(source, folder)
             if not folder.is_dir():
                 raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, looked=folder)
             found.append(Mount(at=place, source=folder.resolve()))

@@ -2,6 +2,7 @@
 
 PairRunError
 ├── NotebookMissingError        a pair without one of its notebooks
+├── SpecimenMissingError        there is no specimen to run on
 ├── TrainingIncompleteError     training stopped itself before its end
 └── SubmissionMissingError      inference ended without a submission
 """
@@ -53,6 +54,15 @@ class TrainingIncompleteError(PairRunError):
         )
 
 
+class SpecimenMissingError(PairRunError):
+    """There is no specimen to run on."""
+
+    def __init__(self, *, folder: Path, competition: str) -> None:
+        super().__init__(
+            f"There is no specimen in {printable(str(folder))}. Write one with `tandem specimen {competition}`."
+        )
+
+
 class SubmissionMissingError(PairRunError):
     """There is nothing to submit."""
 
@@ -62,7 +72,10 @@ class SubmissionMissingError(PairRunError):
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What the user asked for; `assignments` are texts such as `EPOCHS=3`."""
+    """What the user asked for; `assignments` are texts such as `EPOCHS=3`.
+
+    With `specimen` the pair runs on made-up data in the layout of the competition's, and writes to a folder of its own.
+    """
 
     workspace: Workspace
     pair: str
@@ -71,7 +84,17 @@ class RunRequest:
     assignments: tuple[str, ...] = ()
     smoke: bool = False
     resume: bool = False
+    specimen: bool = False
     timeout: float | None = None
+
+    @property
+    def output_folder(self) -> Path:
+        """Where everything is written."""
+        return self.output or self.workspace.output(f"{self.pair}-specimen" if self.specimen else self.pair)
+
+    def data(self, slug: str) -> Path:
+        """The folder that stands for a competition's data."""
+        return self.workspace.specimen(slug) if self.specimen else self.workspace.competition_data(slug)
 
 
 @dataclass(frozen=True)
@@ -97,6 +120,7 @@ class RunResult:
     pair: str
     title: str
     is_smoke: bool
+    is_specimen: bool
     seconds: float
     notebooks: Mapping[Role, ExecutedNotebook]
     parameters: Mapping[Role, NotebookParameters]
@@ -133,7 +157,7 @@ def run_pair(request: RunRequest, listener: Listener) -> RunResult:
     """
     require_packages()
     run = _PairRun(request, listener)
-    output = OutputFolder((request.output or request.workspace.output(request.pair)).absolute())
+    output = OutputFolder(request.output_folder.absolute())
     with signals_as_interrupt(), output.locked(), private_folder() as private:
         result = run.execute(output, private)
     if result.failure is not None:
@@ -146,7 +170,7 @@ class _PairRun:
         self._request = request
         self._listener = listener
         self._pair = _whole_pair(request)
-        self._facts = _facts(self._pair, request.workspace)
+        self._facts = _facts(self._pair, request)
         self._parameters = self._checked_parameters()
         self._sources = {role: read_sources(self._pair, role) for role in Role}
 
@@ -163,6 +187,7 @@ class _PairRun:
             pair=self._pair.name,
             title=self._facts.title,
             is_smoke=self._request.smoke,
+            is_specimen=self._request.specimen,
             seconds=time.monotonic() - started,
             notebooks=progress.notebooks,
             parameters=progress.parameters,
@@ -200,7 +225,8 @@ class _PairRun:
         if not submission.is_file():
             raise SubmissionMissingError(path=submission)
         progress.submission = self._facts.checked(submission)
-        progress.hidden_test = _hidden_test_score(self._facts.competition, submission)
+        if not self._request.specimen:
+            progress.hidden_test = _hidden_test_score(self._facts.competition, submission)
 
     def _execute(
         self, role: Role, wanted: list[Mount], *, output: OutputFolder, private: Path, progress: _Progress
@@ -234,11 +260,20 @@ class _PairRun:
 
     def _mounts(self, role: Role, *, outputs: Mapping[str, Path]) -> list[Mount]:
         sources: KernelSources = self._sources[role]
+        if self._request.specimen:
+            specimens = {slug: self._specimen(slug) for slug in sources.competitions}
+            return mounts(sources, self._request.workspace, outputs=outputs, specimens=specimens)
         for slug in sources.competitions:
             built_in = builtin.find(slug)
             if built_in is not None:
                 builtin.ensure_data(built_in, self._request.workspace)
         return mounts(sources, self._request.workspace, outputs=outputs)
+
+    def _specimen(self, slug: str) -> Path:
+        folder = self._request.data(slug)
+        if not folder.is_dir():
+            raise SpecimenMissingError(folder=folder, competition=slug)
+        return folder
 
     def _checked_parameters(self) -> dict[Role, NotebookParameters]:
         notebooks = {role: read_notebook_parameters(self._pair.notebook(role)) for role in Role}
@@ -257,14 +292,14 @@ def _whole_pair(request: RunRequest) -> PairFolder:
     return pair
 
 
-def _facts(pair: PairFolder, workspace: Workspace) -> PairFacts:
+def _facts(pair: PairFolder, request: RunRequest) -> PairFacts:
     spec = read_pair(pair)
     slug = spec.competition.slug
     sample = spec.task.sample_submission
     return PairFacts(
         title=spec.competition.title,
         competition=slug,
-        sample=workspace.competition_data(slug) / sample if sample else None,
+        sample=request.data(slug) / sample if sample else None,
         has_empty_answers=spec.task.submission is SubmissionKind.RUN_LENGTH,
     )
 

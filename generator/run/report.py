@@ -147,6 +147,7 @@ def duration(seconds: float) -> str:
 
 def _tiles(result: "RunResult") -> Iterator[Tile]:
     smoke = "smoke run: not a measure of the model" if result.is_smoke else ""
+    smoke = "made-up data: not a measure of the competition" if result.is_specimen else smoke
     if result.hidden_test is not None:
         yield Tile(f"Hidden-test {result.hidden_test.metric}", f"{result.hidden_test.value:.4f}", smoke)
     elif result.submission is not None:
@@ -168,7 +169,7 @@ def _next_steps(result: "RunResult") -> Iterator[str]:
         yield f"Every cell runs. For scores that mean something: tandem run {result.pair}"
     if Role.TRAIN in result.notebooks:
         yield "Do the learning curves still fall where they end? Then more epochs may help; if they part, fewer."
-        yield "Which classes are taken for which? The figures show the confusion matrix and the worst mistakes."
+        yield "Which predictions are the worst? The figures of the validation show them, and what is like them."
     if result.submission is not None:
         yield (
             f"The submission has {result.submission.rows:,} rows and passed every check against the sample: "

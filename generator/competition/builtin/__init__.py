@@ -59,7 +59,30 @@ def _digits() -> BuiltIn:
     return DIGITS
 
 
-BUILT_IN: dict[str, Callable[[], BuiltIn]] = {"digits": _digits}
+def _tumours() -> BuiltIn:
+    from generator.competition.builtin.tumours import TUMOURS
+
+    return TUMOURS
+
+
+def _diabetes() -> BuiltIn:
+    from generator.competition.builtin.diabetes import DIABETES
+
+    return DIABETES
+
+
+def _docstrings() -> BuiltIn:
+    from generator.competition.builtin.docstrings import DOCSTRINGS
+
+    return DOCSTRINGS
+
+
+BUILT_IN: dict[str, Callable[[], BuiltIn]] = {
+    "digits": _digits,
+    "tumours": _tumours,
+    "diabetes": _diabetes,
+    "docstrings": _docstrings,
+}
 
 
 def known() -> list[str]:

@@ -1,0 +1,208 @@
+"""The competition `docstrings`: tell from a documentation string which part of Python's standard library it is from.
+
+The texts are those of the Python that runs this, read from the source files of its library (Python Software Foundation
+License): no two versions of Python have quite the same. What a text is called, and so its id and on which side of the
+split it lies, follows from the name of the object that it documents, and is the same in all of them.
+
+DocstringsError
+└── TooFewDocstringsError    the standard library is installed without its source files
+"""
+
+import ast
+import csv
+import hashlib
+import re
+import sysconfig
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from generator.competition.builtin import BuiltIn
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.competition.metrics import accuracy
+from generator.competition.submission import CellKind, SubmissionShape, read_rows
+from generator.errors import CompetitionError
+from generator.untrusted import printable
+
+# Modules that every Python from 3.11 on has, and that have long been what they are.
+_PARTS = {
+    "concurrency": "asyncio concurrent multiprocessing queue sched selectors signal subprocess threading",
+    "files": (
+        "_pyio bz2 dbm filecmp fileinput fnmatch genericpath glob gzip lzma ntpath os pathlib posixpath shelve shutil "
+        "stat tarfile tempfile zipapp zipfile zipimport"
+    ),
+    "formats": (
+        "base64 codecs configparser copyreg csv email html json mailbox mimetypes pickle plistlib pprint quopri string "
+        "stringprep textwrap tomllib xml"
+    ),
+    "networking": (
+        "ftplib http imaplib ipaddress netrc poplib smtplib socket socketserver ssl urllib uuid webbrowser wsgiref "
+        "xmlrpc"
+    ),
+    "numbers": (
+        "_pydatetime _pydecimal _pylong _strptime bisect calendar colorsys datetime fractions heapq numbers random "
+        "secrets statistics zoneinfo"
+    ),
+    "tools": (
+        "ast bdb cProfile code codeop compileall dis doctest inspect linecache logging modulefinder pdb pickletools "
+        "profile pstats py_compile pyclbr pydoc symtable tabnanny timeit tokenize trace traceback tracemalloc unittest "
+        "venv"
+    ),
+}
+_TEXTS_PER_PART = 500
+_SHORTEST = 5  # words; anything shorter tells a person nothing either
+_FEWEST_TEXTS = 1_500
+_TEST_SHARE = 0.3
+_ID_KEY = b"docstrings"
+_MASK = "___"
+
+_TASK = Task(
+    family="text",
+    metric="accuracy",
+    target_kind=TargetKind.CLASS,
+    submission=SubmissionKind.LABEL,
+    id_column="id",
+    targets=("label",),
+    train_table="train.csv",
+    labels_table="",
+    test_table="test.csv",
+    sample_submission="sample_submission.csv",
+    details={
+        "text_columns": ["text"],
+        "number_columns": [],
+        "sequence_length": 128,
+        "batch_size": 32,
+        "epochs": 10,
+        "separator": ",",
+        "encoding": "utf-8",
+    },
+    evidence={
+        "family": "train.csv has a column of texts of several words",
+        "metric": "the competition is scored by accuracy",
+        "target_kind": "the labels are a few words that come again and again",
+        "submission": "sample_submission.csv has one label for each id",
+        "id_column": "the column that all three tables share",
+        "targets": "the column of sample_submission.csv beside the id",
+        "train_table": "the only table with labels and texts",
+        "test_table": "it has the ids of sample_submission.csv",
+        "sample_submission": "the name that every competition gives it",
+        "text_columns": "the only column that test.csv has beside the id",
+        "number_columns": "test.csv has no column of numbers",
+        "sequence_length": "holds nearly nine of ten texts whole",
+        "batch_size": "leaves 6 steps an epoch on 8 replicas of 1,600 training texts",
+        "epochs": "the best of them is kept, so that a few more than needed do no harm",
+    },
+)
+
+
+class DocstringsError(CompetitionError):
+    """The documentation strings of this Python cannot be used."""
+
+
+class TooFewDocstringsError(DocstringsError):
+    """The source files of the standard library are not there, or only few of them."""
+
+    def __init__(self, *, folder: Path, found: int, needed: int) -> None:
+        super().__init__(
+            f"{printable(str(folder))} has {found:,} documentation strings to make a competition of, and {needed:,} "
+            "are needed. Use a Python whose standard library is installed with its source files."
+        )
+
+
+@dataclass(frozen=True)
+class _Docstring:
+    """A documentation string without the name of its module, and the part of the library that it is from."""
+
+    key: str
+    text: str
+    label: str
+    is_test: bool
+
+
+def _write(folder: Path) -> None:
+    docstrings = _docstrings()
+    training = [found for found in docstrings if not found.is_test]
+    test = [found for found in docstrings if found.is_test]
+    _write_table(
+        folder / "train.csv", ("id", "text", "label"), ((found.key, found.text, found.label) for found in training)
+    )
+    _write_table(folder / "test.csv", ("id", "text"), ((found.key, found.text) for found in test))
+    _write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
+
+
+def _score(submission: Path) -> float:
+    """Accuracy on the hidden test set, from 0 to 1."""
+    actual = {found.key: found.label for found in _docstrings() if found.is_test}
+    shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.TEXT), ids=actual.keys())
+    return accuracy(actual=actual, predicted=dict(read_rows(submission, shape)))
+
+
+@cache
+def _docstrings() -> tuple[_Docstring, ...]:
+    """All texts by id, no text twice, and about as many of each part."""
+    folder = Path(sysconfig.get_path("stdlib"))
+    chosen: dict[str, _Docstring] = {}
+    for label, modules in _PARTS.items():
+        texts = {_key(name): text for module in modules.split() for name, text in _texts_of_module(folder, module)}
+        # The order of the ids is random, and the same with every version of Python.
+        for key in sorted(texts)[:_TEXTS_PER_PART]:
+            chosen.setdefault(texts[key], _Docstring(key, texts[key], label, is_test=_is_test(key)))
+    if len(chosen) < _FEWEST_TEXTS:
+        raise TooFewDocstringsError(folder=folder, found=len(chosen), needed=_FEWEST_TEXTS)
+    return tuple(sorted(chosen.values(), key=lambda docstring: docstring.key))
+
+
+def _texts_of_module(folder: Path, module: str) -> Iterator[tuple[str, str]]:
+    """Yields the qualified name and the masked text of every object of a module or package."""
+    for path in [folder / f"{module}.py", *sorted((folder / module).rglob("*.py"))]:
+        if not path.is_file():
+            continue
+        parts = [part for part in path.relative_to(folder).with_suffix("").parts if part != "__init__"]
+        own_names = re.compile(rf"\b(?:{'|'.join(re.escape(part.strip('_')) for part in parts)})\b", re.IGNORECASE)
+        for name, text in _texts_below(ast.parse(path.read_bytes()), ".".join(parts)):
+            masked = own_names.sub(_MASK, text)
+            if len(masked.split()) >= _SHORTEST and all(mark.isprintable() or mark in "\n\t" for mark in masked):
+                yield name, masked
+
+
+def _texts_below(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
+    """Yields the qualified name and the text of everything that a syntax tree documents, itself first."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        text = ast.get_docstring(node)
+        if text:
+            yield name, text
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _texts_below(child, f"{name}.{child.name}")
+        elif isinstance(child, ast.If | ast.Try):  # definitions that depend on the platform
+            yield from _texts_below(child, name)
+
+
+def _is_test(key: str) -> bool:
+    return int(key[-4:], 16) < _TEST_SHARE * 0x10000
+
+
+def _key(name: str) -> str:
+    """Eight hexadecimal digits that tell nothing of the object, made from its qualified name."""
+    return hashlib.blake2b(name.encode(), key=_ID_KEY, digest_size=4).hexdigest()
+
+
+def _write_table(path: Path, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _warm_up() -> None:
+    _docstrings()
+
+
+DOCSTRINGS = BuiltIn(
+    competition=Competition(slug="docstrings", title="Parts of Python's library", is_code_competition=False),
+    task=_TASK,
+    write=_write,
+    score=_score,
+    warm_up=_warm_up,
+)
