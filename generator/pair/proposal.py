@@ -21,8 +21,8 @@ class CompetitionNameError(CompetitionError):
 
     def __init__(self, *, slug: str, known: list[str]) -> None:
         super().__init__(
-            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in its '
-            f"address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
+            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
         )
 
 
