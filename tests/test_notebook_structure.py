@@ -32,7 +32,7 @@ SECTIONS = {
 SHARED_SECTIONS = ["Setup", "Configuration", "Accelerator", "Data", "Model"]
 
 # What Kaggle's images have, so that nothing must be installed where the internet is off.
-SHIPPED = {"jax", "keras", "matplotlib", "numpy", "pandas", "scipy", "sklearn", "tensorflow"}
+SHIPPED = {"PIL", "jax", "keras", "matplotlib", "numpy", "pandas", "scipy", "sklearn", "tensorflow"}
 
 HOSTILE = """it's "x" '''\"\"\" {{ 7 * 7 }} {% raw %} {# #} # %% name="evil" \\ \\N 🚀
 # %% name="evil"

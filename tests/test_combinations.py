@@ -1,0 +1,128 @@
+"""Every combination of family, framework, target, metric and submission renders to clean notebooks."""
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.competition.metrics import METRICS
+from generator.installation import template_folder
+from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.kernels import render_kernels
+from generator.pair.task_keys import keys_of
+from generator.pair.template_folder import families
+from generator.pair.workspace import Role
+
+RULES = Path(__file__).resolve().parents[1] / "kernels" / "ruff.toml"
+EXAMPLES = {"text": "train", "a whole number": 64, "a number": 1.0, "true or false": True, "a list of text": ["text"]}
+SUBMISSIONS = {
+    TargetKind.CLASS: (
+        *(SubmissionKind.LABEL, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K),
+    ),
+    TargetKind.LABELS: (SubmissionKind.NUMBERS, SubmissionKind.LABEL_SET, SubmissionKind.TOP_K),
+    TargetKind.NUMBER: (SubmissionKind.NUMBERS, SubmissionKind.LABEL),
+    TargetKind.MASK: (SubmissionKind.RUN_LENGTH,),
+    TargetKind.IMAGE: (SubmissionKind.KEYED_ROWS,),
+}
+OFFERED = families(template_folder())
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What varies; `str` names the test."""
+
+    family: str
+    target: TargetKind
+    metric: str
+    submission: SubmissionKind
+
+    def __str__(self) -> str:
+        return f"{self.family}-{self.target}-{self.metric}-{self.submission}"
+
+    def choices(self, framework: str) -> Choices:
+        """The choices of a pair with strange but possible facts."""
+        details = {
+            key: EXAMPLES[rule.type] if not rule.options else rule.options[0]
+            for key, rule in keys_of(self.family).items()
+            if rule.default is None
+        }
+        targets = ("it's", 'a "label"') if self.target is not TargetKind.CLASS else ("it's",)
+        task = Task(
+            *(self.family, self.metric, self.target, self.submission, "the id", targets, "train.csv", ""),
+            *("test.csv", "sample_submission.csv"),
+            details=details,
+        )
+        competition = Competition(slug="some-thing", title="Some {{ thing }}", is_code_competition=True)
+        owner = Choice("ada", MadeBy.FLAG)
+        return merged(proposed(competition, task, framework=framework, owner=owner), Choices(), flags={})
+
+
+def combinations() -> Iterator[Combination]:
+    """Every metric of every target that a family has, the submissions taking turns, so that each occurs with each."""
+    for family in OFFERED:
+        for target in map(TargetKind, family.targets):
+            metrics = [name for name, facts in METRICS.items() if target in facts.target_kinds]
+            submissions = SUBMISSIONS[target]
+            for place in range(max(len(metrics), len(submissions))):
+                metric = METRICS[metrics[place % len(metrics)]]
+                spelled = metric.spelled(metric.parameter_default)
+                yield Combination(family.name, target, spelled, submissions[place % len(submissions)])
+
+
+@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+@pytest.mark.parametrize("family", [family.name for family in OFFERED])
+def test_every_combination_renders_to_notebooks_that_a_linter_likes(
+    tmp_path: Path, family: str, framework: str
+) -> None:
+    for combination in (each for each in combinations() if each.family == family):
+        for path, content in render_kernels(combination.choices(framework)).items():
+            target = tmp_path / str(combination) / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
+
+    for command in (["check", "--output-format", "concise"], ["format", "--check"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "ruff", *command, "--no-cache", "--quiet", "--config", str(RULES), str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4_000:]
+
+
+@pytest.mark.parametrize("family", [family.name for family in OFFERED])
+def test_the_two_notebooks_of_every_family_agree_and_read_well(family: str) -> None:
+    for combination in (each for each in combinations() if each.family == family):
+        files = render_kernels(combination.choices("keras"))
+        cells = {
+            role: {
+                cell["id"]: "".join(cell["source"])
+                for cell in json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
+                if cell["cell_type"] == "code"
+            }
+            for role in Role
+        }
+        own = {"imports", "imports-for-training", "parameters"}
+        long = {name for each in cells.values() for name, text in each.items() if text.count("\n") >= 45}
+        assert long - own == set(), combination
+        of_both = cells[Role.TRAIN].keys() & cells[Role.INFER].keys()
+        preparing = {name for name in of_both if "def " in cells[Role.TRAIN][name]}
+        differing = {name for name in preparing if cells[Role.TRAIN][name] != cells[Role.INFER][name]}
+        assert differing <= {"find-replicas"}, combination
+
+
+@pytest.mark.parametrize("family", [family.name for family in OFFERED])
+def test_every_parameter_of_every_family_is_used(family: str) -> None:
+    first = next(each for each in combinations() if each.family == family)
+    for role in Role:
+        cells = json.loads(render_kernels(first.choices("keras"))[Path(role, f"{role}.ipynb")])["cells"]
+        code = {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+        parameters = [node.targets[0].id for node in ast.parse(code.pop("parameters")).body]  # type: ignore[attr-defined]
+        used = {node.id for text in code.values() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        assert [name for name in parameters if name not in used] == []
