@@ -2,19 +2,23 @@
 
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from layouts import images, keys, sentence, some, table
+from layout_files import images, keys, sentence, some, table
 
+from generator.competition import builtin
 from generator.competition.facts import TargetKind
+from generator.competition.introspection import Confidence, Hints, Reading, read_task
 from generator.competition.introspection.budget import batch_size, epochs
 from generator.competition.introspection.errors import (
     AmbiguousIdError,
     MissingColumnError,
     MissingFileError,
+    NoInputsError,
     NoTargetError,
     NoTestDataError,
     NoTrainingDataError,
@@ -22,12 +26,11 @@ from generator.competition.introspection.errors import (
     UnknownKeyError,
     UnusableValueError,
 )
-from generator.competition.introspection.facts import Confidence, Hints, Reading
 from generator.competition.introspection.images import image_size
-from generator.competition.introspection.reading import read_task
 from generator.competition.metrics import UnknownMetricError
 from generator.competition.survey import survey_folder
-from generator.competition.survey.facts import Column, ColumnKind, Folder, ImageFormat, Survey, Table, TableFormat
+from generator.competition.survey.columns import column_of
+from generator.competition.survey.facts import Folder, ImageFormat, Survey, Table, TableFormat
 
 
 def read(folder: Path, *, called: str = "", evaluation: str = "", **overrides: str | list[str]) -> Reading:
@@ -87,12 +90,51 @@ def test_a_metric_the_kit_does_not_have_is_said_and_the_nearest_is_taken(prices:
     assert any('does not have "Weighted Mean Absolute Error"' in warning for warning in reading.warnings)
 
 
+@pytest.mark.parametrize(
+    ("columns", "labels", "answer", "metric"),
+    [
+        (["won"], ["0", "1"], ["0.5"], "auc"),
+        (["kind"], ["p", "q", "r"], ["p"], "accuracy"),
+        (["kind"], ["p", "q", "r", "s"], ["p q s"], "map@3"),
+        (["wet", "cold"], ["0", "1"], ["0.5", "0.5"], "auc_mean_columns"),
+        (["size"], [f"{n}.5" for n in range(30)], ["1.0"], "rmse"),
+    ],
+)
+def test_the_usual_metric_is_taken_and_told_where_nobody_names_one(
+    tmp_path: Path, columns: list[str], labels: list[str], answer: list[str], metric: str
+) -> None:
+    source = some(5)
+    rows = [[n, source.random(), *(source.choice(labels) for _ in columns)] for n in range(80)]
+    table(tmp_path / "train.csv", ["id", "x", *columns], rows[:60])
+    table(tmp_path / "test.csv", ["id", "x"], [row[:2] for row in rows[60:]])
+    table(tmp_path / "sample_submission.csv", ["id", *columns], [[row[0], *answer] for row in rows[60:]])
+
+    reading = read(tmp_path)
+
+    assert reading.task.metric == metric
+    assert any("metric is a guess" in warning and "--metric" in warning for warning in reading.warnings)
+
+
 def test_the_evaluation_page_names_metric_and_file(prices: Path) -> None:
     page = "Submissions are scored by the mean absolute error. The file must be named `result.csv`."
     reading = read(prices, evaluation=page)
 
     assert (reading.task.metric, reading.task.submission_file) == ("mae", "result.csv")
     assert reading.findings["metric"].confidence is Confidence.SURE
+
+
+@pytest.mark.parametrize("slug", builtin.known())
+def test_the_built_in_competitions_are_read_as_they_are_described(slug: str, tmp_path: Path) -> None:
+    described = builtin.require(slug)
+    described.write(tmp_path)
+
+    reading = read(tmp_path, called=described.task.metric)
+
+    of_taste = {"batch_size", "epochs", "sequence_length"}
+    expected = {key: value for key, value in described.task.details.items() if key not in of_taste}
+    assert {key: reading.task.details[key] for key in expected} == expected
+    assert replace(reading.task, details={}, evidence={}) == replace(described.task, details={}, evidence={})
+    assert reading.warnings == ()
 
 
 # What the user decides
@@ -137,6 +179,49 @@ def test_a_family_can_be_overruled_where_the_files_allow_it(prices: Path) -> Non
         read(prices, called="RMSE", family="audio")
 
 
+def test_files_are_left_aside_when_the_user_wants_the_table(tmp_path: Path) -> None:
+    train, test = keys(30, seed=2), keys(20, seed=3)
+    images(tmp_path / "train", [f"{key}.png" for key in train])
+    images(tmp_path / "test", [f"{key}.png" for key in test])
+    table(tmp_path / "train.csv", ["id", "width", "age"], [[key, n % 7, n % 9 / 2] for n, key in enumerate(train)])
+    table(tmp_path / "test.csv", ["id", "width"], [[key, n % 7] for n, key in enumerate(test)])
+
+    assert read(tmp_path, called="RMSE").task.family == "image_regression"
+    task = read(tmp_path, called="RMSE", family="tabular").task
+    assert (task.family, task.train_table, task.targets) == ("tabular", "train.csv", ("age",))
+
+
+def test_pictures_that_belong_to_no_example_are_left_aside(prices: Path) -> None:
+    for room in ("kitchen", "garden"):
+        images(prices / "illustrations" / room, [f"{n}.png" for n in range(9)])
+
+    task = read(prices, called="RMSE").task
+
+    assert (task.family, task.targets) == ("tabular", ("price",))
+
+
+def test_pictures_that_only_look_like_those_of_the_rows_do_not_outweigh_many_numbers() -> None:
+    numbers = {f"n{n}": [str(row * n % 97) for row in range(500)] for n in range(2, 22)}
+    train = _table("train.csv", 500, id=keys(500, seed=2), **numbers, y=[f"{n % 9}.5" for n in range(500)])
+    test = _table("test.csv", 500, id=keys(500, seed=3), **numbers)
+    names = tuple(f"{key}.png" for key in sorted(keys(500, seed=4)))
+    form = ImageFormat(mode="RGB", width=64, height=64, is_uniform=True)
+    folder = Folder("maps", {".png": 90_000}, names, is_complete=False, images=form)
+
+    task = read_task(Survey((test, train), (folder,)), Hints("some", metric_text="RMSE")).task
+
+    assert (task.family, "drop_columns" in task.details, "image_size" in task.details) == ("tabular", True, False)
+
+
+def test_a_table_can_get_another_role(prices: Path) -> None:
+    (prices / "train.csv").rename(prices / "sample_of_sales.csv")
+    (prices / "sample_submission.csv").unlink()
+
+    task = read(prices, called="RMSE", train_table="sample_of_sales.csv").task
+
+    assert (task.train_table, task.sample_submission, task.targets) == ("sample_of_sales.csv", "", ("price",))
+
+
 def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -> None:
     reading = read(prices, family="sequence", called="RMSE", group_column="rooms", order_column="area")
 
@@ -150,7 +235,8 @@ def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -
         ("id_column", "keys", MissingColumnError, r'--id-column: sample_submission\.csv .*Did you mean "key"\?'),
         ("targets", ["prise"], MissingColumnError, r'--target: train\.csv .*Did you mean "price"\?'),
         ("train_table", "trian.csv", MissingFileError, r'--train: .*Did you mean "train\.csv"\?'),
-        ("group_column", "room", MissingColumnError, r'--group-column: .*Did you mean "rooms"\?'),
+        ("group_column", "room", MissingColumnError, r'--set group_column: .*Did you mean "rooms"\?'),
+        ("targets", ["area", "rooms"], TargetNotInSampleError, r"asks for price, but .* is area, rooms"),
         ("metric", "rsme", UnknownMetricError, r'Did you mean "rmse"\?'),
         ("image_size", "64", UnknownKeyError, r"tabular"),
         ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it has to be a whole number'),
@@ -162,6 +248,14 @@ def test_a_decision_that_cannot_be_followed_is_told(
 ) -> None:
     with pytest.raises(error, match=says):
         read(prices, **{key: value})
+
+
+def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    images(tmp_path / "train", [f"cat.{n}.png" for n in range(6)] + [f"dog.{n}.png" for n in range(6)])
+    images(tmp_path / "test", [f"{n}.png" for n in range(6)])
+
+    with pytest.raises(MissingFileError, match=r'--set test_folder: there is no "tests" .*Did you mean "test"\?'):
+        read(tmp_path, test_folder="tests")
 
 
 # Where there is nothing to go by
@@ -208,6 +302,15 @@ def test_a_table_without_a_target_is_told(prices: Path) -> None:
         read(prices)
 
 
+def test_rows_without_anything_to_predict_from_are_told(tmp_path: Path) -> None:
+    table(tmp_path / "train.csv", ["image", "species"], [[f"{n}.jpg", "ab"[n % 2]] for n in range(40)])
+    table(tmp_path / "test.csv", ["image"], [[f"{n}.jpg"] for n in range(40, 60)])
+    table(tmp_path / "sample_submission.csv", ["image", "species"], [[f"{n}.jpg", "a"] for n in range(40, 60)])
+
+    with pytest.raises(NoInputsError, match=r"train\.csv and test\.csv share no column beside the id"):
+        read(tmp_path)
+
+
 def test_ids_that_need_two_columns_are_told(tmp_path: Path) -> None:
     rows = [[shop, item, shop * item / 7] for shop in range(6) for item in range(9)]
     table(tmp_path / "train.csv", ["shop", "item", "sales"], rows)
@@ -235,8 +338,23 @@ def test_files_are_recognised_where_samples_of_them_hardly_overlap() -> None:
     assert (task.details["train_folder"], task.details["test_folder"]) == ("photos", "photos")
 
 
+def test_files_are_recognised_by_their_likeness_where_no_name_was_seen_twice() -> None:
+    names = tuple(f"{key}.png" for key in sorted(keys(2_000, seed=2)))
+    form = ImageFormat(mode="RGB", width=640, height=480, is_uniform=False)
+    folder = Folder("train", {".png": 3_000_000}, names, is_complete=False, images=form)
+    test = Folder("test", {".png": 3_000_000}, names, is_complete=False, images=form)
+    labels = _table("train.csv", 3_000_000, key=keys(2_000, seed=3), breed=["abc"[n % 3] for n in range(2_000)])
+    sample = _table("sample_submission.csv", 3_000_000, key=keys(2_000, seed=4), breed=["a"] * 2_000)
+
+    reading = read_task(Survey((labels, sample), (folder, test)), Hints("dogs", metric_text="accuracy"))
+
+    assert reading.task.family == "image_classification"
+    assert (reading.task.details["image_column"], reading.task.details["image_suffix"]) == ("key", ".png")
+    assert "looks like the names" in reading.task.evidence["train_folder"]
+
+
 def _table(path: str, rows: int, **columns: Sequence[str]) -> Table:
-    sampled = tuple(Column(name, ColumnKind.TEXT, tuple(values)) for name, values in columns.items())
+    sampled = tuple(column_of(name, values) for name, values in columns.items())
     return Table(path, TableFormat.CSV, sampled, rows, is_complete=False, size=20 * rows, separator=",")
 
 
@@ -247,6 +365,18 @@ def test_a_column_of_small_numbers_is_no_list_of_numbered_files(tmp_path: Path) 
     table(tmp_path / "sample_submission.csv", ["id", "y"], [[n, 0] for n in range(200, 260)])
 
     assert read(tmp_path, called="accuracy").task.family == "tabular"
+
+
+def test_patients_of_whom_the_test_has_others_make_the_folds(tmp_path: Path) -> None:
+    source = some()
+    visits = [[n, f"P{n // 4:03d}", source.randrange(40, 180)] for n in range(120)]
+    table(tmp_path / "train.csv", ["id", "patient_id", "pulse", "ill"], [[*row, row[0] % 2] for row in visits[:80]])
+    table(tmp_path / "test.csv", ["id", "patient_id", "pulse"], visits[80:])
+    table(tmp_path / "sample_submission.csv", ["id", "ill"], [[row[0], 0.5] for row in visits[80:]])
+
+    details = read(tmp_path, called="AUC").task.details
+
+    assert details["group_column"] == "patient_id"
 
 
 @pytest.mark.parametrize(
@@ -280,7 +410,9 @@ def test_letters_are_not_mirrored(tmp_path: Path, letters: Sequence[str], flip: 
 # Any names and kinds
 
 _ANY = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=12)
-_NAME = st.one_of(_ANY, st.sampled_from(("id", "target", "label", "time", "text", "image", "class", "1", "row_id", "y")))
+_NAME = st.one_of(
+    _ANY, st.sampled_from(("id", "target", "label", "time", "text", "image", "class", "1", "row_id", "y"))
+)
 _VALUES = st.sampled_from(("whole", "measured", "category", "code", "flag", "words"))
 _IDS = st.sampled_from(("{0}", "row{0}", "{0:08x}", "ID_{0:05d}", "a/{0}", "{0}.jpg"))
 
@@ -298,7 +430,7 @@ def _values(kind: str, count: int, names: Sequence[str]) -> list[object]:
     return [choices[kind]() for _ in range(count)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, database=None)
 @given(
     names=st.lists(_NAME, min_size=3, max_size=7, unique_by=str.lower),
     classes=st.lists(_NAME, min_size=2, max_size=5, unique=True),

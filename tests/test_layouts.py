@@ -1,18 +1,19 @@
 """The layouts that Kaggle's competitions have are understood, and what is ambiguous in them is said."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from layouts import AMBIGUOUS, LAYOUTS, Layout
+from layouts import LAYOUTS, WARNED, Layout
 
-from generator.competition.introspection.facts import Hints, Reading
-from generator.competition.introspection.reading import read_task
+from generator.competition.introspection import Hints, Reading, read_task
 from generator.competition.survey import survey_folder
 
 
-def reading_of(layout: Layout, folder: Path) -> Reading:
+def reading_of(layout: Layout, folder: Path, overrides: Mapping[str, str | list[str]] | None = None) -> Reading:
     layout.write(folder)
-    return read_task(survey_folder(folder), Hints(slug=layout.name.replace("_", "-"), metric_text=layout.metric))
+    slug = layout.name.replace("_", "-")
+    return read_task(survey_folder(folder), Hints(slug=slug, metric_text=layout.metric, overrides=overrides or {}))
 
 
 def check(layout: Layout, reading: Reading) -> None:
@@ -32,9 +33,18 @@ def test_a_layout_is_understood_without_a_doubt(layout: Layout, tmp_path: Path) 
     assert reading.warnings == ()
 
 
-@pytest.mark.parametrize("layout", AMBIGUOUS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", WARNED, ids=lambda layout: layout.name)
 def test_what_is_ambiguous_is_said_with_the_flag_that_settles_it(layout: Layout, tmp_path: Path) -> None:
     reading = reading_of(layout, tmp_path)
 
     check(layout, reading)
     assert any(all(word in warning for word in layout.warns) for warning in reading.warnings), reading.warnings
+
+
+@pytest.mark.parametrize("layout", [layout for layout in WARNED if layout.settles], ids=lambda layout: layout.name)
+def test_after_the_users_decision_there_is_no_doubt_left(layout: Layout, tmp_path: Path) -> None:
+    reading = reading_of(layout, tmp_path, layout.settles)
+
+    assert reading.warnings == ()
+    for key, value in layout.settles.items():
+        assert reading.findings[key].value == value

@@ -25,6 +25,7 @@ class Verb(NamedTuple):
 
 VERBS = {
     "generate": Verb("generator.cli.generate", "Write a pair of notebooks for a competition."),
+    "specimen": Verb("generator.cli.specimen", "Write a miniature, made-up copy of a competition's data."),
     "run": Verb("generator.cli.run", "Execute a pair on this machine, and score its submission."),
 }
 

@@ -29,9 +29,9 @@ def audio_details(source: Source, targets: Targets, hints: Hints) -> tuple[Findi
 
 def _seconds_per_part(parts: tuple[str, ...]) -> float:
     """How long a part is, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
-    ends = sorted(int(part) for part in parts if part.isdecimal())
+    ends = sorted(float(part) for part in parts if part.isdecimal())
     if len(ends) <= 1 or len(ends) < len(parts):
         return 0.0
     steps = {later - earlier for earlier, later in pairwise(ends)}
     step = min(steps)
-    return float(step) if steps == {step} and ends[0] in (0, step) and step > 1 else 0.0
+    return step if steps == {step} and ends[0] in (0, step) and step > 1 else 0.0

@@ -18,13 +18,13 @@ _EXAMPLES_CHECKED = 50
 
 
 def find_id(tables: Tables, hints: Hints) -> Finding:
-    """Finds the id column of the sample submission, or that of the test examples where there is no sample.
+    """Finds the id column of the sample submission, else that of the test or the training examples.
 
     Raises:
         AmbiguousIdError: Only several columns together tell the rows apart.
         MissingColumnError: The user named a column that does not exist.
     """
-    table = tables.sample or tables.test
+    table = tables.sample or tables.test or tables.train
     if table is None:
         return settled(_KEY, "id", "the ids are the names of the test files", hints, confidence=Confidence.LIKELY)
     _check_decided(table, hints)

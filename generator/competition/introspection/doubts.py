@@ -1,4 +1,4 @@
-"""What the user is told of a reading: values that are hardly more than a guess, and what has to be done first."""
+"""What the user is told of a reading: values that are hardly more than a guess, and what the notebooks cannot do."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,8 +19,6 @@ _CALLED = {
     "test_table": "The test table",
     "sample_submission": "The sample submission",
 }
-_HAVE_FLAGS = ("family", "metric", "id_column", "targets", "train_table", "test_table", "sample_submission")
-_SETTLED_BY = {"target_kind": "metric", "submission": "metric"}
 _LIST_SHOWN = 5
 
 
@@ -35,30 +33,28 @@ def _guess(finding: Finding) -> str:
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
     instead = f", and {_shown(rivals[0].value)} is hardly less likely" if rivals else ""
     why = f": {finding.evidence}" if finding.evidence else ""
-    return f"{called} is a guess, {_shown(finding.value)}{instead}{why}; {_remedy(finding.key)} settles it."
-
-
-def _remedy(key: str) -> str:
-    key = _SETTLED_BY.get(key, key)
-    return flag(key) if key in _HAVE_FLAGS else f"{key} in pair.toml"
+    return f"{called} is a guess, {_shown(finding.value)}{instead}{why}; {flag(finding.key)} settles it."
 
 
 def _about_files(clues: Clues) -> Iterator[str]:
-    tables, source = clues.tables, clues.source
+    tables = clues.tables
     if tables.sample is None:
         where = tables.test.path if tables.test is not None else "the test files"
         yield (
             f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
             "--sample names one."
         )
-    archives = (
-        {place.path for place in (source.labelling.train, source.test) if place is not None and place.is_archive}
-        if source
-        else set()
-    )
-    if archives:
-        listed = " and ".join(printable(path) for path in sorted(archives))
-        yield f"A notebook cannot read {listed} before it is unpacked; `tandem data` does so."
+    if _has_rows_for_parts(clues) and tables.train is not None:
+        yield (
+            f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
+            "the notebooks need a table with one row for each file, --train names it."
+        )
+
+
+def _has_rows_for_parts(clues: Clues) -> bool:
+    """Whether training rows are for parts of examples; run-length codes of masks may be."""
+    match = clues.source.labelling.match if clues.source is not None else None
+    return match is not None and match.parts > 0 and not clues.traits.is_run_length
 
 
 def _shown(value: object) -> str:

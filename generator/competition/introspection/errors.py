@@ -3,6 +3,7 @@
 IntrospectionError
 ├── NoTrainingDataError       neither a table nor files to learn from
 ├── NoTestDataError           nothing to predict
+├── NoInputsError            nothing that training and test examples have in common
 ├── NoTargetError             no column that could be the target
 ├── TargetNotInSampleError    the sample asks for other columns than there are to learn from
 ├── AmbiguousIdError          no single column tells the rows apart
@@ -45,6 +46,16 @@ class NoTestDataError(IntrospectionError):
         super().__init__(
             f"There is nothing to predict: beside what is trained on, {listed(seen) or 'nothing'} was seen; "
             "name the table of the test examples with --test."
+        )
+
+
+class NoInputsError(IntrospectionError):
+    """Nothing that training and test examples have in common."""
+
+    def __init__(self, *, train: str, test: str) -> None:
+        super().__init__(
+            f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
+            "id, and no files belong to their rows; name other tables with --train or --test."
         )
 
 

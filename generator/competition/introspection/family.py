@@ -6,12 +6,14 @@ from generator.competition.facts import TargetKind
 from generator.competition.introspection.audio import audio_details
 from generator.competition.introspection.budget import budget
 from generator.competition.introspection.clues import Clues
-from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.introspection.errors import NoInputsError, UnusableValueError
 from generator.competition.introspection.facts import Candidate, Finding, Hints
 from generator.competition.introspection.features import Features, find_features
+from generator.competition.introspection.folds import group_of_folds, time_of_folds
 from generator.competition.introspection.images import companion_details, image_details
 from generator.competition.introspection.places import Medium
 from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
+from generator.competition.introspection.source import TABLE_FAMILIES, Source
 from generator.competition.introspection.tabular import tabular_details
 from generator.competition.introspection.text import Prose, find_prose, text_details
 from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
@@ -49,9 +51,13 @@ def find_family(kind: TargetKind, clues: Clues, contents: Contents, hints: Hints
     """Weighs the families.
 
     Raises:
+        NoInputsError: There is nothing to predict from.
         UnusableValueError: The user decided on a family that the files do not allow.
     """
     candidates = [*_of_files(kind, clues), *_of_table(contents)]
+    if not candidates:
+        train, test = clues.tables.train, clues.tables.test
+        raise NoInputsError(train=train.path if train else "", test=test.path if test else "the test data")
     decided = hints.overrides.get(_KEY)
     possible = [str(candidate.value) for candidate in candidates]
     if isinstance(decided, str) and decided not in possible and not _can_be_read_as_text(decided, contents):
@@ -67,22 +73,29 @@ def _can_be_read_as_text(family: str, contents: Contents) -> bool:
 
 def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) -> tuple[Finding, ...]:
     """The findings that a family needs, then what every family needs."""
-    source, features = clues.source, contents.features
-    details: tuple[Finding, ...] = ()
-    examples = _rows(clues)
-    if family in _IMAGE_FAMILIES.values() and source is not None:
-        details, examples = _of_images(family, clues, hints), source.examples
-    elif family == "audio" and source is not None:
-        details = (*source.findings, _separator(clues, hints), *audio_details(source, clues.targets, hints))
-        examples = source.examples
+    source = clues.source if family not in TABLE_FAMILIES else None
+    features, groups, train = contents.features, contents.groups, clues.tables.train
+    examples = source.examples if source is not None else train.rows if train is not None else 0
+    folds = _folds(family, source, features, hints)
+    if source is not None:
+        details = _of_source(family, clues, source, hints)
     elif family == "text" and features is not None:
         details = text_details(contents.prose, features, hints)
-    elif family == "sequence" and contents.groups is not None:
-        details = sequence_details(contents.groups, hints)
-        examples = max(1, round(examples / contents.groups.rows))
-    elif features is not None:
-        details = tabular_details(features, hints)
-    return (*details, *budget(examples, hints), *_file_format(clues, hints))
+    elif family == "sequence" and groups is not None:
+        details = sequence_details(groups, hints)
+        examples = max(1, round(examples / groups.rows))
+    else:
+        details = tabular_details(features, hints) if features is not None else ()
+    return (*details, *folds, *budget(examples, hints), *_format(clues, hints))
+
+
+def _folds(family: str, source: Source | None, features: Features | None, hints: Hints) -> tuple[Finding, ...]:
+    """What the folds depend on; a sequence has its groups anyway, and a text's notebook reads no dates."""
+    is_from_table = source is None or source.labels_from in ("table", "pixels")
+    if features is None or not is_from_table or family == "sequence":
+        return ()
+    group = group_of_folds(features, hints)
+    return (group,) if family == "text" else (group, time_of_folds(features, hints))
 
 
 def _of_files(kind: TargetKind, clues: Clues) -> list[Candidate]:
@@ -118,31 +131,23 @@ def _of_table(contents: Contents) -> list[Candidate]:
     return found
 
 
-def _of_images(family: str, clues: Clues, hints: Hints) -> tuple[Finding, ...]:
-    source = clues.source
-    if source is None:
-        return ()
+def _of_source(family: str, clues: Clues, source: Source, hints: Hints) -> tuple[Finding, ...]:
+    if source.medium is Medium.AUDIO:
+        return (*source.findings, *audio_details(source, clues.targets, hints))
     more: tuple[Finding, ...] = ()
     if family in ("segmentation", "image_to_image"):
         more = companion_details(family, clues.companions, clues.targets, hints)
-    images = image_details(source, clues.tables.train, clues.targets, hints)
-    return (*source.findings, _separator(clues, hints), *more, *images)
+    return (*source.findings, *more, *image_details(source, clues.tables.train, clues.targets, hints))
 
 
-def _separator(clues: Clues, hints: Hints) -> Finding:
-    separator = "" if clues.traits.is_run_length else clues.traits.separator
-    evidence = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
-    return settled("label_separator", separator, evidence, hints)
-
-
-def _rows(clues: Clues) -> int:
-    return clues.tables.train.rows if clues.tables.train is not None else 0
-
-
-def _file_format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
+def _format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
+    """How labels and tables are written."""
     train = clues.tables.train
     where = f"as {train.name} is written" if train is not None else "usual"
+    separator = "" if clues.traits.is_run_length else clues.traits.separator
+    lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
     return (
+        settled("label_separator", separator, lists, hints),
         settled("separator", (train.separator if train is not None else "") or ",", where, hints),
         settled("encoding", train.encoding if train is not None else "utf-8", where, hints),
     )

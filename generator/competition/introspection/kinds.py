@@ -56,7 +56,10 @@ def _for_class(clues: Clues) -> list[Reason]:
         Reason(4 * traits.is_one_hot, "exactly one of the columns is 1 in each row"),
         Reason(4 * (is_column and traits.is_binary and not traits.is_measured), "there are two different values"),
         Reason(3 * (is_column and has_few and not traits.is_binary), f"there are {traits.distinct} whole numbers"),
+        Reason(3 * _asks_for_names(clues), "the sample submission has names, or several labels in a cell"),
         Reason(-1.5 * _asks_for_measures(clues), "the sample submission has fractions"),
+        Reason(-4 * (traits.is_measured and traits.distinct > _FEW_CLASSES), "its values have fractions"),
+        Reason(-2 * traits.is_different_everywhere, "no label occurs twice"),
     ]
 
 
@@ -65,6 +68,13 @@ def _asks_for_measures(clues: Clues) -> bool:
     targets, traits = clues.targets, clues.traits
     has_points = any(column.kind is ColumnKind.NUMBER for column in targets.answers)
     return len(targets.asked) == 1 and has_points and not traits.is_text and not traits.is_binary
+
+
+def _asks_for_names(clues: Clues) -> bool:
+    """Whether the sample has text where the labels are whole numbers: the k best of them, most likely."""
+    targets, traits = clues.targets, clues.traits
+    has_text = any(column.kind is ColumnKind.TEXT for column in targets.answers)
+    return len(targets.asked) == 1 and has_text and not (traits.is_text or traits.is_measured or traits.is_run_length)
 
 
 def _for_labels(clues: Clues) -> list[Reason]:
@@ -89,6 +99,7 @@ def _for_number(clues: Clues) -> list[Reason]:
         Reason(1 * (is_number and not traits.is_binary and not traits.are_flags), "its values are numbers"),
         Reason(1 * (is_number and _asks_for_measures(clues)), "the sample submission has fractions"),
         Reason(-1 * (source is not None and bool(source.labelling.classes)), "the files say a class"),
+        Reason(-3 * _asks_for_names(clues), "the sample submission has no numbers"),
     ]
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from generator.competition.introspection.pixels import pixel_columns
 from generator.competition.introspection.places import Match, Medium, Place, class_trees, match_of, places_of, trees_of
-from generator.competition.introspection.records import label_feature, training_records
-from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.weighing import Reason, weighed
+from generator.competition.introspection.records import further_records, label_feature, training_records
+from generator.competition.introspection.tables import Tables, has_target
+from generator.competition.introspection.weighing import Reason, joined, weighed
 from generator.competition.introspection.words import COMPANIONS, TEST, TRAIN, VALIDATION
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 
@@ -33,6 +33,7 @@ class Labelling:
         train: The folder of the training files, or None.
         match: How a column names them, where the labels are in a table.
         column: That column, or the feature of the records with the image.
+        label: The feature of the records with the label.
         classes: The classes, where folders or names say them.
     """
 
@@ -42,6 +43,7 @@ class Labelling:
     train: Place | None = None
     match: Match | None = None
     column: str = ""
+    label: str = ""
     classes: tuple[str, ...] = ()
 
 
@@ -99,6 +101,7 @@ def _named(table: Table, column: Column, match: Match) -> Labelling:
 def _class_folders(places: Sequence[Place], tables: Tables, *, is_listed: bool) -> Iterator[Labelling]:
     asked = set(tables.sample.column_names) if tables.sample is not None else set()
     ids = _ids(tables.train)
+    is_labelled = tables.train is not None and tables.sample is not None and has_target(tables.train, tables.sample)
     for tree in class_trees(places):
         classes = tuple(sorted({name.partition("/")[0] for name in tree.names}))
         reasons = [
@@ -107,7 +110,9 @@ def _class_folders(places: Sequence[Place], tables: Tables, *, is_listed: bool) 
             Reason(1 * bool(tree.words & TRAIN), "its name says that it is for training"),
             Reason(-3 * bool(tree.words & (TEST | VALIDATION)), "it is for something else"),
             Reason(1 * (tables.train is None), "there is no table to train on"),
+            Reason(3 * _are_values(classes, tables.train), "a column of the training table has these names"),
             Reason(-3 * is_listed, "a table lists the files"),
+            Reason(-3 * is_labelled, "a table has the labels"),
             Reason(-2 * (tree.files < _FILES_PER_CLASS * len(classes)), "there are hardly more files than folders"),
             Reason(-4 * (len(ids & set(classes)) > len(classes) / 2), "they are named for single examples"),
         ]
@@ -118,6 +123,14 @@ def _class_folders(places: Sequence[Place], tables: Tables, *, is_listed: bool) 
 def _ids(table: Table | None) -> frozenset[str]:
     first = table.columns[0] if table is not None and table.columns else None
     return first.distinct if first is not None and first.is_unique else frozenset()
+
+
+def _are_values(classes: Sequence[str], table: Table | None) -> bool:
+    """Whether a column that repeats has most of the classes among its values."""
+    if table is None:
+        return False
+    columns = (column for column in table.columns[:_COLUMNS_COMPARED] if not column.is_unique)
+    return any(len(column.distinct & set(classes)) > len(classes) / 2 for column in columns)
 
 
 def _class_names(places: Sequence[Place], tables: Tables) -> Iterator[Labelling]:
@@ -165,4 +178,6 @@ def _records(survey: Survey) -> Iterator[Labelling]:
         where = train.path or "the folder"
         label = label_feature(train, survey)
         evidence = f'the records of {where} have an image in "{image.name}" and a class in "{label}"'
-        yield Labelling("records", 3.0 if label else 1.0, evidence, column=image.name)
+        left_out = further_records(train, survey)
+        evidence += f"; {joined(left_out)} is left out" if left_out else ""
+        yield Labelling("records", 3.0 if label else 1.0, evidence, column=image.name, label=label)

@@ -68,7 +68,7 @@ def _named(decided: str) -> str:
 
 
 def settle_metric(
-    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, *, traits: tuple[int, int], hints: Hints
+    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, *, sizes: tuple[int, int], hints: Hints
 ) -> Finding:
     """Settles the metric.
 
@@ -76,10 +76,10 @@ def settle_metric(
         known: What is said of it.
         submission: What a row of the submission says.
         kind: What is predicted.
-        traits: How many classes there are, and how many labels a cell of the sample submission has.
+        sizes: How many classes there are, and how many labels a cell of the sample submission has.
         hints: With the user's decisions, and the wording of a metric that the kit does not have.
     """
-    classes, best = traits
+    classes, best = sizes
     # The user's metric is known by now, in the form that suits the target.
     undecided = Hints(hints.slug)
     if known.name and known.fits(kind, classes=classes):

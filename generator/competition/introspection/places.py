@@ -39,11 +39,6 @@ class Place:
         return sum(folder.files for folder in self.folders)
 
     @property
-    def is_archive(self) -> bool:
-        """Whether it has to be unpacked first."""
-        return any(folder.is_archive for folder in self.folders)
-
-    @property
     def known(self) -> float:
         """Which share of its names is known, from 0 to 1: so many of the files that are named will be seen."""
         return min(1.0, len(self.names) / max(1, self.files))

@@ -18,7 +18,7 @@ from generator.competition.introspection.facts import Finding, Hints, Reading
 from generator.competition.introspection.family import find_contents, find_details, find_family
 from generator.competition.introspection.kinds import find_kind
 from generator.competition.introspection.metric import known_metric, settle_metric
-from generator.competition.introspection.source import Source, find_source
+from generator.competition.introspection.source import TABLE_FAMILIES, Source, find_source
 from generator.competition.introspection.submissions import best_in_cell, file_name, find_submission
 from generator.competition.introspection.tables import Tables, find_tables
 from generator.competition.introspection.targets import find_targets
@@ -54,15 +54,14 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     submission_finding = find_submission(kind, clues, hints)
     submission = _as_submission(submission_finding)
     sizes = (clues.classes, best_in_cell(clues.targets))
-    metric = settle_metric(clues.metric, submission, kind, traits=sizes, hints=hints)
+    metric = settle_metric(clues.metric, submission, kind, sizes=sizes, hints=hints)
     contents = find_contents(clues, str(id_column.value), hints)
     family = find_family(kind, clues, contents, hints)
     details = find_details(str(family.value), clues, contents, hints)
 
+    needed = _needed_tables(tables, source, str(family.value), hints)
     core = [family, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
-    findings = {
-        finding.key: finding for finding in (*core, *_needed_tables(tables, source, hints), file_name(hints), *details)
-    }
+    findings = {finding.key: finding for finding in (*core, *needed, file_name(hints), *details)}
     check_decisions(hints, findings, survey, tables)
     return Reading(
         task=_task(findings, kind, submission),
@@ -84,9 +83,9 @@ def _clues(survey: Survey, tables: Tables, source: Source | None, id_column: Fin
     )
 
 
-def _needed_tables(tables: Tables, source: Source | None, hints: Hints) -> tuple[Finding, ...]:
+def _needed_tables(tables: Tables, source: Source | None, family: str, hints: Hints) -> tuple[Finding, ...]:
     """The findings on the tables, without a training table where the files have all there is to learn."""
-    if source is None or source.labels_from not in ("folders", "names", "records"):
+    if source is None or family in TABLE_FAMILIES or source.labels_from not in ("folders", "names", "records"):
         return tables.findings
     evidence = f"the labels come from {source.labels_from}, not from a table"
     without = {key: settled(key, "", evidence, hints) for key in ("train_table", "labels_table")}

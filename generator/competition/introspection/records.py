@@ -1,6 +1,6 @@
 """What TFRecords are for, and which of their features is the label."""
 
-from generator.competition.introspection.words import TEST, TRAIN, VALIDATION, words
+from generator.competition.introspection.words import TEST, TRAIN, VALIDATION, looks_like_id, words
 from generator.competition.survey.facts import Records, Survey
 
 _LARGEST_IMAGE = 224
@@ -21,10 +21,26 @@ def test_records(survey: Survey, train: Records) -> Records | None:
     return max(fitting, key=lambda records: records.path.rpartition("/")[0] == parent, default=None)
 
 
+def further_records(train: Records, survey: Survey) -> list[str]:
+    """The folders beside the training records whose records are neither for training nor for the test."""
+    parent = train.path.rpartition("/")[0]
+    beside = (records for records in survey.records if records.path.rpartition("/")[0] == parent)
+    return [records.path for records in beside if not records_role(records) and records.path != train.path]
+
+
 def records_role(records: Records) -> str:
     """What records are for, by the names of their folder and files: "train", "test" or ""."""
     said = words(records.path) | words(" ".join(records.names[:_NAMES_READ]))
     return "" if said & VALIDATION else "test" if said & TEST else "train" if said & TRAIN else ""
+
+
+def id_feature(train: Records) -> tuple[str, str]:
+    """The feature with the id, and why: short text that is different everywhere, or that is named so."""
+    texts = [feature for feature in train.features if feature.kind == "bytes" and not feature.is_image]
+    unique = [feature.name for feature in texts if len(set(feature.values)) == len(feature.values) > 1]
+    named = [feature.name for feature in texts if looks_like_id(feature.name)]
+    best = [name for name in unique if name in named] + unique + named
+    return (best[0], "it is different in every record") if best else ("id", "its usual name")
 
 
 def label_feature(train: Records, survey: Survey) -> str:

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
 from generator.competition.introspection.labelling import Labelling, labellings
 from generator.competition.introspection.places import Match, Medium, Place, match_of, places_of, trees_of
-from generator.competition.introspection.records import test_records, training_records
+from generator.competition.introspection.records import id_feature, test_records, training_records
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.weighing import best_first, chosen, settled
 from generator.competition.introspection.words import TEST, TRAIN
 from generator.competition.survey.facts import AudioFormat, ImageFormat, Records, Survey
+
+TABLE_FAMILIES = frozenset(("tabular", "sequence", "text"))
+_LEAST_BESIDE_A_TABLE = 1.5
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,11 @@ class Source:
 
 
 def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) -> Source | None:
-    """Finds the files of the examples; None if the tables have everything."""
-    found = [(medium, way) for medium, way in labellings(survey, tables) if way.weight > 0]
+    """Finds the files of the examples; None if the tables have everything, or if the user says so."""
+    if hints.overrides.get("family") in TABLE_FAMILIES:
+        return None
+    least = 0 if tables.train is None else _LEAST_BESIDE_A_TABLE
+    found = [(medium, way) for medium, way in labellings(survey, tables) if way.weight > least]
     if not found:
         return None
     decided = hints.overrides.get("labels_from")
@@ -148,11 +154,29 @@ def _findings(choice: _Choice, test: Match | None, records: tuple[Records, ...],
         _folder("train_folder", _train_path(labelling, records), labelling.evidence, hints),
         _folder("test_folder", *_test_path(test, records), hints),
         _suffix(labelling, test, medium, hints),
+        *_record_features(labelling, records, hints),
+    )
+
+
+def _record_features(labelling: Labelling, records: tuple[Records, ...], hints: Hints) -> tuple[Finding, ...]:
+    if not records:
+        return ()
+    key, why = id_feature(records[0])
+    return (
+        settled("record_id", key, why, hints, confidence=Confidence.LIKELY),
+        settled("record_image", labelling.column, _column_evidence(labelling), hints),
+        settled("record_label", labelling.label, "the feature that the test records lack", hints),
     )
 
 
 def _column_evidence(labelling: Labelling) -> str:
-    return labelling.evidence if labelling.column else "no column names the files"
+    match = labelling.match
+    if not labelling.column:
+        return "no column names the files"
+    if match is None:
+        return f'"{labelling.column}" begins like an image file'
+    seen = f"{match.share:.0%} of its sampled values are seen as files there"
+    return f"it names the files in {match.place.path or 'the folder'}: {seen if match.is_seen else 'they look alike'}"
 
 
 def _train_path(labelling: Labelling, records: tuple[Records, ...]) -> str:

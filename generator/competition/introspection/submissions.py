@@ -12,6 +12,7 @@ from generator.competition.introspection.weighing import Reason, chosen, settled
 from generator.competition.metrics import Wants
 from generator.competition.survey.facts import Column, ColumnKind
 
+_NAMES = frozenset((ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE))
 _USUAL_NAME = "submission.csv"
 _NAMED = re.compile(
     r"(?:named|called|name of|file name:?|filename:?)\s+[`'\"*]*([\w.-]+\.(?:csv|parquet|json))\b", re.I
@@ -89,6 +90,12 @@ def _of_class(clues: Clues, hints: Hints) -> Finding:
     is_fraction = answer is not None and answer.kind is ColumnKind.NUMBER
     suits_probability = is_one and traits.distinct <= 2  # noqa: PLR2004
     reasons = {
+        SubmissionKind.LABEL: [
+            Reason(2.5 * (answer is not None and is_whole(answer)), _cells(answer)),
+            Reason(3 * (answer is not None and answer.kind in _NAMES and not ranks), _cells(answer)),
+            Reason(3 * (is_one and wants is Wants.LABELS), f"{metric.name} compares labels"),
+            Reason(1 * (answer is None and not are_columns), "one label for each example is the simplest answer"),
+        ],
         SubmissionKind.CLASS_COLUMNS: [Reason(5 * are_columns, "the sample submission has a column for each class")],
         SubmissionKind.TOP_K: [
             Reason(3 * ranks, f"a cell of the sample submission has {best} labels"),
@@ -97,12 +104,6 @@ def _of_class(clues: Clues, hints: Hints) -> Finding:
         SubmissionKind.PROBABILITY: [
             Reason(3 * (is_fraction and suits_probability), _cells(answer)),
             Reason(4 * (suits_probability and wants is Wants.PROBABILITIES), f"{metric.name} compares probabilities"),
-        ],
-        SubmissionKind.LABEL: [
-            Reason(2.5 * (answer is not None and is_whole(answer)), _cells(answer)),
-            Reason(3 * (answer is not None and answer.kind is ColumnKind.TEXT and not ranks), _cells(answer)),
-            Reason(3 * (is_one and wants is Wants.LABELS), f"{metric.name} compares labels"),
-            Reason(1 * (answer is None and not are_columns), "one label for each example is the simplest answer"),
         ],
     }
     return chosen("submission", [weighed(value, because) for value, because in reasons.items()], hints)

@@ -105,7 +105,8 @@ def _check_decided(key: str, survey: Survey, hints: Hints) -> None:
 
 def _role(key: str, candidates: Sequence[Candidate], hints: Hints, *, least: float) -> Finding:
     """The best candidate; none if even that weighs too little."""
-    fitting = [candidate for candidate in candidates if candidate.weight >= least]
+    elsewhere = {str(decided) for role, decided in hints.overrides.items() if role in _ROLES and role != key}
+    fitting = [one for one in candidates if one.weight >= least and one.value not in elsewhere]
     if fitting or key in hints.overrides:
         return chosen(key, fitting or [Candidate("", "", 0.0)], hints)
     return settled(key, "", "no table looks like it", hints, confidence=Confidence.LIKELY)
@@ -118,11 +119,15 @@ def _samples(survey: Survey) -> list[Candidate]:
 def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
     said = words(stem(table.path))
     name = 5 if "submission" in said and "sample" in said else 4 if said & SAMPLE - {"sample"} else 2
-    others = [other for other in survey.tables if other is not table and words(stem(other.path)) & TEST]
-    same_ids = next((other for other in others if _same_ids(table, other)), None)
+    others = [other for other in survey.tables if len(other.columns) > 1 and other is not table]
+    tests = sorted(others, key=lambda other: not words(stem(other.path)) & TEST)
+    same_ids = next((other for other in tests if _same_ids(table, other)), None)
+    is_test = same_ids is not None and bool(words(stem(same_ids.path)) & TEST)
     return [
         Reason(name * bool(said & SAMPLE), "its name says so"),
-        Reason(2 * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"),
+        Reason(
+            (2 if is_test else 1) * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"
+        ),
         Reason(2 * _is_filled_with_placeholders(table), "it is filled with placeholders"),
         Reason(-4 * bool(said & (TRAIN | TEST)), "its name says otherwise"),
         Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004

@@ -1,10 +1,9 @@
-"""What a table needs: columns without use, numbers that are categories, groups and time for the folds."""
+"""What a table needs: which columns are of no use, and which numbers are categories."""
 
 from generator.competition.introspection.columns import is_whole
 from generator.competition.introspection.errors import listed
 from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.features import Features
-from generator.competition.introspection.tables import overlap
 from generator.competition.introspection.weighing import settled
 from generator.competition.introspection.words import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
@@ -13,17 +12,15 @@ _CATEGORY = frozenset(
     ("id", "nbr", "code", "type", "class", "category", "cat", "zip", "region", "group", "store", "shop")
 )
 _CATEGORY |= {"item", "cluster", "month", "weekday", "dow", "season", "weather", "brand", "channel", "segment", "kind"}
-_GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
+_CATEGORY |= {"sex", "gender"}
 _MOST_CATEGORIES = 300
 _FEWEST_ROWS_TO_JUDGE = 5
-_REPEATS = 2
-_DISJOINT = 0.05
 _LONGEST_LIST = 5
 
 
 def tabular_details(features: Features, hints: Hints) -> tuple[Finding, ...]:
     """The findings on the columns of a table."""
-    return (_dropped(features, hints), _categories(features, hints), _group(features, hints), _time(features, hints))
+    return (_dropped(features, hints), _categories(features, hints))
 
 
 def _dropped(features: Features, hints: Hints) -> Finding:
@@ -55,7 +52,7 @@ def _is_counted(column: Column) -> bool:
     """Whether it numbers the rows."""
     if not looks_like_id(column.name):
         return False
-    values = [int(value) for value in column.present]
+    values = [float(value) for value in column.present]
     return values == sorted(values)
 
 
@@ -73,34 +70,3 @@ def _is_category(column: Column) -> bool:
         return False
     is_named = bool(words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
     return is_named and 1 < len(column.distinct) < len(column.present)
-
-
-def _group(features: Features, hints: Hints) -> Finding:
-    for column in features.columns:
-        test = features.in_test(column.name)
-        is_named = looks_like_id(column.name) or bool(words(column.name) & _GROUP)
-        repeats = len(column.present) >= _REPEATS * max(1, len(column.distinct)) and len(column.distinct) > 1
-        if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
-            evidence = f"{column.name} repeats, and the test examples have other ones"
-            return settled("group_column", column.name, evidence, hints, confidence=Confidence.LIKELY)
-    return settled("group_column", "", "no column groups rows that the test examples have others of", hints)
-
-
-def _time(features: Features, hints: Hints) -> Finding:
-    for column in features.columns:
-        test = features.in_test(column.name)
-        if (
-            column.kind is ColumnKind.DATE
-            and test is not None
-            and test.kind is ColumnKind.DATE
-            and _is_later(column, test)
-        ):
-            evidence = f"all sampled values of {column.name} are later in the test examples"
-            return settled("time_column", column.name, evidence, hints, confidence=Confidence.LIKELY)
-    return settled("time_column", "", "the test examples are not from a later time", hints)
-
-
-def _is_later(train: Column, test: Column) -> bool:
-    """Whether the test's dates begin where training's end; only dates from the year down can be compared as text."""
-    is_comparable = all(value[:4].isdecimal() for value in train.distinct | test.distinct)
-    return is_comparable and bool(train.present and test.present) and max(train.present) <= min(test.present)

@@ -153,7 +153,8 @@ def _asked_columns(question: _Question) -> list[Candidate]:
     sample = question.tables.sample
     where = sample.name if sample is not None else ""
     few = "the column" if len(there) == 1 else f"the {len(there)} columns"
-    return [weighed(there, [Reason(5, f"{few} of {where} beside the id, and in {question.labelled.name}")])]
+    clause = f"{few} of {where} beside the id, and in {question.labelled.name}"
+    return [weighed(there, [Reason(5 if len(there) == len(question.asked) else 1.5, clause)])]
 
 
 def _class_column(question: _Question) -> list[Candidate]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from generator.competition.introspection.errors import listed
 from generator.competition.introspection.facts import Candidate, Finding, Hints
 from generator.competition.introspection.features import Features, names_of
 from generator.competition.introspection.weighing import Reason, best_first, joined, settled, weighed
@@ -18,15 +19,23 @@ _LETTERS_PER_WORD = 8  # languages without spaces, and their words in others
 _TOKENS_PER_WORD, _MULTIPLE, _LONGEST = 1.5, 128, 512
 _MOST_TEXTS = 2
 _LEAST = 2.5
+_HARDLY_LESS = 2
 _DIFFERENT = 0.3
 
 
 @dataclass(frozen=True)
 class Prose:
-    """The columns of text, at most two, in the order of the table, with what speaks for the best of them."""
+    """What there is to read.
+
+    Attributes:
+        columns: The columns of text, at most two, in the order of the table.
+        candidates: All that were weighed, best first.
+        left_out: Further columns of text.
+    """
 
     columns: tuple[Column, ...]
     candidates: tuple[Candidate, ...]
+    left_out: tuple[str, ...] = ()
 
     @property
     def weight(self) -> float:
@@ -42,14 +51,16 @@ class Prose:
 def find_prose(features: Features) -> Prose:
     """Weighs the columns that could be text."""
     texts = [column for column in features.columns if column.kind is ColumnKind.TEXT]
-    is_all = len(texts) == len(features.columns) and len(texts) <= _MOST_TEXTS
+    is_all = not features.numbers
     weighed_texts = [(weighed(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
     fitting = [(candidate, column) for candidate, column in weighed_texts if candidate.weight >= _LEAST]
-    longest = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_words(pair[1])))[:_MOST_TEXTS]
-    # A second column counts if it is text as clearly as the first.
-    kept = {column.name for candidate, column in longest if candidate.weight >= longest[0][0].weight - 1}
+    ordered = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_words(pair[1])))
+    # A second column counts if it is text about as clearly as the first.
+    alike = [column for candidate, column in ordered if candidate.weight >= ordered[0][0].weight - _HARDLY_LESS]
+    kept = {column.name for column in alike[:_MOST_TEXTS]}
     return Prose(
         columns=tuple(column for column in features.columns if column.name in kept),
+        left_out=tuple(column.name for column in alike[_MOST_TEXTS:]),
         candidates=best_first(candidate for candidate, _ in fitting),
     )
 
@@ -61,8 +72,9 @@ def text_details(prose: Prose, features: Features, hints: Hints) -> tuple[Findin
     numbers = names_of(features.numbers)
     mean = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
+    more = f"; {listed(prose.left_out)} would be one too many" if prose.left_out else ""
     return (
-        settled("text_columns", names, f"on average {mean}", hints),
+        settled("text_columns", names, f"on average {mean}{more}", hints),
         settled("number_columns", numbers, "the numbers that training and test examples both have", hints),
         settled(
             "sequence_length", length, f"{length} tokens hold 95% of the sampled texts, or as much as is usual", hints
@@ -88,7 +100,7 @@ def _reasons(column: Column, *, is_all: bool) -> list[Reason]:
     return [
         Reason(2 * (bool(words(column.name) & _NAMES) and mean >= _SHORT and is_varied), f"{column.name} is named so"),
         Reason(3 * (mean >= _LONG and is_varied), f"{column.name} has {mean:.0f} words on average"),
-        Reason(2 * (is_all and is_varied and mean >= _SHORT), "there is nothing else"),
+        Reason(2.5 * (is_all and is_varied and mean >= _SHORT), "there are no numbers beside it"),
     ]
 
 

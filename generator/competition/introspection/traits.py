@@ -11,6 +11,8 @@ from generator.competition.survey.facts import Column, ColumnKind
 _SEPARATORS = (" ", ",", ";", "|")
 _REUSED = 0.6
 _ONE_EACH = 0.98
+_MANY = 20
+_ONES = frozenset(("1", "1.0", "true"))
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class LabelTraits:
         is_measured: There are numbers with a fraction.
         distinct: How many different labels were seen.
         is_run_length: The cells are pairs of numbers, or empty.
+        is_different_everywhere: No label was seen twice among many.
     """
 
     is_binary: bool = False
@@ -36,6 +39,7 @@ class LabelTraits:
     is_measured: bool = False
     distinct: int = 0
     is_run_length: bool = False
+    is_different_everywhere: bool = False
 
 
 def traits_of(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelTraits:
@@ -53,6 +57,7 @@ def traits_of(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelTr
         is_measured=any(column.kind is ColumnKind.NUMBER and not is_whole(column) for column in columns),
         distinct=max(len(column.distinct) for column in columns),
         is_run_length=len(columns) == 1 and is_run_length(first),
+        is_different_everywhere=len(first.values) >= _MANY and first.is_unique,
     )
 
 
@@ -89,7 +94,7 @@ def _is_flag(column: Column) -> bool:
 
 def _has_one_each(columns: Sequence[Column]) -> bool:
     rows = list(zip(*(column.values for column in columns), strict=True))
-    ones = sum(sum(value in ("1", "1.0", "True", "true") for value in row) == 1 for row in rows)
+    ones = sum(sum(value is not None and value.strip().lower() in _ONES for value in row) == 1 for row in rows)
     return bool(rows) and ones >= _ONE_EACH * len(rows)
 
 

@@ -15,8 +15,10 @@ _SURE_WEIGHT, _SURE_LEAD = 4.0, 1.5
 _LIKELY_WEIGHT, _LIKELY_LEAD = 2.0, 1.0
 _CLAUSES = 3
 _FLAGS = {
+    **{key: f"--{key.replace('_', '-')}" for key in ("family", "metric", "id_column", "target_kind", "submission")},
     "targets": "--target",
     "train_table": "--train",
+    "labels_table": "--labels",
     "test_table": "--test",
     "sample_submission": "--sample",
     "submission_file": "--file-name",
@@ -33,7 +35,7 @@ class Reason:
 
 def flag(key: str) -> str:
     """The flag that overrules a value."""
-    return _FLAGS.get(key, f"--{key.replace('_', '-')}")
+    return _FLAGS.get(key, f"--set {key}")
 
 
 def weighed(value: Value, reasons: Iterable[Reason]) -> Candidate:
@@ -69,7 +71,8 @@ def chosen(key: str, candidates: Iterable[Candidate], hints: Hints) -> Finding:
         confidence = Confidence.LIKELY
     else:
         confidence = Confidence.THIN
-    return _unless_decided(Finding(key, best.value, best.evidence, confidence, ordered), hints)
+    evidence = best.evidence or "nothing speaks for another"
+    return _unless_decided(Finding(key, best.value, evidence, confidence, ordered), hints)
 
 
 def settled(

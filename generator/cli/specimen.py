@@ -1,0 +1,129 @@
+"""The verb `specimen`: a miniature synthetic copy of a competition's data."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.table import table
+from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.competition.facts import Task
+    from generator.competition.specimen import SpecimenSummary
+
+_USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
+_USUAL_SEED = 1
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("competition")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder with its files; by default input/competitions/COMPETITION.",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(_FEWEST_ROWS, _MOST_ROWS),
+    default=_USUAL_ROWS,
+    metavar="N",
+    help=f"How many training rows, {_USUAL_ROWS} by default; more where a few of every class need them.",
+)
+@click.option("--seed", type=int, default=_USUAL_SEED, metavar="N", help="The same seed gives the same bytes.")
+@click.option(
+    "--signal/--no-signal", default=True, help="Whether the labels can be learned from the inputs; they can by default."
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where to write, instead of input/specimens/COMPETITION.",
+)
+@click.option("--force", is_flag=True, help="Replace the specimen that is there; anything else never is.")
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder with kernels/ and input/; by default the current one.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def specimen(**options: Any) -> int:
+    """Write a miniature synthetic copy of a competition's data to input/specimens/COMPETITION.
+
+    It has the files, columns, formats, ids, distributions and labels of the real data, and no row, text, picture or
+    sound of it: what a pair of notebooks does can be rehearsed on it in a minute. Scores on it mean nothing.
+
+    \b
+    tandem specimen titanic
+    tandem specimen birdclef --data /mnt/birdclef --rows 200
+    """  # noqa: D301 - click wants the character itself
+    from generator.pair.proposal import propose
+
+    workspace, slug = Workspace(options["workspace"]), options["competition"]
+    proposal = propose(slug, workspace.competition_data(slug), data=options["data"], decisions={})
+    for warning in proposal.warnings:
+        click.echo(f"Warning: {printable(warning)}", err=True)
+    folder = options["output"] or workspace.input / "specimens" / slug
+    click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
+    summary = (
+        _of_built_in(slug, proposal.task, folder, options)
+        if proposal.data is None
+        else _of_folder(proposal.data, proposal.task, folder, options)
+    )
+    click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
+    return 0
+
+
+def _of_built_in(slug: str, task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
+    """Real files are written for the time that it takes to look at them."""
+    from tempfile import TemporaryDirectory
+
+    from generator.competition import builtin
+
+    with TemporaryDirectory() as place:
+        builtin.require(slug).write(Path(place))
+        return _of_folder(Path(place), task, folder, options)
+
+
+def _of_folder(data: Path, task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
+    from generator.competition.specimen import write_specimen
+    from generator.competition.survey import survey_folder
+
+    return write_specimen(
+        survey_folder(data),
+        task,
+        folder,
+        rows=options["rows"],
+        seed=options["seed"],
+        signal=options["signal"],
+        replace=options["force"],
+    )
+
+
+def _as_text(summary: "SpecimenSummary") -> str:
+    rows = [[path, f"{count:,} rows"] for path, count in summary.rows.items()]
+    in_tables = {path.rpartition("/")[0] for path in summary.rows}
+    for path, count in summary.files.items():
+        others = count - sum(known.rpartition("/")[0] == path for known in summary.rows)
+        if others or path not in in_tables:
+            rows.append([f"{path}/" if path else "beside them", f"{others:,} files"])
+    lines = [table(["file or folder", "content"], rows), ""]
+    lines += [f"Note: {printable(note)}" for note in summary.notes]
+    return "\n".join([*lines, f"Made-up data, marked by SPECIMEN.json, in {printable(str(summary.folder))}"])
+
+
+def _as_json(summary: "SpecimenSummary", options: Mapping[str, Any]) -> str:
+    report = {
+        "specimen": str(summary.folder),
+        "seed": options["seed"],
+        "signal": options["signal"],
+        "tables": dict(summary.rows),
+        "files": dict(summary.files),
+        "notes": list(summary.notes),
+    }
+    return json.dumps(report, indent=2)

@@ -1,0 +1,109 @@
+"""Builders of the files that competitions are made of, and of made-up contents for them."""
+
+import csv
+import io
+import random
+import struct
+import wave
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from PIL import Image
+
+Row = Sequence[object]
+
+
+def table(
+    path: Path, header: Sequence[str], rows: Iterable[Row], *, separator: str = ",", encoding: str = "utf-8"
+) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding=encoding, newline="") as file:
+        writer = csv.writer(file, delimiter=separator)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def images(folder: Path, names: Iterable[str], *, size: tuple[int, int] = (48, 40), mode: str = "RGB") -> None:
+    for number, name in enumerate(names):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shade = number * 37 % 256
+        Image.new(mode, size, (shade,) * len(mode) if mode.startswith("RGB") else shade).save(path)
+
+
+def sounds(folder: Path, names: Iterable[str], *, rate: int = 8_000, seconds: float = 0.25) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with wave.open(str(path), "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(rate)
+            file.writeframes(bytes(2 * int(rate * seconds)))
+
+
+def zipped(path: Path, members: Mapping[str, bytes]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def picture(*, size: tuple[int, int] = (48, 40), suffix: str = "png") -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", size, (9, 99, 199)).save(stream, suffix)
+    return stream.getvalue()
+
+
+def records(path: Path, examples: Iterable[Mapping[str, bytes | int]]) -> None:
+    """TFRecord files: each record has its length, two checksums that nobody needs here, and a protocol buffer."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for example in examples:
+            content = _message(1, b"".join(_feature(name, value) for name, value in example.items()))
+            file.write(_with_checksum(struct.pack("<Q", len(content))) + _with_checksum(content))
+
+
+def _feature(name: str, value: bytes | int) -> bytes:
+    kind = _message(1, _message(1, value)) if isinstance(value, bytes) else _message(3, _message(1, _varint(value)))
+    return _message(1, _message(1, name.encode()) + _message(2, kind))
+
+
+def _message(number: int, content: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    low, rest = value & 0x7F, value >> 7
+    return bytes((low | 0x80,)) + _varint(rest) if rest else bytes((low,))
+
+
+def _with_checksum(content: bytes) -> bytes:
+    checksum = _crc32c(content)
+    masked = ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    return content + struct.pack("<I", masked)
+
+
+def _crc32c(content: bytes) -> int:
+    checksum = 0xFFFFFFFF
+    for byte in content:
+        checksum ^= byte
+        for _ in range(8):
+            checksum = checksum >> 1 ^ (0x82F63B78 if checksum & 1 else 0)
+    return checksum ^ 0xFFFFFFFF
+
+
+def some(seed: int = 1) -> random.Random:
+    return random.Random(seed)  # noqa: S311 (made-up data)
+
+
+def keys(count: int, *, seed: int = 1) -> list[str]:
+    """Names as many competitions give them to their files."""
+    source = some(seed)
+    return [f"{source.getrandbits(48):012x}" for _ in range(count)]
+
+
+def sentence(source: random.Random, words: int) -> str:
+    known = ["the", "storm", "took", "all", "roofs", "of", "our", "small", "town", "while", "people", "slept", "well"]
+    return " ".join(source.choice(known) for _ in range(words))
