@@ -1,0 +1,146 @@
+"""Which made-up example each row of a table is of, and what the column that names it says."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator.competition.introspection.words import TEST, TRAIN, words
+from generator.competition.specimen.cast import Cast, key_column
+from generator.competition.specimen.facts import Original, Side
+from generator.competition.specimen.signal import Truth
+from generator.competition.survey.facts import Column, ColumnKind, Table
+from generator.competition.survey.listing import suffix_of
+
+_COLUMNS_COMPARED = 60
+_MOSTLY, _SOME = 0.5, 0.05
+_MOST_ROWS_OF_AN_EXAMPLE = 10
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The rows of one table.
+
+    Attributes:
+        side: The examples that they are of; None if they are of none.
+        examples: For each row, the number of its example; a running number where there is no side.
+        parts: For each row, the part of the example that it is of, "" for all of it.
+        groups: For each row, the number of its group; empty where rows are not grouped.
+        key: The column that names the examples, "" if none does.
+        key_cells: What it says.
+    """
+
+    side: Side | None
+    examples: tuple[int, ...]
+    parts: tuple[str, ...] = ()
+    groups: tuple[int, ...] = ()
+    key: str = ""
+    key_cells: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.examples)
+
+    def levels(self, source: random.Random) -> Sequence[float]:
+        """How high the inputs of each row are."""
+        if self.side is None:
+            return [source.random() for _ in self.examples]
+        return [self.side.seen.levels[example] for example in self.examples]
+
+    def marks(self) -> Sequence[tuple[int, ...]]:
+        """The classes that the inputs of each row show."""
+        return [self.side.seen.marks[example] for example in self.examples] if self.side is not None else []
+
+
+def frame_of_role(original: Original, table: Table, side: Side, *, has_row_for_each_example: bool = False) -> Frame:
+    """The rows of the table of the training examples, of their labels, or of the test examples."""
+    key = key_column(original, table)
+    is_per_group = original.text("prediction_per") == "group" and side.lengths and not has_row_for_each_example
+    if is_per_group and table.column(original.text("group_column")) is not None:
+        examples = [group for group, length in enumerate(side.lengths) for _ in range(length)]
+        return _named(side, examples, [""] * len(examples), key, groups=examples)
+    groups: list[int] = []
+    if side.lengths and not is_per_group and table.column(original.text("group_column")) is not None:
+        groups = [group for group, length in enumerate(side.lengths) for _ in range(length)]
+    parts = side.parts if side.role == "train" else ("",)
+    examples = [example for example in range(len(side)) for _ in parts]
+    return _named(side, examples, list(parts) * len(side), key, groups=groups)
+
+
+def frame_of_sample(original: Original, side: Side) -> Frame:
+    """The rows of the sample submission: one for each part of each test example."""
+    examples = [example for example in range(len(side)) for _ in side.parts]
+    column = Column(original.task.id_column, ColumnKind.TEXT, ())
+    return _named(side, examples, list(side.parts) * len(side), column)
+
+
+def frame_of_other(original: Original, table: Table, cast: Cast, rows: int) -> Frame:
+    """The rows of a table that has no role in the task: of the examples, if a column names these."""
+    link = _link(original, table, cast)
+    if link is None:
+        return Frame(None, tuple(range(_rows_beside(original, table, rows))))
+    column, side, form = link
+    repeats = max(1, round(len(column.present) / max(1, len(column.distinct))))
+    repeats = min(repeats, _MOST_ROWS_OF_AN_EXAMPLE)
+    examples = [example for example in range(len(side)) for _ in range(repeats)]
+    frame = _named(side, examples, [""] * len(examples), column)
+    cells = tuple(_in_form(cell, form, original.file_suffix) for cell in frame.key_cells)
+    return Frame(side, frame.examples, frame.parts, (), frame.key, cells)
+
+
+def _rows_beside(original: Original, table: Table, rows: int) -> int:
+    """All rows of a small table; of a large one as many for each training row as there really are, or fewer."""
+    train = original.survey.table(original.task.train_table)
+    share = min(1.0, table.rows / train.rows) if train is not None and train.rows else 1.0
+    return max(1, min(table.rows, round(rows * share) if table.rows > rows else rows))
+
+
+def _named(
+    side: Side, examples: Sequence[int], parts: Sequence[str], key: Column | None, groups: Sequence[int] = ()
+) -> Frame:
+    cells = [
+        f"{side.names[example]}_{part}" if part else side.names[example]
+        for example, part in zip(examples, parts, strict=True)
+    ]
+    name = key.name if key is not None else ""
+    return Frame(side, tuple(examples), tuple(parts), tuple(groups), name, tuple(cells) if name else ())
+
+
+def _link(original: Original, table: Table, cast: Cast) -> tuple[Column, Side, str] | None:
+    """The column that names examples, which ones, and in which form."""
+    names = {original.task.id_column, original.file_column} - {""}
+    for column in table.columns[:_COLUMNS_COMPARED]:
+        if column.kind not in (ColumnKind.TEXT, ColumnKind.INTEGER) or not column.present:
+            continue
+        is_named = column.name in names
+        # Small whole numbers are the same everywhere; there the name has to say that they are these ids.
+        if not is_named and column.kind is ColumnKind.INTEGER:
+            continue
+        for form in ("", "stem", "suffixed"):
+            in_train = _share(column, cast.train, form, original.file_suffix)
+            in_test = _share(column, cast.test, form, original.file_suffix)
+            if in_train + in_test > (_SOME if is_named else _MOSTLY):
+                return column, _sides(cast, in_train, in_test), form
+        if is_named and not table.is_complete:
+            said = words(table.path)
+            return column, _sides(cast, not said & TEST, not said & TRAIN), ""
+    return None
+
+
+def _share(column: Column, side: Side, form: str, suffix: str) -> float:
+    known = {_in_form(name, form, suffix) for name in side.known}
+    return len(column.distinct & known) / len(column.distinct)
+
+
+def _in_form(name: str, form: str, suffix: str) -> str:
+    if form == "stem":
+        found = suffix_of(name)
+        return name[: -len(found)] if found else name
+    return name + suffix if form == "suffixed" else name
+
+
+def _sides(cast: Cast, in_train: float, in_test: float) -> Side:
+    if in_train > _SOME and in_test > _SOME:
+        train, test = cast.train, cast.test
+        seen = Truth({}, (), train.seen.marks + test.seen.marks, train.seen.levels + test.seen.levels)
+        return Side("both", train.known + test.known, train.names + test.names, seen, seen)
+    return cast.train if in_train >= in_test else cast.test

@@ -1,0 +1,114 @@
+"""The content of one picture or sound, of an example or of nobody in particular."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from generator.competition.facts import TargetKind
+from generator.competition.specimen.chance import chance
+from generator.competition.specimen.facts import Original, Side, Wishes
+from generator.competition.specimen.images import Appearance, encoded, picture, size_of
+from generator.competition.specimen.masks import mask_image
+from generator.competition.specimen.sound import WRITTEN, sound
+from generator.competition.survey import images as image_files
+from generator.competition.survey import sound as sound_files
+from generator.competition.survey.facts import Folder, ImageFormat
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+_GRAIN = 60.0
+_PIXELS, _LARGEST_PICTURE = 200_000_000, 2_000_000
+_SAMPLES, _LONGEST_SOUND = 40_000_000, 60.0  # of one side's sounds together, in 16 bits; of one sound, in seconds
+_STRANGER_CLASSES = 4
+
+
+@dataclass(frozen=True)
+class Media:
+    """Makes the files of a specimen.
+
+    Attributes:
+        original: What is copied.
+        wishes: What the user decides.
+        files: How many examples have files, who have to share what a small specimen can hold.
+        note: Takes sentences on what is not like the original.
+    """
+
+    original: Original
+    wishes: Wishes
+    files: int
+    note: Callable[[str], None]
+
+    @property
+    def most_pixels(self) -> int:
+        """How many pixels a picture may have."""
+        return min(_LARGEST_PICTURE, _PIXELS // max(1, self.files))
+
+    def of_example(self, folder: Folder, suffix: str, side: Side, example: int) -> bytes | None:
+        """The file of an example in a folder; None if such files cannot be written."""
+        is_mask = folder.path and folder.path == self.original.text("mask_folder")
+        if is_mask and side.shapes and folder.images is not None:
+            size = self.size_of(folder.images, side.role, example)
+            return self._encoded(mask_image(side.shapes[example], size, folder.images.mode), suffix)
+        # What is to be segmented is all that stands on a picture; without a signal not even that does.
+        marks = () if side.shapes else side.seen.marks[example]
+        shapes = side.shapes[example] if side.shapes and self.wishes.signal else ()
+        seen = Appearance(marks, side.seen.levels[example], shapes)
+        return self._content(self._shortened(folder, len(side)), suffix, seen, (side.role, example))
+
+    def of_nobody(self, folder: Folder, suffix: str, name: str) -> bytes | None:
+        """A file that belongs to no example."""
+        source = chance(self.wishes.seed, "stranger", folder.path, name)
+        seen = Appearance((source.randrange(_STRANGER_CLASSES),), source.random())
+        return self._content(self._shortened(folder, self.files), suffix, seen, (folder.path, name))
+
+    def size_of(self, image: ImageFormat, *who: object) -> tuple[int, int]:
+        """Width and height of the picture of an example, the same in all folders of that size."""
+        return size_of(image, self.most_pixels, chance(self.wishes.seed, "size", *who))
+
+    def image(self, image: ImageFormat, suffix: str, seen: Appearance, who: tuple[object, ...]) -> bytes | None:
+        """The bytes of a picture, None if this Pillow cannot write such files."""
+        if image.width * image.height > self.most_pixels:
+            sizes = f"{image.width:,} x {image.height:,} to {self.most_pixels / 1_000_000:.1f} million pixels"
+            self.note(f"Pictures were made smaller, from {sizes}.")
+        drawn = picture(seen, self.size_of(image, *who), image.mode, chance(self.wishes.seed, "picture", *who))
+        return self._encoded(drawn, suffix)
+
+    def _shortened(self, folder: Folder, files: int) -> Folder:
+        """The folder with sounds that are short enough for so many of them."""
+        audio = folder.audio
+        if audio is None:
+            return folder
+        most = min(_LONGEST_SOUND, _SAMPLES / (max(1, audio.sample_rate) * max(1, audio.channels) * max(1, files)))
+        if audio.seconds <= most:
+            return folder
+        self.note(f"Sounds were made shorter, from {audio.seconds:.1f} to {most:.1f} seconds.")
+        return replace(folder, audio=replace(audio, seconds=most))
+
+    def _content(self, folder: Folder, suffix: str, seen: Appearance, who: tuple[object, ...]) -> bytes | None:
+        if suffix in image_files.SUFFIXES and folder.images is not None:
+            return self._picture(folder, folder.images, suffix, seen, who)
+        if suffix in sound_files.SUFFIXES and folder.audio is not None:
+            if suffix not in WRITTEN:
+                self.note(
+                    f"Files that end in {suffix} hold WAV sound, since {suffix[1:]} needs a library to be written."
+                )
+            source = chance(self.wishes.seed, "sound", *who)
+            return sound(folder.audio, suffix, seen.marks, seen.level, source)
+        self.note(f"Files that end in {printable(suffix) or 'nothing'} beside pictures or sounds were left out.")
+        return None
+
+    def _picture(
+        self, folder: Folder, image: ImageFormat, suffix: str, seen: Appearance, who: tuple[object, ...]
+    ) -> bytes | None:
+        is_target = folder.path and folder.path == self.original.text("target_folder")
+        is_disturbed = self.original.task.target_kind is TargetKind.IMAGE and not is_target
+        return self.image(image, suffix, replace(seen, grain=_GRAIN) if is_disturbed else seen, who)
+
+    def _encoded(self, drawn: "Image.Image", suffix: str) -> bytes | None:
+        try:
+            return encoded(drawn, suffix)
+        except OSError:
+            self.note(f"Pictures that end in {suffix} cannot be written by this Pillow and were left out.")
+            return None

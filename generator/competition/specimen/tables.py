@@ -1,0 +1,256 @@
+"""The tables of a specimen: the columns of the original, filled for the made-up examples."""
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.pixels import pixel_columns
+from generator.competition.specimen.cast import Cast, runs_of
+from generator.competition.specimen.chance import chance, led, spread
+from generator.competition.specimen.columns import NUMBERS, Cells, cells_like, is_counted, is_few
+from generator.competition.specimen.facts import Original, Side, Wishes
+from generator.competition.specimen.frames import Frame, frame_of_other, frame_of_role, frame_of_sample
+from generator.competition.specimen.ids import format_of
+from generator.competition.specimen.images import Appearance, grey_values
+from generator.competition.specimen.masks import run_length_code
+from generator.competition.survey.columns import kind_of
+from generator.competition.survey.facts import Column, ColumnKind, Table
+
+_LEADING, _LEAD = 3, 0.45
+_ROWS_COMPARED, _COMPOSED_COLUMNS = 50, 10
+_FEWEST_PIXELS = 64
+_MOST_GROUPS_SHARED = 0.5
+
+Rows = dict[str, Cells]
+SizeOf = Callable[[Side, int], tuple[int, int]]
+
+
+@dataclass
+class TableMaker:
+    """Fills the tables, the later ones in agreement with the earlier ones.
+
+    Attributes:
+        original: What is copied.
+        cast: The examples.
+        wishes: What the user decides.
+        size_of: The width and height of the picture of an example.
+        done: The cells of each table so far, by path.
+    """
+
+    original: Original
+    cast: Cast
+    wishes: Wishes
+    size_of: SizeOf
+    done: dict[str, Rows] = field(default_factory=dict)
+
+    def make(self) -> Mapping[str, Rows]:
+        """Fills all tables; returns the cells of each column by the paths of the tables."""
+        task, survey = self.original.task, self.original.survey
+        train, labels = survey.table(task.train_table), survey.table(task.labels_table)
+        test, sample = survey.table(task.test_table), survey.table(task.sample_submission)
+        if train is not None:
+            self._add(train, self._frame(train, self.cast.train))
+        if labels is not None:
+            frame = frame_of_role(self.original, labels, self.cast.train, has_row_for_each_example=True)
+            self._add(labels, frame)
+        if test is not None:
+            self._add(test, frame_of_role(self.original, test, self.cast.test))
+        if sample is not None:
+            self._add_sample(sample, test)
+        for table in survey.tables:
+            if table.path not in self.done:
+                self._add(table, frame_of_other(self.original, table, self.cast, self.wishes.rows))
+        return self.done
+
+    def _frame(self, table: Table, side: Side) -> Frame:
+        if self.original.labels_from in ("folders", "names", "records"):
+            # The files say what the examples are; the table is one that happens to list them.
+            return frame_of_other(self.original, table, self.cast, self.wishes.rows)
+        return frame_of_role(self.original, table, side)
+
+    def _add(self, table: Table, frame: Frame) -> None:
+        if frame.side is None:
+            frame = self._covering_categories(table, frame)
+        rows: Rows = {}
+        rows |= self._pixels(table, frame)
+        composed = {name: parts for name, parts in _composed(table).items() if name != frame.key}
+        leading = self._leading()
+        for column in table.columns:
+            if column.name in rows or column.name in composed:
+                continue
+            given = self._given(table, column, frame)
+            rows[column.name] = given if given is not None else self._drawn(table, column, frame, leading)
+        for name, (first, second) in composed.items():
+            pairs = zip(rows[first], rows[second], strict=True)
+            rows[name] = [f"{one or ''}_{other or ''}" for one, other in pairs]
+        self.done[table.path] = rows
+
+    def _given(self, table: Table, column: Column, frame: Frame) -> Cells | None:
+        """The cells of a column that says who or what a row is; None for all others."""
+        if column.name == frame.key:
+            return list(frame.key_cells)
+        if frame.side is self.cast.train:
+            labels = self._labels(column, frame)
+            if labels is not None:
+                return labels
+        if frame.groups and column.name == self.original.text("group_column"):
+            return self._group_names(column, frame)
+        if frame.groups and column.name == self.original.text("order_column"):
+            return self._steps(table, column, frame)
+        return self._ids(table, column, frame)
+
+    def _labels(self, column: Column, frame: Frame) -> Cells | None:
+        """The labels of the training examples, if that is what a column says."""
+        truth, classes = self.cast.train.truth, set(self.cast.labelling.classes)
+        if self._is_mask(column):
+            return self._codes(frame)
+        if column.name in truth.cells:
+            return [truth.cells[column.name][example] for example in frame.examples]
+        if truth.classes and column.distinct and column.distinct <= classes:
+            return [truth.classes[example] for example in frame.examples]
+        return None
+
+    def _ids(self, table: Table, column: Column, frame: Frame) -> Cells | None:
+        if not is_counted(column):
+            return None
+        if frame.side is None and len(frame) == len(column.distinct) and self._is_category(column):
+            return list(column.values)
+        used = {cell for rows in self.done.values() for cell in rows.get(column.name, ()) if cell is not None}
+        source = self._source(table, column)
+        return list(format_of(column.present).fresh(len(frame), source, used))
+
+    def _drawn(self, table: Table, column: Column, frame: Frame, leading: Sequence[str]) -> Cells:
+        source = self._source(table, column)
+        places = spread(len(frame), source)
+        if column.name in leading and frame.side is not None:
+            places = led(self._levels(frame, leading.index(column.name), source), source, lead=_LEAD)
+        return cells_like(column, places, source, frame.marks())
+
+    def _levels(self, frame: Frame, position: int, source: random.Random) -> Sequence[float]:
+        """What leads a column: one of several labels, or the level, in turns from below and from above."""
+        if self.original.task.target_kind is TargetKind.LABELS:
+            return [float(position in marks) for marks in frame.marks()]
+        levels = frame.levels(source)
+        return [1 - level for level in levels] if position % 2 else levels
+
+    def _leading(self) -> tuple[str, ...]:
+        """The columns that tell of the label: the first numbers, else categories, that the test examples have too."""
+        task, survey = self.original.task, self.original.survey
+        train, test = survey.table(task.train_table), survey.table(task.test_table)
+        if train is None:
+            return ()
+        known = set(test.column_names) if test is not None else set(train.column_names)
+        others = {*task.targets, task.id_column, *map(self.original.text, ("group_column", "order_column"))}
+        features = [
+            column
+            for column in train.columns
+            if column.name in known - others and not is_counted(column) and len(column.distinct) > 1
+        ]
+        numbers = [column.name for column in features if column.kind in NUMBERS and not is_few(column)]
+        few = [column.name for column in features if is_few(column)]
+        return tuple((numbers if len(numbers) >= _LEADING else numbers + few)[:_LEADING])
+
+    def _pixels(self, table: Table, frame: Frame) -> Rows:
+        names = pixel_columns(table) if self.original.labels_from == "pixels" else ()
+        side = round(len(names) ** 0.5)
+        if len(names) < _FEWEST_PIXELS or frame.side is None or side * side != len(names):
+            return {}
+        images = []
+        for row, (marks, level) in enumerate(zip(frame.marks(), frame.levels(chance(0)), strict=True)):
+            source = chance(self.wishes.seed, "pixels", frame.side.role, row)
+            grey = grey_values(Appearance(marks, level), (side, side), source)
+            images.append([str(round(float(shade))) for shade in grey.ravel()])
+        return {name: [image[at] for image in images] for at, name in enumerate(names)}
+
+    def _is_mask(self, column: Column) -> bool:
+        is_named = column.name == self.original.text("mask_column") or column.name in self.original.task.targets
+        return self.original.task.target_kind is TargetKind.MASK and is_named
+
+    def _codes(self, frame: Frame) -> Cells:
+        side = self.cast.train
+        parts = {part: position for position, part in enumerate(side.parts)}
+        cells: Cells = []
+        for example, part in zip(frame.examples, frame.parts, strict=True):
+            shape = side.shapes[example][parts.get(part, 0)]
+            cells.append(run_length_code(shape.pixels(self.size_of(side, example))) or None)
+        return cells
+
+    def _group_names(self, column: Column, frame: Frame) -> Cells:
+        count = max(frame.groups) + 1
+        source = chance(self.wishes.seed, "group names", column.name, frame.side.role if frame.side else "")
+        earlier = [cell for rows in self.done.values() for cell in rows.get(column.name, ()) if cell is not None]
+        train = self.original.survey.table(self.original.task.train_table)
+        known = train.column(column.name) if train is not None else None
+        is_shared = known is not None and len(column.distinct & known.distinct) > _MOST_GROUPS_SHARED * len(
+            column.distinct
+        )
+        if earlier and is_shared:
+            names: Sequence[str] = list(dict.fromkeys(earlier)) * count
+        else:
+            names = format_of(tuple(dict.fromkeys(column.present))).fresh(count, source, set(earlier))
+        return [names[group] for group in frame.groups]
+
+    def _steps(self, table: Table, column: Column, frame: Frame) -> Cells:
+        """The order within each group, as in one of the longest sampled groups."""
+        group = table.column(self.original.text("group_column"))
+        source = self._source(table, column)
+        runs = sorted(runs_of(group), key=len) if group is not None else []
+        counts = [frame.groups.count(number) for number in range(max(frame.groups) + 1)]
+        cells: Cells = []
+        for count in counts:
+            fitting = [run for run in runs if len(run) >= count] or runs[-1:]
+            run = source.choice(fitting)
+            cells += [column.values[run[min(step, len(run) - 1)]] for step in range(count)]
+        return cells
+
+    def _covering_categories(self, table: Table, frame: Frame) -> Frame:
+        """A table with a row for each value of a category, such as one of stores, has one for each here too."""
+        for column in table.columns:
+            if is_counted(column) and self._is_category(column):
+                return Frame(None, tuple(range(len(column.distinct))))
+        return frame
+
+    def _is_category(self, column: Column) -> bool:
+        train = self.original.survey.table(self.original.task.train_table)
+        same = train.column(column.name) if train is not None else None
+        return same is not None and is_few(same) and len(same.distinct & column.distinct) > len(same.distinct) / 2
+
+    def _add_sample(self, sample: Table, test: Table | None) -> None:
+        """The test ids in their order, and beside them what the sample says for the first of its ids."""
+        task, side = self.original.task, self.cast.test
+        frame = frame_of_sample(self.original, side)
+        known = self.done.get(task.test_table, {}) if test is not None else {}
+        rows: Rows = {}
+        for column in sample.columns:
+            if len(side.parts) == 1 and column.name in known and len(known[column.name]) == len(frame):
+                rows[column.name] = list(known[column.name])
+            elif column.name == task.id_column:
+                rows[column.name] = list(frame.key_cells)
+            else:
+                rows[column.name] = [_constant(column)] * len(frame)
+        self.done[sample.path] = rows
+
+    def _source(self, table: Table, column: Column) -> random.Random:
+        return chance(self.wishes.seed, "cells", table.path, column.name)
+
+
+def _constant(column: Column) -> str | None:
+    telling = (value for value in column.present if kind_of([value]) is column.kind)
+    return next(telling, column.present[0] if column.present else None)
+
+
+def _composed(table: Table) -> Mapping[str, tuple[str, str]]:
+    """Columns that are two other ones with an underscore between them, such as `row_id`."""
+    columns = [column for column in table.columns[:_COMPOSED_COLUMNS] if len(column.values) > 1]
+    found: dict[str, tuple[str, str]] = {}
+    for whole in columns:
+        values = whole.values[:_ROWS_COMPARED]
+        if whole.kind is not ColumnKind.TEXT or not all(value is not None and "_" in value for value in values):
+            continue
+        for first in columns:
+            for second in columns:
+                joined = (f"{one}_{other}" for one, other in zip(first.values, second.values, strict=True))
+                if whole not in (first, second) and all(map(str.__eq__, map(str, values), joined)):
+                    found[whole.name] = (first.name, second.name)
+    return {name: parts for name, parts in found.items() if not found.keys() & set(parts)}

@@ -1,0 +1,180 @@
+"""Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it."""
+
+import shutil
+import tempfile
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from generator.competition.specimen.errors import NotASpecimenError, SpecimenExistsError
+from generator.files import FileWriteError, PathOutsideError, contained
+from generator.untrusted import printable
+
+MARKER = "SPECIMEN.json"
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a zip archive; so that the same specimen has the same bytes
+_LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
+
+
+def is_specimen(folder: Path) -> bool:
+    """Whether a folder holds a specimen rather than real data."""
+    return (folder / MARKER).is_file()
+
+
+@contextmanager
+def staged(folder: Path, *, replace: bool) -> Iterator[Path]:
+    """Gives an empty folder to be filled, which becomes `folder` at the end if nothing went wrong.
+
+    Args:
+        folder: Where the specimen belongs.
+        replace: Whether a specimen that is there is replaced; anything else never is.
+
+    Raises:
+        SpecimenExistsError: There is a specimen, and it is not to be replaced.
+        NotASpecimenError: There is something else.
+        FileWriteError: The folder could not be written; what was there before is untouched.
+    """
+    stage: Path | None = None
+    try:
+        _check_free(folder, replace=replace)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        content = stage / "new"
+        content.mkdir()
+        yield content
+        _swap(content, folder, stage / "old")
+    except OSError as error:
+        raise FileWriteError(path=folder, cause=error) from error
+    finally:
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def _swap(content: Path, folder: Path, old: Path) -> None:
+    """Puts the new folder where the old one is, which comes back if that fails."""
+    if folder.exists():
+        folder.rename(old)
+    try:
+        content.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
+
+
+def _check_free(folder: Path, *, replace: bool) -> None:
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise NotASpecimenError(folder=folder)
+    if not folder.exists() or next(folder.iterdir(), None) is None:
+        return
+    if not is_specimen(folder):
+        raise NotASpecimenError(folder=folder)
+    if not replace:
+        raise SpecimenExistsError(folder=folder)
+
+
+@dataclass
+class Writer:
+    """Writes files below a folder, by the paths of a survey, and skips those that cannot be files there.
+
+    Attributes:
+        root: The folder.
+        notes: Sentences on what was skipped.
+        files: How many files were written, by the folder of the survey that they are in.
+    """
+
+    root: Path
+    notes: list[str] = field(default_factory=list)
+    files: Counter[str] = field(default_factory=Counter)
+    _archives: dict[str, zipfile.ZipFile] = field(default_factory=dict, init=False)
+    _stack: ExitStack = field(default_factory=ExitStack, init=False)
+    _written: set[str] = field(default_factory=set, init=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    def write(self, path: str, content: bytes, *, is_archived: bool = False) -> bool:
+        """Writes one file, unless it is there or cannot be.
+
+        Args:
+            path: Relative, with `/`; a member of an archive is `archive.zip/member`.
+            content: All of it.
+            is_archived: Whether the first part of the path that ends in `.zip` is an archive.
+
+        Returns:
+            Whether it was written.
+        """
+        if not _is_usable(path) or path == MARKER:
+            self.skip(path, "cannot be the name of a file here")
+            return False
+        if path in self._written:
+            return False
+        archive, member = archive_of(path) if is_archived else ("", path)
+        try:
+            if archive:
+                self._archive(archive).writestr(_member(member), content)
+            else:
+                file = contained(self.root / path, root=self.root)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
+        except (PathOutsideError, NotADirectoryError, FileExistsError, IsADirectoryError, UnicodeError):
+            self.skip(path, "cannot be the name of a file here")
+            return False
+        self._written.add(path)
+        self.files[path.rpartition("/")[0]] += 1
+        return True
+
+    def skip(self, path: str, why: str) -> None:
+        """Notes that a file was not written; `why` is a predicate."""
+        note = f"{printable(path[:200])} {why} and was left out."
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def note(self, sentence: str) -> None:
+        """Notes something once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def _archive(self, path: str) -> zipfile.ZipFile:
+        if path not in self._archives:
+            file = contained(self.root / path, root=self.root)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._archives[path] = self._stack.enter_context(zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED))
+        return self._archives[path]
+
+
+def archive_of(path: str) -> tuple[str, str]:
+    """The path of the archive that a path leads into, and the rest; no archive if no part ends in `.zip`."""
+    parts = path.split("/")
+    for count in range(1, len(parts)):
+        if parts[count - 1].lower().endswith(".zip"):
+            return "/".join(parts[:count]), "/".join(parts[count:])
+    return "", path
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    member = zipfile.ZipInfo(name, _EARLIEST)
+    member.compress_type = zipfile.ZIP_DEFLATED
+    member.external_attr = 0o644 << 16
+    return member
+
+
+def _is_usable(path: str) -> bool:
+    """Whether a path is relative, stays inside, and has only names that file systems take."""
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError:
+        return False
+    parts = path.split("/")
+    has_odd_name = any(
+        part in ("", ".", "..") or len(part.encode()) > _LONGEST_NAME or part != part.strip() or "\\" in part
+        for part in parts
+    )
+    return size <= _LONGEST_PATH and not has_odd_name and path.isprintable() and ":" not in parts[0]
