@@ -62,13 +62,17 @@ def specimen(**options: Any) -> int:
     tandem specimen titanic
     tandem specimen birdclef --data /mnt/birdclef --rows 200
     """  # noqa: D301 - click wants the character itself
+    from generator.pair.choices import decisions
+    from generator.pair.folder import pair_folder, read_choices
     from generator.pair.proposal import propose
 
     workspace, slug = Workspace(options["workspace"]), options["competition"]
-    proposal = propose(slug, workspace.competition_data(slug), data=options["data"], decisions={})
+    # What the user decided for the pair, such as another id column, is true of its specimen as well.
+    decided = decisions(read_choices(pair_folder(workspace, slug)), flags={}, task_flags={})
+    proposal = propose(slug, workspace.competition_data(slug), data=options["data"], decisions=decided)
     for warning in proposal.warnings:
         click.echo(f"Warning: {printable(warning)}", err=True)
-    folder = options["output"] or workspace.input / "specimens" / slug
+    folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = (
         _of_built_in(slug, proposal.task, folder, options)

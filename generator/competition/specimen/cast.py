@@ -45,7 +45,7 @@ def cast_of(original: Original, wishes: Wishes) -> Cast:
     source = chance(wishes.seed, "names", "test")
     avoided = set(train.names)
     learned = test_known if len(test_known) > 1 or not train_known else (*train_known, *test_known)
-    test_names = format_of(learned or ("0", "1", "2")).fresh(count, source, avoided)
+    test_names = format_of(learned).fresh(count, source, avoided)
     test = _side(_Part("test", test_known, test_parts, lengths), test_names, labelling, wishes)
     return Cast(_with_classes_in_names(train, original), test, labelling)
 
@@ -114,7 +114,7 @@ def record_side(cast: Cast, role: str, known: Sequence[str], wishes: Wishes) -> 
     """The examples of TFRecords that are neither for training nor for the test, such as validation records."""
     count = max(_FEWEST_TEST_EXAMPLES, len(cast.test))
     avoided = {*cast.train.names, *cast.test.names}
-    names = format_of(tuple(known) or ("0", "1", "2")).fresh(count, chance(wishes.seed, "names", role), avoided)
+    names = format_of(known).fresh(count, chance(wishes.seed, "names", role), avoided)
     return _side(_Part(role, tuple(known), ("",), ()), names, cast.labelling, wishes)
 
 
@@ -271,7 +271,7 @@ def _training_names(
 ) -> tuple[str, ...]:
     source = chance(wishes.seed, "names", "train")
     if original.labels_from != "names" or not labelling.classes:
-        return format_of(tuple(known) or ("0", "1", "2")).fresh(count, source)
+        return format_of(known).fresh(count, source)
     # The class is part of the name; it is put there when the class is known.
     truth = labelling.draw(count, chance(wishes.seed, "truth", "train"))
     by_class: dict[str, list[str]] = defaultdict(list)

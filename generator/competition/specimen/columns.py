@@ -45,7 +45,7 @@ def cells_like(
     made = _maker(column)(column, places, source)
     if column.kind is ColumnKind.TEXT and not is_few(column) and not _are_lists(column) and is_prose(column.present):
         made = _prose(column, places, source, marks)
-    if column.kind in _ORDERED and _grows(column.present):
+    if column.kind in _ORDERED and _grows(column):
         made = sorted(made, key=_order(column))
     cells: Cells = list(made)
     for row in _missing_rows(column, len(cells), source):
@@ -188,13 +188,9 @@ def _order(column: Column) -> Callable[[str], tuple[float, str]]:
     return lambda value: (0.0, value)
 
 
-def _grows(values: Sequence[str]) -> bool:
+def _grows(column: Column) -> bool:
     """Whether the rows are in the order of this column."""
-    order = _order(Column("", kind_of(values[:_FEW]), ()))
-    try:
-        keys = [order(value) for value in values]
-    except ValueError:
-        return False
+    keys = list(map(_order(column), column.present))
     return len(set(keys)) > 2 and all(one <= other for one, other in pairwise(keys))  # noqa: PLR2004 - a switch is no order
 
 

@@ -25,8 +25,8 @@ class Frame:
         examples: For each row, the number of its example; a running number where there is no side.
         parts: For each row, the part of the example that it is of, "" for all of it.
         groups: For each row, the number of its group; empty where rows are not grouped.
-        key: The column that names the examples, "" if none does.
-        key_cells: What it says.
+        key: The column that names the examples.
+        key_cells: What it says; empty if there is no such column.
     """
 
     side: Side | None
@@ -54,16 +54,15 @@ class Frame:
 def frame_of_role(original: Original, table: Table, side: Side, *, has_row_for_each_example: bool = False) -> Frame:
     """The rows of the table of the training examples, of their labels, or of the test examples."""
     key = key_column(original, table)
-    is_per_group = original.text("prediction_per") == "group" and side.lengths and not has_row_for_each_example
-    if is_per_group and table.column(original.text("group_column")) is not None:
-        examples = [group for group, length in enumerate(side.lengths) for _ in range(length)]
-        return _named(side, examples, [""] * len(examples), key, groups=examples)
-    groups: list[int] = []
-    if side.lengths and not is_per_group and table.column(original.text("group_column")) is not None:
-        groups = [group for group, length in enumerate(side.lengths) for _ in range(length)]
+    is_of_groups = original.text("prediction_per") == "group"
+    has_groups = bool(side.lengths) and table.column(original.text("group_column")) is not None
+    groups = [group for group, length in enumerate(side.lengths) for _ in range(length)]
+    if has_groups and is_of_groups and not has_row_for_each_example:
+        return _named(side, groups, [""] * len(groups), key, groups=groups)
     parts = side.parts if side.role == "train" else ("",)
     examples = [example for example in range(len(side)) for _ in parts]
-    return _named(side, examples, list(parts) * len(side), key, groups=groups)
+    is_grouped = has_groups and not is_of_groups and len(groups) == len(examples)
+    return _named(side, examples, list(parts) * len(side), key, groups=groups if is_grouped else ())
 
 
 def frame_of_sample(original: Original, side: Side) -> Frame:
@@ -101,8 +100,9 @@ def _named(
         f"{side.names[example]}_{part}" if part else side.names[example]
         for example, part in zip(examples, parts, strict=True)
     ]
-    name = key.name if key is not None else ""
-    return Frame(side, tuple(examples), tuple(parts), tuple(groups), name, tuple(cells) if name else ())
+    if key is None:
+        return Frame(side, tuple(examples), tuple(parts), tuple(groups))
+    return Frame(side, tuple(examples), tuple(parts), tuple(groups), key.name, tuple(cells))
 
 
 def _link(original: Original, table: Table, cast: Cast) -> tuple[Column, Side, str] | None:

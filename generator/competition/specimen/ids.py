@@ -19,6 +19,7 @@ _WORDS_PER_VALUE = 0.2
 _DENSE = 0.25
 _TRIES_PER_ID = 20
 _IDS_OF_A_CODE = 8
+_NUMBERS = ("0", "1", "2")
 _NEIGHBOURS, _OTHERS = 400, 200  # that are looked at
 _LOWER, _UPPER, _DIGITS, _HEX = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "abcdef"
 
@@ -149,8 +150,9 @@ def format_of(values: Sequence[str]) -> IdFormat:
     """Learns how ids are formed: numbers, padded numbers, hexadecimal codes, UUIDs, `prefix_number`, names of files.
 
     Args:
-        values: Known ids in their order, at least one.
+        values: Known ids in their order; if there are none, ids are numbers from 0.
     """
+    values = values or _NUMBERS
     learned = (*values[:_NEIGHBOURS], *evenly_drawn(values[_NEIGHBOURS:], _OTHERS))
     split = [tuple(_BETWEEN_PARTS.split(value)) for value in learned]
     by_shape: dict[tuple[str, ...], list[tuple[str, ...]]] = defaultdict(list)

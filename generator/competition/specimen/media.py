@@ -12,7 +12,7 @@ from generator.competition.specimen.masks import mask_image
 from generator.competition.specimen.sound import WRITTEN, sound
 from generator.competition.survey import images as image_files
 from generator.competition.survey import sound as sound_files
-from generator.competition.survey.facts import Folder, ImageFormat
+from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat, Survey
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -22,6 +22,26 @@ _GRAIN = 60.0
 _PIXELS, _LARGEST_PICTURE = 200_000_000, 2_000_000
 _SAMPLES, _LONGEST_SOUND = 40_000_000, 60.0  # of one side's sounds together, in 16 bits; of one sound, in seconds
 _STRANGER_CLASSES = 4
+_USUAL_PICTURE = ImageFormat("RGB", 256, 256, is_uniform=False)
+_USUAL_SOUND = AudioFormat(sample_rate=16_000, seconds=5.0, channels=1)
+
+
+def with_usual_formats(survey: Survey, note: Callable[[str], None]) -> Survey:
+    """The survey with a usual format where the names alone say that files are pictures or sounds."""
+    return replace(survey, folders=tuple(_with_usual_format(folder, note) for folder in survey.folders))
+
+
+def _with_usual_format(folder: Folder, note: Callable[[str], None]) -> Folder:
+    if folder.images is not None or folder.audio is not None or not folder.suffixes:
+        return folder
+    suffix = max(folder.suffixes, key=lambda known: folder.suffixes[known])
+    if suffix in image_files.SUFFIXES:
+        note(f"Nothing is known of the pictures in {printable(folder.path) or 'the folder'} but their names.")
+        return replace(folder, images=_USUAL_PICTURE)
+    if suffix in sound_files.SUFFIXES:
+        note(f"Nothing is known of the sounds in {printable(folder.path) or 'the folder'} but their names.")
+        return replace(folder, audio=_USUAL_SOUND)
+    return folder
 
 
 @dataclass(frozen=True)

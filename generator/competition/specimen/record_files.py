@@ -21,6 +21,7 @@ from generator.untrusted import printable
 _MOST_FILES = 8
 _MOST_VALUES = 100_000
 _VALUES_WHERE_IT_VARIES = 3
+_LARGEST_FLOAT = 3.4e38  # of 32 bits
 _COUNT_IN_NAME = re.compile(r"(.*-)(\d+)(\.[a-z]+)")  # as in `00-224x224-798.tfrec`
 
 
@@ -101,10 +102,12 @@ class RecordMaker:
 
 def _number(text: str, kind: str, source: random.Random) -> float | int:
     try:
-        number = float(text)
-        return int(text) if kind == "int64" else number * source.uniform(0.9, 1.1)
-    except (ValueError, OverflowError):
+        if kind == "int64":
+            return int(text)
+        number = float(text) * source.uniform(0.9, 1.1)
+    except ValueError:
         return 0
+    return number if abs(number) < _LARGEST_FLOAT else 0.0
 
 
 def _counted(group: Records, name: str, count: int) -> str:

@@ -71,7 +71,7 @@ class Labelling:
 
     def draw(self, count: int, source: random.Random) -> Truth:
         """Makes up the labels of so many examples, at least a few of each class."""
-        if not self.columns:
+        if not self.columns or not self._rows():
             return self._of_classes(count, source)
         if self.kind is TargetKind.NUMBER and all(column.kind in NUMBERS for column in self.columns):
             return self._of_numbers(count, source)

@@ -9,7 +9,7 @@ from generator.competition.facts import Task
 from generator.competition.specimen.cast import cast_of
 from generator.competition.specimen.facts import Original, SpecimenSummary, Wishes
 from generator.competition.specimen.folders import FolderMaker
-from generator.competition.specimen.media import Media
+from generator.competition.specimen.media import Media, with_usual_formats
 from generator.competition.specimen.record_files import RecordMaker
 from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
@@ -39,8 +39,9 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         NotASpecimenError: There is something else, which is never touched.
         FileWriteError: The folder could not be written; what was there before is untouched.
     """
-    original, wishes = Original(survey, task), Wishes(rows, seed, signal)
+    wishes = Wishes(rows, seed, signal)
     with staged(folder, replace=replace) as stage, Writer(stage) as writer:
+        original = Original(with_usual_formats(survey, writer.note), task)
         table_rows = _write(original, wishes, writer)
         (stage / MARKER).write_bytes(_marker(original, wishes))
     return SpecimenSummary(folder=folder, rows=table_rows, files=dict(writer.files), notes=tuple(writer.notes))

@@ -110,7 +110,7 @@ def _typed(kind: ColumnKind, cell: str | None) -> bool | int | float | str | Non
     if kind is ColumnKind.BOOLEAN:
         return cell in _YES
     try:
-        return int(cell) if kind is ColumnKind.INTEGER else float(cell) if kind is ColumnKind.NUMBER else cell
+        return int(cell) if kind is ColumnKind.INTEGER else float(cell) if kind is ColumnKind.NUMBER else _unicode(cell)
     except ValueError:
         return cell
 
@@ -120,7 +120,8 @@ def _parquet(table: Table, cells: Mapping[str, Cells]) -> bytes:
     arrow, arrow_parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     stream = io.BytesIO()
     arrays = [arrow.array(_of_one_type(column, cells[column.name])) for column in table.columns]
-    arrow_parquet.write_table(arrow.Table.from_arrays(arrays, names=list(table.column_names)), stream)
+    names = [_unicode(name) for name in table.column_names]
+    arrow_parquet.write_table(arrow.Table.from_arrays(arrays, names=names), stream)
     return stream.getvalue()
 
 
@@ -130,7 +131,15 @@ def _of_one_type(column: Column, cells: Cells) -> Sequence[object]:
         return _times(cells)
     is_large = any(isinstance(value, int) and abs(value) >= _LARGEST_INTEGER for value in typed)
     is_mixed = len({type(value) for value in typed if value is not None}) > 1
-    return cells if is_large or is_mixed else typed
+    return _texts(cells) if is_large or is_mixed else typed
+
+
+def _texts(cells: Cells) -> Sequence[object]:
+    return [None if cell is None else _unicode(cell) for cell in cells]
+
+
+def _unicode(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _times(cells: Cells) -> Sequence[object]:
@@ -139,4 +148,4 @@ def _times(cells: Cells) -> Sequence[object]:
     try:
         return [None if cell is None else datetime.fromisoformat(cell) for cell in cells]
     except ValueError:
-        return cells
+        return _texts(cells)

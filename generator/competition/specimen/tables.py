@@ -88,7 +88,7 @@ class TableMaker:
 
     def _given(self, table: Table, column: Column, frame: Frame) -> Cells | None:
         """The cells of a column that says who or what a row is; None for all others."""
-        if column.name == frame.key:
+        if frame.key_cells and column.name == frame.key:
             return list(frame.key_cells)
         if frame.side is self.cast.train:
             labels = self._labels(column, frame)
