@@ -1,0 +1,637 @@
+"""Images in every layout that competitions use: the right pixels with the right labels and ids, in both notebooks."""
+
+import io
+import json
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_session import Ended, Mirror, Notebook, Sessions, read_table
+
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.kernels import render_kernels
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ("notebook_session",)
+
+SIDE = 8
+COLOURS = {"blue": (20, 30, 220), "green": (10, 200, 40), "red": (230, 20, 10)}
+DETAILS = {
+    "labels_from": "table",
+    "image_column": "",
+    "train_folder": "",
+    "test_folder": "",
+    "image_suffix": "",
+    "image_size": SIDE,
+    "channels": 3,
+    "flip": False,
+    "batch_size": 8,
+    "epochs": 2,
+}
+
+
+def task(*targets: str, id_column: str = "id", **details: Any) -> Task:
+    """The task of a competition of images: by default one class for each, of a table `train.csv`."""
+    kind = TargetKind(details.pop("kind", "class"))
+    is_number = kind is TargetKind.NUMBER
+    return Task(
+        family="image_regression" if is_number else "image_classification",
+        metric="rmse" if is_number else "accuracy" if kind is TargetKind.CLASS else "auc_mean_columns",
+        target_kind=kind,
+        submission=SubmissionKind.LABEL if kind is TargetKind.CLASS else SubmissionKind.NUMBERS,
+        id_column=id_column,
+        targets=targets or ("label",),
+        train_table=details.pop("train_table", ""),
+        labels_table=details.pop("labels_table", ""),
+        test_table=details.pop("test_table", ""),
+        sample_submission=details.pop("sample", "sample_submission.csv"),
+        details={**DETAILS, **details},
+    )
+
+
+@dataclass(frozen=True)
+class LayoutNotebook(Notebook):
+    """A notebook of the pair that a task is rendered to."""
+
+    rendered: Mapping[str, str] = field(default_factory=dict)
+
+    def cells(self, parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
+        injected = "".join(f"{key} = {value!r}\n" for key, value in parameters.items())
+        cells = list(self.rendered.items())
+        behind = [name for name, _ in cells].index("parameters") + 1
+        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A competition's folder, and both notebooks of its pair."""
+
+    mirror: Mirror
+    sessions: Sessions
+    framework: str = "tensorflow"
+
+    @property
+    def folder(self) -> Path:
+        return self.mirror.input / "competitions" / "colours"
+
+    def run(self, role: str, asked: Task, *, until: str | None = None, look: str = "None", **options: Any) -> Ended:
+        """Executes a notebook up to a cell, and looks at its names."""
+        owner = Choice("ada", MadeBy.FLAG)
+        proposal = proposed(
+            Competition("colours", "Colours", is_code_competition=False), asked, framework=self.framework, owner=owner
+        )
+        files = render_kernels(merged(proposal, Choices(), flags={}))
+        cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
+        code = {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+        notebook = LayoutNotebook(self.framework, role, rendered=code)
+        parameters = self.mirror.parameters(notebook, **options.pop("parameters", {}))
+        return self.sessions.run(notebook, parameters, until=until, look=look, **options)
+
+    def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
+        """The id, the file and the label of every training image, as the notebook reads them."""
+        seen = (
+            "[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in zip(table[ID_COLUMN], items['path'], truth)]"
+        )
+        ended = self.run("train", asked, until="check-images", look=seen, **options)
+        assert ended.is_done, ended
+        return [tuple(row) for row in ended.seen]
+
+    def test(self, asked: Task, **options: Any) -> dict[str, str]:
+        """The file of every test id, as the notebook reads them."""
+        seen = "dict(zip(ids, [os.path.relpath(path, folder) for path in items['path']]))"
+        ended = self.run("infer", asked, until="check-test-images", look=seen, **options)
+        assert ended.is_done, ended
+        return dict(ended.seen)
+
+
+@pytest.fixture
+def layout(mirror: Mirror, sessions: Sessions) -> Layout:
+    """An empty competition."""
+    made = Layout(mirror, sessions)
+    made.folder.mkdir(parents=True)
+    return made
+
+
+def write_images(folder: Path, names: Sequence[str]) -> None:
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(encoded(colour=list(COLOURS.values())[number % 3], kind="PNG"))
+
+
+def encoded(colour: tuple[int, int, int], kind: str) -> bytes:
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.new("RGB", (SIDE, SIDE), colour).save(stream, kind)
+    return stream.getvalue()
+
+
+def write_csv(path: Path, header: str, rows: Sequence[Sequence[object]]) -> None:
+    lines = [header, *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+@dataclass(frozen=True)
+class Naming:
+    """How a table names the images: the column, the suffix in `pair.toml`, a name there and the file it means."""
+
+    column: str
+    suffix: str
+    name: str
+    file: str
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        Naming("id", ".png", "{0}", "{0}.png"),
+        Naming("image", "", "{0}.png", "{0}.png"),
+        Naming("image", "", "a/{0}.png", "a/{0}.png"),
+        Naming("image", ".png", "{0}.png", "{0}.png"),
+        Naming("image", "", "{0}", "b/{0}.png"),
+        Naming("image", ".jpg", "{0}", "{0}.png"),
+    ],
+)
+def test_a_column_names_the_images(layout: Layout, naming: Naming) -> None:
+    keys = [f"k{number}" for number in range(6)]
+    write_images(layout.folder / "train", [naming.file.format(key) for key in keys])
+    write_images(layout.folder / "test", [naming.file.format(key) for key in ("t1", "t2")])
+    header = "id,label" if naming.column == "id" else "id,label,image"
+    named = [(key, "even" if number % 2 else "odd", naming.name.format(key)) for number, key in enumerate(keys)]
+    write_csv(layout.folder / "train.csv", header, [row[: header.count(",") + 1] for row in named])
+    write_csv(layout.folder / "test.csv", "id,image", [(key, naming.name.format(key)) for key in ("t1", "t2")])
+    write_csv(layout.folder / "sample_submission.csv", "id,label", [("t2", "odd"), ("t1", "odd")])
+    asked = task(
+        train_table="train.csv",
+        test_table="test.csv",
+        train_folder="train",
+        test_folder="test",
+        image_column=naming.column,
+        image_suffix=naming.suffix,
+    )
+
+    assert layout.training(asked) == [(key, naming.file.format(key), label) for key, label, _ in named]
+    assert layout.test(asked) == {key: naming.file.format(key) for key in ("t2", "t1")}
+
+
+def test_a_missing_image_is_not_taken_for_one_of_the_same_name_elsewhere(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["1.png", "2.png", "3.jpg", "masks/4.png"])
+    write_csv(layout.folder / "train.csv", "id,label", [(1, "a"), (2, "a"), (3, "b"), (4, "b")])
+    asked = task(train_table="train.csv", train_folder="train", image_column="id", image_suffix=".png")
+
+    ended = layout.run("train", asked)
+
+    assert f"1 of the image files of {layout.folder}/train cannot be read: 4.png is missing." in ended.error
+
+
+def test_labels_in_another_table_are_joined_by_id(layout: Layout) -> None:
+    write_images(layout.folder / "images", ["1.png", "2.png", "3.png"])
+    write_csv(layout.folder / "train.csv", "id,image", [(7, "1.png"), (8, "2.png"), (9, "3.png")])
+    write_csv(layout.folder / "labels.csv", "label,id", [("b", 9), ("a", 7), ("b", 8)])
+    asked = task(train_table="train.csv", labels_table="labels.csv", train_folder="images", image_column="image")
+
+    assert layout.training(asked) == [("7", "1.png", "a"), ("8", "2.png", "b"), ("9", "3.png", "b")]
+
+
+def test_folders_are_classes_and_hidden_files_are_none(layout: Layout) -> None:
+    write_images(layout.folder / "train/train", ["cat/1.png", "cat/2.png", "dog/1.png", "dog/more/2.png"])
+    (layout.folder / "train/train/.ipynb_checkpoints").mkdir()
+    for name in ("cat/.DS_Store", "cat/Thumbs.db", "dog/._1.png", ".ipynb_checkpoints/1.png"):
+        (layout.folder / "train/train" / name).write_text("no image")
+    asked = task(labels_from="folders", train_folder="train")
+
+    assert [row[1:] for row in layout.training(asked)] == [
+        ("train/cat/1.png", "cat"),
+        ("train/cat/2.png", "cat"),
+        ("train/dog/1.png", "dog"),
+        ("train/dog/more/2.png", "dog"),
+    ]
+
+
+@pytest.mark.parametrize(("suffix", "ids"), [("", ["b.png", "a.png"]), ("", ["b", "a"]), (".png", ["b", "a.png"])])
+def test_test_ids_lead_to_their_files_with_or_without_a_suffix(layout: Layout, suffix: str, ids: list[str]) -> None:
+    write_images(layout.folder / "test", ["a.png", "b.png"])
+    write_csv(layout.folder / "sample_submission.csv", "id,label", [(name, "cat") for name in ids])
+    asked = task(labels_from="folders", train_folder="train", test_folder="test", image_suffix=suffix)
+
+    assert list(layout.test(asked).items()) == list(zip(ids, ["b.png", "a.png"], strict=True))
+
+
+def test_without_a_sample_the_test_files_are_the_ids(layout: Layout) -> None:
+    write_images(layout.folder / "test", ["a.png", "b.png"])
+    asked = task(labels_from="folders", train_folder="train", test_folder="test", image_suffix=".png", sample="")
+
+    assert layout.test(asked) == {"a": "a.png", "b": "b.png"}
+
+
+def test_a_class_stands_before_the_number_in_a_name(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["cat.12.png", "horse-1.png", "red_fox_3.png", "cat (4).png", "dog2.png"])
+    asked = task(labels_from="names", train_folder="train")
+
+    assert {file: label for _, file, label in layout.training(asked)} == {
+        "cat.12.png": "cat",
+        "cat (4).png": "cat",
+        "horse-1.png": "horse",
+        "red_fox_3.png": "red_fox",
+        "dog2.png": "dog",
+    }
+
+
+def test_names_without_a_class_are_one_sentence(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["cat.1.png", "0002.png", "0003.png"])
+
+    ended = layout.run("train", task(labels_from="names", train_folder="train"))
+
+    assert (ended.cell, ended.error) == (
+        "training-examples",
+        (
+            f"ValueError: 2 of 3 image files of {layout.folder}/train have no class in their names, the first is "
+            "'0002.png'. If the labels are somewhere else, generate the pair again with another labels_from in its "
+            "pair.toml."
+        ),
+    )
+
+
+def scan(number: int) -> list[int]:
+    return [(number * 37 + place * 5) % 256 for place in range(16)]
+
+
+PIXELS = ",".join(f"pixel{number}" for number in range(16))
+OF_PIXELS = task(
+    "label",
+    labels_from="pixels",
+    train_table="train.csv",
+    test_table="test.csv",
+    id_column="ImageId",
+    channels=1,
+    image_size=4,
+)
+
+
+def write_pixels(folder: Path, *, test_rows: int = 3) -> None:
+    write_csv(folder / "train.csv", f"label,{PIXELS}", [(number % 2, *scan(number)) for number in range(6)])
+    write_csv(folder / "test.csv", PIXELS, [scan(number) for number in range(10, 10 + test_rows)])
+    write_csv(folder / "sample_submission.csv", "ImageId,Label", [(1, 0), (2, 0), (3, 0)])
+
+
+def test_pixels_in_columns_become_images_row_by_row(layout: Layout) -> None:
+    write_pixels(layout.folder)
+
+    look = "[table[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(6)).reshape(6, 16).tolist()]"
+    ended = layout.run("train", OF_PIXELS, until="check-content", look=look)
+
+    assert ended.is_done, ended
+    assert ended.seen == [list("012345"), [0, 1, 0, 1, 0, 1], [scan(number) for number in range(6)]]
+
+
+def test_a_row_of_test_pixels_is_the_id_that_counts_it(layout: Layout) -> None:
+    write_pixels(layout.folder)
+
+    ended = layout.run(
+        "infer", OF_PIXELS, until="check-test-images", look="dict(zip(ids, items['image'].reshape(3, 16).tolist()))"
+    )
+
+    assert ended.is_done, ended
+    assert ended.seen == {"1": scan(10), "2": scan(11), "3": scan(12)}
+
+
+def test_rows_of_pixels_that_are_not_those_of_the_sample_are_refused(layout: Layout) -> None:
+    write_pixels(layout.folder, test_rows=5)
+
+    ended = layout.run("infer", OF_PIXELS)
+
+    assert ended.error == (
+        "ValueError: test.csv has 5 rows and no ImageId, and sample_submission.csv has 3 rows: which is which cannot "
+        "be known."
+    )
+
+
+def test_colour_pixels_are_resized_to_what_the_model_wants(layout: Layout) -> None:
+    pixels = ",".join(f"p{number}" for number in range(48))
+    rows = [(number, name, *(list(COLOURS[name]) * 16)) for number, name in enumerate(["red", "blue", "red", "blue"])]
+    write_csv(layout.folder / "train.csv", f"id,label,{pixels}", rows)
+    asked = task(labels_from="pixels", train_table="train.csv", image_size=6)
+
+    ended = layout.run("train", asked, until="check-content", look="decoded(np.arange(4))[:, 3, 2].tolist()")
+
+    assert ended.is_done, ended
+    assert ended.seen == [list(COLOURS[name]) for name in ("red", "blue", "red", "blue")]
+
+
+Feature = bytes | int | float
+
+
+def record(**features: Feature) -> bytes:
+    """An encoded `tf.train.Example`."""
+    import tensorflow as tf
+
+    def feature(value: Feature) -> Any:
+        if isinstance(value, bytes):
+            return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
+        if isinstance(value, int):
+            return tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
+        return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
+
+    described = {name: feature(value) for name, value in features.items()}
+    return bytes(tf.train.Example(features=tf.train.Features(feature=described)).SerializeToString())
+
+
+def write_records(path: Path, records: Sequence[bytes]) -> None:
+    import tensorflow as tf
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        for one in records:
+            writer.write(one)
+
+
+def flower(key: str, colour: str, **features: Feature) -> bytes:
+    return record(id=key.encode(), image=encoded(COLOURS[colour], "PNG"), **features)
+
+
+OF_RECORDS = task(labels_from="records", train_folder="flowers", test_folder="flowers/test", id_column="id")
+
+
+def write_flowers(folder: Path) -> None:
+    number = {"blue": 3, "green": 20, "red": 100}
+    names = list(number)
+    for part, files in (("train", (0, 1)), ("val", (2,))):
+        for file in files:
+            flowers = [(f"{part}{file}{row}", names[(file + row) % 3]) for row in range(4)]
+            written = [flower(key, name, **{"class": number[name]}) for key, name in flowers]
+            write_records(folder / f"flowers/{part}/{file:02d}-8x8-4.tfrec", written)
+    write_records(folder / "flowers/test/00-8x8-3.tfrec", [flower(f"t{name}", name) for name in names])
+    write_csv(folder / "sample_submission.csv", "id,label", [("tred", 0), ("tblue", 0), ("tgreen", 0)])
+
+
+def test_records_of_several_folders_give_ids_classes_and_images(layout: Layout) -> None:
+    write_flowers(layout.folder)
+
+    look = "[classes, table[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(12))[:, 0, 0].tolist()]"
+    ended = layout.run("train", OF_RECORDS, until="check-content", look=look)
+
+    assert ended.is_done, ended
+    classes, keys, truth, colours = ended.seen
+    assert classes == ["3", "20", "100"]
+    assert keys == [f"{file}{row}" for file in ("train0", "train1", "val2") for row in range(4)]
+    assert colours == [list(list(COLOURS.values())[number]) for number in truth]
+
+
+def test_test_records_are_found_by_the_ids_of_the_sample(layout: Layout) -> None:
+    write_flowers(layout.folder)
+
+    look = "[ids, np.stack(list(stream_of(items, {'image_size': 8, 'channels': 3})))[:, 0, 0].tolist()]"
+    ended = layout.run("infer", OF_RECORDS, until="check-test-images", look=look)
+
+    assert ended.is_done, ended
+    assert ended.seen == [["tred", "tblue", "tgreen"], [list(COLOURS[name]) for name in ("red", "blue", "green")]]
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def of_other_features(path: Path) -> None:
+    write_records(path, [record(image_name=b"a", picture=encoded(COLOURS["red"], "PNG"), target=1)])
+
+
+def with_a_broken_image(path: Path) -> None:
+    write_records(path, [record(id=b"a", image=encoded(COLOURS["red"], "PNG")[:-20], **{"class": 3})])
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (cut_off, "{path} is cut off, or no TFRecord file: fetch it again."),
+        (
+            of_other_features,
+            (
+                "The records of 00-8x8-4.tfrec have no 'id'; they have image_name, picture, target. "
+                "Set RECORD_ID and RECORD_IMAGE."
+            ),
+        ),
+        (with_a_broken_image, "1 of the image files of {folder} cannot be read: 00-8x8-4.tfrec is cut off."),
+    ],
+)
+def test_bad_records_are_one_sentence(layout: Layout, damage: Callable[[Path], None], sentence: str) -> None:
+    write_flowers(layout.folder)
+    path = layout.folder / "flowers/train/00-8x8-4.tfrec"
+    damage(path)
+
+    ended = layout.run("train", OF_RECORDS)
+
+    assert ended.error.startswith("ValueError: " + sentence.format(path=path, folder=layout.folder / "flowers"))
+
+
+RAMP = [[(row * SIDE + column) * 4 for column in range(SIDE)] for row in range(SIDE)]
+
+
+def ramp(mode: str, factor: float = 1) -> Any:
+    """An image that brightens evenly from 0 to 252 times a factor."""
+    import numpy as np
+    from PIL import Image
+
+    kinds = {"L": "uint8", "I;16": "uint16", "F": "float32"}
+    if mode in kinds:
+        return Image.fromarray((np.array(RAMP) * factor).astype(kinds[mode]))
+    return ramp("L").convert(mode)
+
+
+FORMATS: dict[str, tuple[str, float]] = {
+    "grey.png": ("L", 1),
+    "colour.png": ("RGB", 1),
+    "alpha.png": ("RGBA", 1),
+    "palette.png": ("P", 1),
+    "16-bit.png": ("I;16", 257),
+    "12-bit.png": ("I;16", 16),
+    "colour.bmp": ("RGB", 1),
+    "grey.gif": ("L", 1),
+    "colour.webp": ("RGB", 1),
+    "grey.tif": ("L", 1),
+    "alpha.tiff": ("RGBA", 1),
+    "16-bit.TIF": ("I;16", 257),
+    "12-bit.tif": ("I;16", 16),
+    "float.tif": ("F", 1 / 252),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_format_becomes_the_same_pixels(layout: Layout, channels: int) -> None:
+    (layout.folder / "train").mkdir()
+    for name, (mode, factor) in FORMATS.items():
+        options = {"lossless": True} if name.endswith("webp") else {}
+        ramp(mode, factor).save(layout.folder / "train" / name, **options)
+    write_csv(layout.folder / "train.csv", "id,label", [(name, row % 2) for row, name in enumerate(FORMATS)])
+    asked = task(train_table="train.csv", train_folder="train", image_column="id", channels=channels)
+
+    look = f"np.abs(decoded(np.arange({len(FORMATS)})) - np.array({RAMP})[..., None])"
+    ended = layout.run(
+        "train", asked, until="check-content", look=f"[{look}.shape[1:], {look}.max(axis=(1, 2, 3)).tolist()]"
+    )
+
+    assert ended.is_done, ended
+    shape, furthest = ended.seen
+    assert shape == [SIDE, SIDE, channels]
+    assert {name: far for name, far in zip(FORMATS, furthest, strict=True) if far > 3} == {}
+
+
+def test_a_broken_image_of_a_rare_format_is_named(layout: Layout) -> None:
+    (layout.folder / "train").mkdir()
+    for number in range(6):
+        ramp("I;16", 16).save(layout.folder / "train" / f"{number}.tif")
+    broken = layout.folder / "train" / "4.tif"
+    broken.write_bytes(broken.read_bytes()[:60])
+    write_csv(layout.folder / "train.csv", "id,label", [(f"{number}.tif", number % 2) for number in range(6)])
+
+    ended = layout.run("train", task(train_table="train.csv", train_folder="train", image_column="id"))
+
+    assert ended.error.startswith(f"ValueError: 1 of the image files of {layout.folder}/train cannot be read: 4.tif is")
+
+
+def write_archives(folder: Path, *names: str) -> None:
+    with zipfile.ZipFile(folder / "train.zip", "w") as archive:
+        for number, name in enumerate(names):
+            archive.writestr(name, encoded(list(COLOURS.values())[number % 3], "PNG"))
+
+
+@pytest.mark.parametrize("train_folder", ["train.zip", "train.zip/train"])
+def test_a_packed_folder_is_unpacked_once(layout: Layout, tmp_path: Path, train_folder: str) -> None:
+    write_archives(layout.folder, "train/cat/1.png", "train/cat/2.png", "train/dog/1.png", "train/dog/2.png")
+    (tmp_path / "scratch").mkdir()
+    before = f"import tempfile; tempfile.tempdir = {str(tmp_path / 'scratch')!r}"
+    asked = task(labels_from="folders", train_folder=train_folder)
+    expected = ["cat", "cat", "dog", "dog"]
+
+    assert [row[2] for row in layout.training(asked, before=before)] == expected
+    (unpacked,) = (tmp_path / "scratch").iterdir()
+    inode = unpacked.stat().st_ino
+    assert [row[2] for row in layout.training(asked, before=before)] == expected
+    assert [path.stat().st_ino for path in (tmp_path / "scratch").iterdir()] == [inode]
+
+
+def test_an_archive_that_kaggle_unpacked_is_not_needed(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["a.png", "b.png", "c.png"])
+    write_csv(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 1)])
+    asked = task(train_table="train.csv", train_folder="train.zip/train", image_column="id", image_suffix=".png")
+
+    assert [row[1] for row in layout.training(asked)] == ["a.png", "b.png", "c.png"]
+
+
+def test_class_folders_that_kaggle_unpacked_lead_to_the_competition(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["train/cat/1.png", "train/cat/2.png", "train/dog/1.png"])
+
+    seen = layout.training(task(labels_from="folders", train_folder="train.zip/train"))
+
+    assert [label for _, _, label in seen] == ["cat", "cat", "dog"]
+
+
+def test_an_archive_that_writes_elsewhere_or_fills_the_disk_is_refused(layout: Layout, tmp_path: Path) -> None:
+    asked = task(labels_from="folders", train_folder="train.zip")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    here = f"import tempfile; tempfile.tempdir = {str(scratch)!r}"
+    tiny_disk = "import shutil; shutil.disk_usage = lambda path: type('Disk', (), {'free': 100})"
+
+    write_archives(layout.folder, "cat/1.png", "../../evil.png")
+    assert layout.run("train", asked, before=here).error == (
+        f"ValueError: {layout.folder}/train.zip would write outside of its folder: '../../evil.png'. Fetch it again."
+    )
+    write_archives(layout.folder, "cat/1.png", "dog/1.png")
+    assert layout.run("train", asked, before=f"{here}\n{tiny_disk}").error == (
+        f"ValueError: {layout.folder}/train.zip would unpack to 0.0 GB, more than half of the 0.0 GB that are free. "
+        "Unpack what is needed of it elsewhere."
+    )
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_an_image_can_have_several_labels(layout: Layout, is_list: bool) -> None:
+    names = [f"{number}.png" for number in range(8)]
+    sets = [(number & 1, number >> 1 & 1, number >> 2 & 1) for number in range(8)]
+    write_images(layout.folder / "train", names)
+    listed = [" ".join(name for name, one in zip("abc", row, strict=True) if one) for row in sets]
+    rows = (
+        list(zip(names, listed, strict=True))
+        if is_list
+        else [(name, *row) for name, row in zip(names, sets, strict=True)]
+    )
+    write_csv(layout.folder / "train.csv", "id,labels" if is_list else "id,a,b,c", rows)
+    asked = task(
+        *(("labels",) if is_list else ("a", "b", "c")),
+        kind="labels",
+        train_table="train.csv",
+        train_folder="train",
+        image_column="id",
+        label_separator=" " if is_list else "",
+    )
+
+    batches = "training_batches(np.arange(8), fit_preprocessing(np.arange(8)), 8, 0)"
+    look = f"[classes, truth.astype(int).tolist(), next(iter({batches}))[1].numpy().astype(int).tolist()]"
+    ended = layout.run("train", asked, until="check-content", look=look)
+
+    assert ended.is_done, ended
+    classes, truth, batch = ended.seen
+    assert (classes, truth) == (["a", "b", "c"], [list(row) for row in sets])
+    assert sorted(batch) == sorted(truth)
+
+
+def write_brightness(folder: Path) -> None:
+    """Grey 16-bit images as tiff, and how bright they are."""
+    from PIL import Image
+
+    values = [(number * 37) % 200 + 20 for number in range(60)]
+    for part, chosen in (("train", values[:48]), ("test", values[48:])):
+        (folder / part).mkdir()
+        for number, value in enumerate(chosen):
+            image = Image.new("I;16", (SIDE, SIDE), value * 256)
+            image.putpixel((0, 0), 65_535)
+            image.save(folder / part / f"{number}.tif")
+    write_csv(folder / "train.csv", "name,brightness,area", [(n, v / 10, v) for n, v in enumerate(values[:48])])
+    write_csv(folder / "sample_submission.csv", "name,brightness,area", [(n, 0.5, 0.5) for n in range(12)])
+
+
+OF_BRIGHTNESS = task(
+    "brightness",
+    "area",
+    kind="number",
+    id_column="name",
+    train_table="train.csv",
+    train_folder="train",
+    test_folder="test",
+    image_column="name",
+    image_suffix=".tif",
+    channels=1,
+)
+PAIRS: list[tuple[str, Callable[[Path], None], Task]] = [
+    ("keras", write_flowers, OF_RECORDS),
+    ("tensorflow", write_pixels, OF_PIXELS),
+    ("keras", write_brightness, OF_BRIGHTNESS),
+    ("tensorflow", write_brightness, OF_BRIGHTNESS),
+]
+
+
+@pytest.mark.parametrize(("framework", "write", "asked"), PAIRS)
+def test_a_pair_goes_from_images_to_a_submission(
+    mirror: Mirror, sessions: Sessions, framework: str, write: Callable[[Path], None], asked: Task
+) -> None:
+    layout = Layout(mirror, sessions, framework)
+    layout.folder.mkdir(parents=True)
+    write(layout.folder)
+
+    trained = layout.run("train", asked, parameters={"SMOKE_TEST": True})
+    assert trained.is_done, trained
+    mount = mirror.input / "notebooks" / "ada" / f"colours-{framework}-train"
+    mount.parent.mkdir(parents=True)
+    mirror.working.rename(mount)
+    inferred = layout.run("infer", asked, parameters={"SMOKE_TEST": True})
+
+    assert inferred.is_done, inferred
+    sample = read_table(layout.folder / "sample_submission.csv")
+    submission = read_table(mirror.working / "submission.csv")
+    assert submission[0] == sample[0]
+    assert [row[0] for row in submission] == [row[0] for row in sample]
+    assert submission != sample
