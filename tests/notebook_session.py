@@ -23,9 +23,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from generator.competition.facts import Task
 
 Parameters = Mapping[str, bool | int | float | str | list[str]]
 SESSION_SECONDS = 300
@@ -35,12 +38,18 @@ SESSION_SECONDS = 300
 def notebook_cells(framework: str, role: str) -> dict[str, str]:
     """The code cells of the digits notebook as `generate --owner ada` renders it, by name, in their order."""
     from generator.competition import builtin
+
+    return rendered_cells(framework, role, builtin.require("digits").task)
+
+
+def rendered_cells(framework: str, role: str, task: "Task") -> dict[str, str]:
+    """The code cells of a notebook for the data of digits and another task, by name, in their order."""
+    from generator.competition import builtin
     from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
     from generator.pair.kernels import render_kernels
 
-    digits = builtin.require("digits")
-    owner = Choice("ada", MadeBy.FLAG)
-    proposal = proposed(digits.competition, digits.task, framework=framework, owner=owner)
+    competition, owner = builtin.require("digits").competition, Choice("ada", MadeBy.FLAG)
+    proposal = proposed(competition, task, framework=framework, owner=owner)
     files = render_kernels(merged(proposal, Choices(), flags={}))
     cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
     return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
@@ -48,11 +57,12 @@ def notebook_cells(framework: str, role: str) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Notebook:
-    """A rendered notebook, perhaps with cells that a user edited."""
+    """A rendered notebook, perhaps with cells that a user edited, or of another task than that of digits."""
 
     framework: str
     role: str
     edits: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    task: "Task | None" = None
 
     @property
     def backend(self) -> str:
@@ -61,7 +71,10 @@ class Notebook:
 
     def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
         """What is executed: the cells in their order, and papermill's behind that with the parameters."""
-        cells = dict(notebook_cells(self.framework, self.role))
+        if self.task is None:
+            cells = dict(notebook_cells(self.framework, self.role))
+        else:
+            cells = rendered_cells(self.framework, self.role, self.task)
         for name, edit in self.edits.items():
             edited = edit(cells[name])
             assert edited != cells[name], f"the edit of {name} changes nothing"

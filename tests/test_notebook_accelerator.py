@@ -39,6 +39,19 @@ def compiled_model(*arguments, **options):
     return model
 """
 
+REMEMBER_COMPILATIONS = """
+import logging
+import jax
+jax.config.update("jax_log_compiles", True)
+jax.compiled = []
+class Remember(logging.Handler):
+    def emit(self, record):
+        said = record.getMessage()
+        if said.startswith("Compiling"):
+            jax.compiled.append(said.split()[1])
+logging.getLogger("jax").addHandler(Remember())
+"""
+
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
 def test_the_wrong_accelerator_stops_training_before_anything_is_read(
@@ -103,6 +116,21 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
         submissions.append(read_table(mirror.working / "submission.csv"))
     assert submissions[0] == submissions[1]
     assert [row[0] for row in submissions[0]] == ["id", *digits.answers]
+
+
+def test_on_one_device_a_step_is_compiled_once_for_all_epochs(sessions: Sessions, mirror: Mirror) -> None:
+    write_digits(mirror.competition, per_class=4)
+    train = Notebook("keras", "train")
+
+    ended = sessions.run(
+        train,
+        mirror.parameters(train, EPOCHS=3),
+        before=REMEMBER_COMPILATIONS,
+        look="[name for name in jax.compiled if '_step' in name]",
+    )
+
+    assert ended.is_done, ended
+    assert sorted(ended.seen) == ["jit(predict_step)", "jit(train_step)"]
 
 
 def test_mirrored_strategy_trains_and_predicts_on_two_devices(sessions: Sessions, mirror: Mirror) -> None:

@@ -141,7 +141,7 @@ def test_a_training_table_may_have_no_ids(sessions: Sessions, mirror: Mirror) ->
     header, *judged = read_table(mirror.working / "oof.csv")
     assert header[0] == "id"
     labels = list(digits.labels.values())
-    assert [row[2] for row in judged] == [labels[int(row[0])] for row in judged]
+    assert [row[header.index("label")] for row in judged] == [labels[int(row[0])] for row in judged]
 
 
 def missing(image: Path) -> None:
@@ -248,7 +248,7 @@ def test_bad_test_images_get_the_average_prediction_and_change_no_other(
     sessions: Sessions, trained: Trained, tmp_path: Path
 ) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    look = "[float(row.sum()) for row in predictions], predictions.tolist(), paths"
+    look = "[float(row.sum()) for row in predictions], predictions.tolist(), items['path'].tolist()"
     whole = sessions.run(INFER, mirror.parameters(INFER), look=look)
     images = sorted((mirror.competition / "test").iterdir())
     for image, damage in zip(images[2:5], (missing, empty, cut_off), strict=True):

@@ -136,12 +136,14 @@ def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, traine
 
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
-def test_an_edited_load_image_is_noticed(sessions: Sessions, trained: Trained, tmp_path: Path, framework: str) -> None:
+def test_an_edit_of_how_images_are_prepared_is_noticed(
+    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str
+) -> None:
     mirror = trained.mirror(framework, tmp_path / "mirror")
     promised = json.loads((mirror.output_of_training(framework) / "handoff.json").read_text())["preprocessing"][
         "sha256"
     ]
-    edit = {"load-image": lambda cell: cell.replace("antialias=True", "antialias=False")}
+    edit = {"resize": lambda cell: cell.replace("antialias=True", "antialias=False")}
 
     cell, error = refused(sessions, mirror, Notebook(framework, "infer", edit))
 

@@ -1,11 +1,17 @@
 """Folds, views and the submission: every row once, every prediction with its id, every file with its bytes."""
 
 import json
+import re
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from notebook_session import Digits, Mirror, Notebook, Sessions, Trained, names_below, read_table, write_digits
+
+from generator.competition import builtin
+from generator.competition.facts import SubmissionKind
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -27,13 +33,14 @@ def test_every_row_is_judged_once_by_a_model_that_has_not_seen_it(sessions: Sess
     assert len({json.dumps(history) for history in histories.values()}) == folds
     weights = [f"fold{fold}.weights.h5" for fold in range(folds)]
     assert [name for name in names_below(mirror.working) if name.endswith(".h5")] == weights
-    header, *rows = read_table(mirror.working / "oof.csv")
-    assert header == ["id", "file", "label", "fold", "predicted", "probability"]
-    assert Counter(row[0] for row in rows) == dict.fromkeys(digits.labels, 1)
-    assert {row[0]: row[1] for row in rows} == {name: f"{name}.png" for name in digits.labels}
-    assert {row[0]: row[2] for row in rows} == digits.labels
-    assert {row[0]: int(row[3]) for row in rows} == dict(zip(digits.labels, fold_of_row, strict=True))
-    right = sum(row[2] == row[4] for row in rows) / len(rows)
+    header, *lines = read_table(mirror.working / "oof.csv")
+    rows = [dict(zip(header, line, strict=True)) for line in lines]
+    assert set(header) == {"id", "file", "label", "fold", "predicted", "probability"}
+    assert Counter(row["id"] for row in rows) == dict.fromkeys(digits.labels, 1)
+    assert {row["id"]: row["file"] for row in rows} == {name: f"{name}.png" for name in digits.labels}
+    assert {row["id"]: row["label"] for row in rows} == digits.labels
+    assert {row["id"]: int(row["fold"]) for row in rows} == dict(zip(digits.labels, fold_of_row, strict=True))
+    right = sum(row["label"] == row["predicted"] for row in rows) / len(rows)
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert handoff["out_of_fold"]["score"] == pytest.approx(right)
     assert handoff["out_of_fold"]["rows"] == 80
@@ -150,7 +157,7 @@ def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
     assert ended.is_done, ended
     mirror.working.rename(mirror.root / "train")
 
-    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(paths)")
+    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(items['path'])")
 
     assert ended.is_done, ended
     assert ended.seen == 64
@@ -158,6 +165,33 @@ def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
     assert [name for name, _ in rows] == list(digits.answers)
     assert {label for _, label in rows[64:]} == {"7"}
     assert {label for _, label in rows[:64]} <= set("0123456789")
+
+
+@pytest.mark.parametrize(
+    ("metric", "submission", "best"),
+    [("accuracy", SubmissionKind.LABEL, max), ("log_loss", SubmissionKind.CLASS_COLUMNS, min)],
+)
+def test_the_epoch_handed_over_is_the_best_by_the_competitions_metric(
+    sessions: Sessions,
+    mirror: Mirror,
+    metric: str,
+    submission: SubmissionKind,
+    best: Callable[[list[float]], float],
+) -> None:
+    write_digits(mirror.competition)
+    task = replace(builtin.require("digits").task, metric=metric, submission=submission)
+    train = Notebook("tensorflow", "train", task=task)
+
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=5, LEARNING_RATE=0.03), look="progress[0]")
+
+    assert ended.is_done, ended
+    scores = ended.seen["history"]["score"]
+    printed = re.findall(rf"{metric} held out (\S+),", ended.said("train"))
+    assert printed == [f"{score:.4f}" for score in scores]
+    assert scores[ended.seen["best_epoch"] - 1] == best(scores)
+    handoff = json.loads((mirror.working / "handoff.json").read_text())
+    assert handoff["folds"][0]["score"] == best(scores)
+    assert handoff["out_of_fold"]["score"] == pytest.approx(best(scores), rel=1e-4)
 
 
 def test_a_loss_that_is_no_number_stops_training_with_its_fold_and_epoch(sessions: Sessions, mirror: Mirror) -> None:
