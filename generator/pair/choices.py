@@ -17,7 +17,7 @@ from typing import Any, cast
 from generator.competition import metrics
 from generator.competition.facts import Competition, Task, Value
 from generator.errors import CompetitionError, PairError, did_you_mean
-from generator.pair.task_keys import broken_rule, keys_of, known_keys, values_of
+from generator.pair.task_keys import broken_everywhere, keys_of, known_keys, values_of
 from generator.untrusted import is_slug, printable
 
 
@@ -292,7 +292,7 @@ def _checked(path: Path, section: str, key: str, value: Any) -> Value:
 
 
 def _rule_of_task_broken_by(key: str, value: Any) -> str:
-    expected = broken_rule(known_keys()[key], value)
+    expected = broken_everywhere(known_keys()[key], value)
     if key == "metric" and not expected:
         try:
             metrics.parsed(value)

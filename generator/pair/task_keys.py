@@ -5,7 +5,7 @@ SettingError                  text of the command line that sets no key, or not 
 """
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -128,16 +128,17 @@ def keys_of(family: str, *, templates: Path | None = None) -> dict[str, TaskKey]
     return {**COMMON, **_facts(templates or template_folder(), family)}
 
 
-def known_keys(*, templates: Path | None = None) -> dict[str, TaskKey]:
-    """Every key that a task of any family can have.
+def known_keys(*, templates: Path | None = None) -> dict[str, tuple[TaskKey, ...]]:
+    """Every key that a task of any family can have, with what it is in each of them.
 
     Raises:
         TaskKeyError: A `family.toml` is broken.
     """
     folder = templates or template_folder()
-    keys = dict(COMMON)
+    keys: dict[str, tuple[TaskKey, ...]] = {key: (rule,) for key, rule in COMMON.items()}
     for path in sorted(folder.glob("families/*/family.toml")):
-        keys |= _facts(folder, path.parent.name)
+        for key, rule in _facts(folder, path.parent.name).items():
+            keys[key] = (*keys.get(key, ()), rule)
     return keys
 
 
@@ -178,14 +179,14 @@ def setting_of(text: str) -> tuple[str, Value]:
         SettingError: It is no setting of a task, or its value is of another kind.
     """
     key, equals, value = text.partition("=")
-    rule = known_keys().get(key.strip())
-    if not equals or rule is None:
+    rules = known_keys().get(key.strip())
+    if not equals or rules is None:
         raise SettingError(text=text, known=known_keys())
     try:
-        setting = _value_from(value.strip(), rule.type)
+        setting = _value_from(value.strip(), rules[0].type)
     except ValueError as error:
-        raise SettingError(text=text, expected=str(rule.type)) from error
-    if expected := broken_rule(rule, setting):
+        raise SettingError(text=text, expected=str(rules[0].type)) from error
+    if expected := broken_everywhere(rules, setting):
         raise SettingError(text=text, expected=expected)
     return key.strip(), setting
 
@@ -215,6 +216,12 @@ def broken_rule(rule: TaskKey, value: object) -> str:
     if rule.minimum is not None and isinstance(value, int | float) and value < rule.minimum:
         return f"{rule.minimum:g} or more"
     return ""
+
+
+def broken_everywhere(rules: Sequence[TaskKey], value: object) -> str:
+    """What a value has to be and is not, in whatever family; "" if it is right in one of them."""
+    broken = [broken_rule(rule, value) for rule in rules]
+    return "" if "" in broken else broken[0]
 
 
 def _is_inside(text: str) -> bool:

@@ -18,7 +18,7 @@ _TASK = Task(
     labels_table="",
     test_table="test.csv",
     sample_submission="sample_submission.csv",
-    details={"drop_columns": [], "category_columns": ["sex"], "batch_size": 32, "epochs": 20},
+    details={"drop_columns": [], "category_columns": ["sex"], "batch_size": 16, "epochs": 20},
     evidence={
         "family": "train.csv and test.csv share ten columns of numbers",
         "metric": "the competition is scored by the root of the mean squared error",
@@ -30,7 +30,7 @@ _TASK = Task(
         "test_table": "it has the ids of sample_submission.csv and the columns of train.csv",
         "sample_submission": "the name that every competition gives it",
         "category_columns": "sex has the two values 1 and 2, which stand for names",
-        "batch_size": "leaves 8 steps an epoch of 247 training rows on one replica",
+        "batch_size": "leaves 2 steps an epoch on 8 replicas of 247 training rows",
         "epochs": "an epoch of 309 rows is short, and the best one is kept",
     },
 )

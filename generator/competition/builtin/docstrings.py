@@ -73,7 +73,7 @@ _TASK = Task(
         "number_columns": [],
         "sequence_length": 128,
         "batch_size": 32,
-        "epochs": 10,
+        "epochs": 8,
         "separator": ",",
         "encoding": "utf-8",
     },

@@ -1,0 +1,315 @@
+"""The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_session import Mirror, Notebook, Parameters, Sessions, read_table
+
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.kernels import render_kernels
+
+pytest_plugins = ("notebook_session",)
+
+SIDE = 32
+DETAILS = {
+    "train_folder": "train",
+    "test_folder": "test",
+    "image_size": SIDE,
+    "channels": 1,
+    "flip": True,
+    "batch_size": 8,
+    "epochs": 2,
+}
+
+
+def task(*, train_table: str = "", metric: str = "dice", **details: Any) -> Task:
+    return Task(
+        family="segmentation",
+        metric=metric,
+        target_kind=TargetKind.MASK,
+        submission=SubmissionKind.RUN_LENGTH,
+        id_column="id",
+        targets=("rle",),
+        train_table=train_table,
+        labels_table="",
+        test_table="",
+        sample_submission="sample_submission.csv",
+        details=DETAILS | details,
+    )
+
+
+CODES = task(train_table="train.csv", image_column="id", image_suffix=".png", mask_column="rle")
+FILES = task(labels_from="folders", image_suffix=".png", mask_folder="masks", mask_suffix="_mask.gif")
+TASKS = {"codes": CODES, "files": FILES}
+
+
+@cache
+def rendered(task: str, framework: str, role: str) -> dict[str, str]:
+    """The code cells of a notebook for one of the tasks, by name, in their order."""
+    competition = Competition(slug="digits", title="Discs", is_code_competition=False)
+    owner = Choice("ada", MadeBy.FLAG)
+    proposal = proposed(competition, TASKS[task], framework=framework, owner=owner)
+    files = render_kernels(merged(proposal, Choices(), flags={}))
+    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+
+
+@dataclass(frozen=True)
+class MaskNotebook(Notebook):
+    """A notebook for one of the tasks."""
+
+    masks: str = "codes"
+
+    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
+        injected = "".join(f"{key} = {parameters[key]!r}\n" for key in parameters)
+        cells = [*rendered(self.masks, self.framework, self.role).items()]
+        behind = 1 + next(number for number, (name, _) in enumerate(cells) if name == "parameters")
+        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
+
+
+def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
+    """What some cells define, which need no framework."""
+    import numpy as np
+    import pandas as pd
+
+    known: dict[str, Any] = {"np": np, "pd": pd, "Path": Path}
+    source = rendered(masks, "keras", role)
+    exec(source["parameters"], known)  # noqa: S102
+    known |= names
+    for name in cells:
+        exec(source[name], known)  # noqa: S102
+    return known
+
+
+@pytest.fixture
+def decoded() -> Callable[..., Any]:
+    return executed("codes", "train", ["decode-run-length"])["decoded_run_length"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def inference() -> dict[str, Any]:
+    """The cells of inference that write codes and check them, for a sample that has no "-1"."""
+    return executed("codes", "infer", ["encode-run-length", "check-codes"], nothing="")
+
+
+# By hand: pixel 1 is at the top left, 2 is below it.
+BY_HAND = [
+    ("", [[0, 0, 0], [0, 0, 0]]),
+    ("1 6", [[1, 1, 1], [1, 1, 1]]),
+    ("1 1", [[1, 0, 0], [0, 0, 0]]),
+    ("2 1", [[0, 0, 0], [1, 0, 0]]),
+    ("2 2 6 1", [[0, 1, 0], [1, 0, 1]]),
+]
+
+
+@pytest.mark.parametrize(("code", "mask"), BY_HAND)
+def test_codes_count_down_the_columns_from_one(
+    decoded: Callable[..., Any], inference: dict[str, Any], code: str, mask: list[list[int]]
+) -> None:
+    import numpy as np
+
+    assert decoded(code, 2, 3).astype(int).tolist() == mask
+    assert inference["run_length_code"](np.array(mask, dtype="uint8")) == code
+    assert inference["code_problem"](code, (3, 2)) is None
+
+
+def test_the_sample_of_a_competition_can_ask_for_minus_one_where_a_mask_is_empty(decoded: Callable[..., Any]) -> None:
+    import numpy as np
+
+    cells = executed("codes", "infer", ["encode-run-length", "check-codes"], nothing="-1")
+
+    assert cells["run_length_code"](np.zeros((2, 3), dtype="uint8")) == "-1"
+    assert cells["code_problem"]("-1", (3, 2)) is None
+    assert not decoded("-1", 2, 3).any()
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("1", "is no pairs"),
+        ("1 x", "is no pairs"),
+        ("0 2", "leaves the 3 x 2 pixels"),
+        ("6 2", "leaves the 3 x 2 pixels"),
+        ("2 0", "leaves the 3 x 2 pixels"),
+        ("1 3 2 1", "overlaps itself"),
+        ("5 1 1 1", "overlaps itself"),
+    ],
+)
+def test_a_code_that_would_be_refused_is_found_before_it_is_submitted(
+    inference: dict[str, Any], code: str, problem: str
+) -> None:
+    assert problem in inference["code_problem"](code, (3, 2))
+
+
+@pytest.mark.parametrize("code", ["1", "1 x", "0 2", "6 2", "1 99999999999999999999"])
+def test_a_training_code_that_does_not_fit_its_image_stops(decoded: Callable[..., Any], code: str) -> None:
+    with pytest.raises(ValueError, match=r"no pairs of whole numbers|goes beyond the 2 x 3 pixels"):
+        decoded(code, 2, 3)
+
+
+def examples_of(folder: Path, rows: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    """The examples of a training table with ids and codes, in a folder with the images `a.png` and `b.png`."""
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=["id", "rle"])
+    for name in ("a.png", "b.png"):
+        (folder / name).touch()
+    names: dict[str, Any] = {"read_table": lambda path, columns: table, "check_columns": lambda *arguments: None}
+    names |= {"check_ids": lambda *arguments: None, "files_named": lambda names, folder: names + ".png"}
+    cells = executed("codes", "train", ["read-image-table", "read-examples"], **names)
+    return list(cells["read_examples"](folder, folder).to_dict("records"))
+
+
+def test_an_image_in_several_rows_has_all_their_parts(tmp_path: Path) -> None:
+    assert examples_of(tmp_path, [("a", "1 1"), ("b", ""), ("a", "3 1")]) == [
+        {"id": "a", "file": "a.png", "rle": "1 1 3 1"},
+        {"id": "b", "file": "b.png", "rle": ""},
+    ]
+
+
+def test_ids_of_several_masks_an_image_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no image of train\.csv, the first would be 'a_fish\.png'.*several masks"):
+        examples_of(tmp_path, [("a_fish", "1 1"), ("a_sugar", "")])
+
+
+def write_masks(folder: Path, mask: Any, mode: str, name: str = "1_mask.gif") -> None:
+    from PIL import Image
+
+    for part, file in (("train", "1.png"), ("train", "2.png"), ("masks", name)):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        picture = Image.fromarray(mask) if part == "masks" else Image.new("L", (6, 4))
+        (picture.convert(mode) if part == "masks" and mode else picture).save(folder / part / file)
+
+
+def masks_of_files(folder: Path, **names: Any) -> Any:
+    import pandas as pd
+
+    known = {"folder": folder / "train", "competition_folder": folder, "IMAGE_SIZE": 6, **names}
+    known["open_folder"] = lambda parent, name: parent / name
+    known["list_files"] = lambda place: sorted(path.name for path in place.iterdir())
+    cells = executed(
+        "files", "train", ["resize-mask", "mask-files", "read-mask", "binary-masks", "read-masks"], **known
+    )
+    return cells["read_masks"](pd.DataFrame({"id": ["1", "2"], "file": ["1.png", "2.png"]}))
+
+
+@pytest.mark.parametrize(
+    ("inside", "kind", "mode", "suffix"),
+    [
+        (255, "uint8", "L", ".gif"),
+        (255, "uint8", "1", ".png"),
+        (1, "uint8", "L", ".png"),
+        (65535, "uint16", "", ".png"),
+    ],
+)
+def test_masks_of_any_depth_are_binary_and_an_image_without_one_has_none(
+    tmp_path: Path, inside: int, kind: str, mode: str, suffix: str
+) -> None:
+    import numpy as np
+
+    mask = np.zeros((4, 6), dtype=kind)
+    mask[:2, :3] = inside
+    write_masks(tmp_path, mask, mode, f"1_mask{suffix}")
+
+    masks = masks_of_files(tmp_path, MASK_SUFFIX=f"_mask{suffix}")
+
+    expected = np.zeros((6, 6), dtype="uint8")
+    expected[:3, :3] = 1
+    assert masks.tolist() == [expected.tolist(), np.zeros((6, 6)).tolist()]
+
+
+def test_a_mask_of_another_size_than_its_image_stops(tmp_path: Path) -> None:
+    import numpy as np
+
+    write_masks(tmp_path, np.zeros((5, 6), dtype="uint8"), "L")
+
+    with pytest.raises(ValueError, match=r"1_mask\.gif has 5 x 6 pixels and its image 1\.png 4 x 6"):
+        masks_of_files(tmp_path)
+
+
+def test_masks_of_several_classes_stop(tmp_path: Path) -> None:
+    import numpy as np
+
+    write_masks(tmp_path, np.array([[0, 1, 2, 3, 4, 5]] * 4, dtype="uint8"), "L", "1_mask.png")
+
+    with pytest.raises(ValueError, match="the values 0, 1, 2, 3, 4, 5, which look like several classes"):
+        masks_of_files(tmp_path, MASK_SUFFIX="_mask.png")
+
+
+def write_discs(folder: Path, masks: str, *, training: int = 40, test: int = 6) -> None:
+    """Writes bright discs on noise; some images have none, and the test images have another size."""
+    import numpy as np
+    from PIL import Image
+
+    source = np.random.default_rng(7)
+    codes = []
+    for part in ("train", "test", "masks"):
+        (folder / part).mkdir(parents=True)
+    for number in range(training + test):
+        part, name = ("train", f"k{number}") if number < training else ("test", f"t{number}")
+        height, width = (SIDE, SIDE) if part == "train" else (40, 24)
+        down, right = source.uniform(8, height - 8), source.uniform(8, width - 8)
+        rows, columns = np.mgrid[:height, :width]
+        mask = ((rows - down) ** 2 + (columns - right) ** 2 < 36) & (number % 5 > 0)
+        pixels = source.normal(70, 25, (height, width)) + 110 * mask
+        Image.fromarray(pixels.clip(0, 255).astype("uint8")).save(folder / part / f"{name}.png")
+        if part == "train":
+            Image.fromarray(mask.astype("uint8") * 255).save(folder / "masks" / f"{name}_mask.gif")
+        flat = np.flatnonzero(np.diff(np.concatenate([[0], mask.T.ravel(), [0]]))) + 1
+        runs = zip(flat[::2], flat[1::2] - flat[::2], strict=True)
+        codes.append((name, " ".join(f"{start} {length}" for start, length in runs)))
+    if masks == "codes":
+        write_table(folder / "train.csv", codes[:training][::-1])
+    write_table(folder / "sample_submission.csv", [(name, "1 1") for name, _ in reversed(codes[training:])])
+
+
+def write_table(path: Path, rows: Sequence[tuple[str, str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([("id", "rle"), *rows])
+
+
+@pytest.mark.slow
+def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None:
+    """The bright disc of an augmented image is where its augmented mask is."""
+    write_discs(mirror.competition, "codes")
+    notebook = MaskNotebook("tensorflow", "train")
+    parameters = mirror.parameters(notebook, ROTATE_DEGREES=45.0, SHIFT=0.2, ZOOM=0.2)
+    moved = """(lambda images, masks: [
+        (float(image[mask > 0].mean()), float(image[mask == 0].mean()), float(before.mean()), float(mask.mean()))
+        for image, mask, before in zip(images[..., 0], masks, truth) if 0 < mask.mean()
+    ])(*map(np.asarray, augment_both(tf.constant(decoded(np.arange(40))), tf.constant(truth), 3)))"""
+
+    ended = sessions.run(notebook, parameters, until="draw-masks", look=moved)
+
+    assert ended.is_done, ended
+    assert len(ended.seen) > 20
+    assert all(inside > outside + 60 for inside, outside, *_ in ended.seen)
+    assert any(abs(before - after) > 0.01 for _, _, before, after in ended.seen)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("masks", "framework"), [("codes", "tensorflow"), ("files", "keras")])
+def test_a_smoke_run_writes_codes_for_every_test_image(
+    mirror: Mirror, sessions: Sessions, masks: str, framework: str
+) -> None:
+    write_discs(mirror.competition, masks)
+    train, infer = (MaskNotebook(framework, role, masks=masks) for role in ("train", "infer"))
+    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True))
+    assert ended.is_done, ended
+    mount = mirror.output_of_training(framework)
+    mount.parent.mkdir(parents=True)
+    mirror.working.rename(mount)
+
+    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True))
+
+    assert ended.is_done, ended
+    header, *rows = read_table(mirror.working / "submission.csv")
+    assert header == ["id", "rle"]
+    assert [name for name, _ in rows] == [f"t{number}" for number in range(45, 39, -1)]
