@@ -103,7 +103,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
     )
 
     assert ended.is_done, ended
-    assert ended.said("distribute") == "8 replicas x 4 = 32 images a step"
+    assert ended.said("distribute") == "8 replicas x 4 = 32 examples a step"
     assert ended.seen == [32, 3, 32 / 128, 8]
     assert json.loads((mirror.working / "accelerator.json").read_text())["device_count"] == 8
     assert json.loads((mirror.working / "handoff.json").read_text())["accelerator"]["device_count"] == 8

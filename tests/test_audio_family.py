@@ -1,0 +1,371 @@
+"""The family `audio`: sounds of any width and rate, parts of long recordings, spectrograms that show their tones."""
+
+import json
+import struct
+import wave
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from notebook_session import Mirror, Notebook, Parameters, Sessions, read_table
+
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.kernels import render_kernels
+
+pytest_plugins = ("notebook_session",)
+
+RATE = 8_000
+TONES = Task(
+    family="audio",
+    metric="accuracy",
+    target_kind=TargetKind.CLASS,
+    submission=SubmissionKind.LABEL,
+    id_column="id",
+    targets=("label",),
+    train_table="train.csv",
+    labels_table="",
+    test_table="",
+    sample_submission="sample_submission.csv",
+    details={
+        "labels_from": "table",
+        "audio_column": "id",
+        "train_folder": "train",
+        "test_folder": "test",
+        "audio_suffix": ".wav",
+        "sample_rate": RATE,
+        "seconds": 0.5,
+        "batch_size": 8,
+        "epochs": 2,
+    },
+)
+
+
+@cache
+def rendered(framework: str, role: str, labels_from: str = "table") -> dict[str, str]:
+    """The code cells of a notebook for the tones, by name, in their order."""
+    competition = Competition(slug="digits", title="Tones", is_code_competition=False)
+    owner = Choice("ada", MadeBy.FLAG)
+    by_hand = Choices(pair={}, task={"labels_from": Choice(labels_from, MadeBy.HAND)})
+    files = render_kernels(merged(proposed(competition, TONES, framework=framework, owner=owner), by_hand, flags={}))
+    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+
+
+class ToneNotebook(Notebook):
+    """A notebook for the tones."""
+
+    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
+        injected = "".join(f"{key} = {parameters[key]!r}\n" for key in parameters)
+        cells = [*rendered(self.framework, self.role).items()]
+        behind = 1 + next(number for number, (name, _) in enumerate(cells) if name == "parameters")
+        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
+
+
+@pytest.fixture
+def cells() -> Callable[..., dict[str, Any]]:
+    """Executes cells that need no framework, and returns what they define."""
+    import os
+
+    import numpy as np
+    import pandas as pd
+
+    def run(*wanted: str, role: str = "infer", labels_from: str = "table", **parameters: object) -> dict[str, Any]:
+        names: dict[str, Any] = {"np": np, "pd": pd, "os": os, "Path": Path}
+        source = rendered("keras", role, labels_from)
+        exec(source["parameters"], names)  # noqa: S102
+        names |= parameters
+        for name in wanted:
+            exec(source[name], names)  # noqa: S102
+        return names
+
+    return run
+
+
+READING = ("decode", "read-sound", "load-sound")
+
+
+def tone(hertz: float, seconds: float, rate: int = RATE, loudness: float = 0.5) -> Any:
+    import numpy as np
+
+    return loudness * np.sin(2 * np.pi * hertz * np.arange(round(seconds * rate)) / rate)
+
+
+def write_wav(path: Path, *channels: Any, rate: int = RATE, width: int = 2) -> Path:
+    """Writes samples from -1 to 1 with so many bytes each."""
+    import numpy as np
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    whole = np.round(np.stack(channels, axis=1) * (2 ** (8 * width - 1) - 1)).astype("int64").ravel()
+    if width == 1:
+        content = (whole + 128).astype("uint8").tobytes()
+    else:
+        content = b"".join(int(sample).to_bytes(width, "little", signed=True) for sample in whole)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(len(channels))
+        file.setsampwidth(width)
+        file.setframerate(rate)
+        file.writeframes(content)
+    return path
+
+
+def loudest_hertz(sound: Any, rate: int = RATE) -> float:
+    import numpy as np
+
+    return float(np.abs(np.fft.rfft(sound)).argmax() * rate / len(sound))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4])
+def test_samples_of_every_width_are_the_same_sound(cells: Callable[..., Any], tmp_path: Path, width: int) -> None:
+    import numpy as np
+
+    samples = np.array([0, 0.5, -0.5, 0.99, -0.99, 0.25])
+    path = write_wav(tmp_path / "a.wav", samples, width=width)
+
+    rate, read = cells(*READING)["read_sound"](str(path), -1, 30)
+
+    assert rate == RATE
+    assert read[:, 0] == pytest.approx(samples, abs=0.01 if width == 1 else 1e-4)
+
+
+def test_samples_written_as_floats_keep_their_scale(cells: Callable[..., Any], tmp_path: Path) -> None:
+    content = struct.pack("<4f", 0, 0.5, -0.5, 1)
+    header = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + 16, b"WAVE", b"fmt ", 16, 3, 1, RATE, 4 * RATE, 4, 32)
+    (tmp_path / "a.wav").write_bytes(header + struct.pack("<4sI", b"data", 16) + content)
+
+    _, read = cells(*READING)["read_sound"](str(tmp_path / "a.wav"), -1, 30)
+
+    assert read[:, 0].tolist() == [0, 0.5, -0.5, 1]
+
+
+def test_channels_are_mixed_and_another_rate_keeps_the_pitch(cells: Callable[..., Any], tmp_path: Path) -> None:
+    import numpy as np
+
+    left = tone(440, 1, rate=44_100)
+    path = write_wav(tmp_path / "a.wav", left, np.zeros_like(left), rate=44_100)
+
+    sound = cells(*READING)["load_sound"](bytes(path), -1, 30, RATE)
+
+    assert sound.dtype == "int16"
+    assert len(sound) == RATE
+    assert loudest_hertz(sound) == pytest.approx(440, abs=1)
+    assert np.abs(sound[500:-500]).max() / 32_767 == pytest.approx(0.25, abs=0.01)
+
+
+def test_a_part_is_read_around_its_second_and_ends_with_the_sound(cells: Callable[..., Any], tmp_path: Path) -> None:
+    import numpy as np
+
+    seconds = np.repeat([0.1, 0.2, 0.3, 0.4], RATE)
+    path = bytes(write_wav(tmp_path / "a.wav", seconds))
+    load = cells(*READING)["load_sound"]
+
+    def heard(middle: float, length: float) -> list[float]:
+        return sorted(set((load(path, middle, length, RATE) / 32_767).round(2).tolist()))
+
+    assert heard(1.5, 1) == [0.2]
+    assert heard(-1, 2) == [0.2, 0.3]
+    assert heard(0.5, 3) == [0.1, 0.2]
+    assert heard(99, 2) == [0.0]
+
+
+def test_a_file_that_is_no_wav_says_what_would_decode_it(cells: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "a.flac").write_bytes(b"fLaC" + bytes(40))
+    names = cells(*READING, "measure")
+    names["soundfile"] = None
+
+    with pytest.raises(ImportError, match=r"a\.flac is no WAV file, and soundfile.* Install it, or convert"):
+        names["measure"](str(tmp_path / "a.flac"))
+
+
+def test_sounds_that_cannot_be_read_are_told_from_those_that_can(cells: Callable[..., Any], tmp_path: Path) -> None:
+    import numpy as np
+
+    good = write_wav(tmp_path / "good.wav", tone(300, 0.5))
+    cut = tmp_path / "cut.wav"
+    cut.write_bytes(good.read_bytes()[:3_000])
+    (tmp_path / "empty.wav").touch()
+    (tmp_path / "text.wav").write_bytes(b"RIFF, but not really a sound")
+    names = cells(*READING, "measure")
+    paths = [str(tmp_path / f"{name}.wav") for name in ("good", "cut", "empty", "text", "gone")]
+
+    lengths, problems = names["measured"]({"path": np.array(paths, dtype=object)})
+
+    assert lengths[0] == 0.5
+    assert 0.1 < lengths[1] < 0.2
+    assert problems == {2: "is empty", 3: "is no sound that can be decoded", 4: "is missing"}
+
+
+def test_ids_are_found_by_whole_name_by_stem_and_in_folders_below(cells: Callable[..., Any]) -> None:
+    import pandas as pd
+
+    files = ["a.wav", "deep/b.ogg", "one/c.wav", "two/c.wav"]
+    found = cells("list-files", "files-named")["files_named"](pd.Series(["a", "a.wav", "b", "c"]), files, ".wav")
+
+    assert found.tolist() == ["a.wav", "a.wav", "deep/b.ogg", "c.wav"]
+
+
+@pytest.mark.parametrize(("first", "middles"), [(5, [2.5, 7.5, 12.5]), (0, [2.5, 7.5, 12.5])])
+def test_ids_with_a_second_are_parts_that_end_or_begin_there(
+    cells: Callable[..., Any], first: int, middles: list[float]
+) -> None:
+    import pandas as pd
+
+    names = pd.Series([f"forest_12_{first + 5 * part}" for part in range(3)])
+    find_parts = cells("list-files", "files-named", "find-parts")["find_parts"]
+
+    files, found = find_parts(names, ["forest_12.wav", "forest_7.wav"])
+
+    assert files.tolist() == ["forest_12.wav"] * 3
+    assert found.tolist() == middles
+
+
+def test_names_that_end_in_a_number_are_whole_sounds_if_they_are_files(cells: Callable[..., Any]) -> None:
+    import pandas as pd
+
+    find_parts = cells("list-files", "files-named", "find-parts")["find_parts"]
+    files, middles = find_parts(pd.Series(["dog_5", "cat_7"]), ["cat_7.wav", "dog_5.wav"])
+
+    assert files.tolist() == ["dog_5.wav", "cat_7.wav"]
+    assert middles.tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("labels_from", "files", "labels"),
+    [
+        ("folders", ["train/no/1.wav", "train/yes/1.wav", "train/yes/far/2.wav"], ["no", "yes", "yes"]),
+        ("names", ["big_dog-12.wav", "cat.1.wav"], ["big_dog", "cat"]),
+    ],
+)
+def test_labels_are_read_from_folders_and_names(
+    cells: Callable[..., Any], tmp_path: Path, labels_from: str, files: list[str], labels: list[str]
+) -> None:
+    for file in (*files, ".hidden/3.wav", "readme.txt"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+    names = cells("list-files", "read-examples", role="train", labels_from=labels_from)
+
+    table = names["read_examples"](tmp_path, tmp_path)
+
+    assert table["file"].tolist() == files
+    assert table["label"].tolist() == labels
+    assert names["read_examples"](tmp_path, tmp_path / "nowhere").empty
+
+
+@pytest.mark.parametrize(("rate", "mels"), [(8_000, 128), (32_000, 64)])
+def test_every_row_of_a_spectrogram_hears_something_and_tones_are_in_order(
+    cells: Callable[..., Any], rate: int, mels: int
+) -> None:
+    import numpy as np
+
+    names = cells("fixed-matrices")
+    hop = rate * 16 // 1000
+    filters = names["mel_filters"](rate, hop, mels, 50.0)
+    waves = tone(1_000, 2 * hop / rate, rate, loudness=1.0) @ names["fourier_matrix"](hop)
+    power = waves[:hop] ** 2 + waves[hop:] ** 2
+
+    assert not (names["fourier_matrix"](hop).view("uint32") & 0xFFFF).any()  # bfloat16 has as many bits
+    assert filters.shape == (hop, mels)
+    assert (filters.max(axis=0) > 0.4).all()
+    assert (np.diff(filters.argmax(axis=0)) >= 0).all()
+    assert power.max() == pytest.approx(1, abs=0.02)
+    assert (power.argmax() + 1) * rate / (2 * hop) == pytest.approx(1_000, abs=rate / (2 * hop))
+
+
+def write_competition(folder: Path) -> dict[str, str]:
+    """Writes a competition of low and high tones, some shorter than the model hears; returns what is right."""
+    import numpy as np
+
+    draw = np.random.default_rng(7)
+    kinds = {f"{number:03d}": ["low", "high"][int(draw.integers(2))] for number in range(100)}
+    train, test = list(kinds)[:80], list(kinds)[80:]
+    for key, kind in kinds.items():
+        hertz = draw.uniform(200, 500) * (4 if kind == "high" else 1)
+        sound = tone(hertz, draw.uniform(0.3, 0.9)) * draw.uniform(0.2, 1)
+        write_wav(folder / ("train" if key in train else "test") / f"{key}.wav", sound)
+    lines = [f"{key},{kinds[key]}" for key in train]
+    (folder / "train.csv").write_text("\n".join(["id,label", *lines]) + "\n")
+    (folder / "sample_submission.csv").write_text("\n".join(["id,label", *(f"{key},low" for key in test)]) + "\n")
+    return {key: kinds[key] for key in test}
+
+
+@pytest.mark.slow
+def test_batches_keep_the_order_and_repeat_their_views_and_spectrograms_show_the_tone(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    write_competition(mirror.competition)
+    write_wav(mirror.competition / "train" / "000.wav", tone(1_000, 0.2, loudness=0.9))
+    look = (
+        "(lambda batches: {'shapes': [list(batch.shape) for batch in batches(0)],"
+        " 'filled': bool((batches(0)[2][2:] == batches(0)[0][:2]).all()),"
+        " 'again': all((a == b).all() for a, b in zip(batches(1), batches(1))),"
+        " 'other': all((a == b).all() for a, b in zip(batches(1), batches(2))),"
+        " 'silence': [int(place) for place in np.flatnonzero(batches(0)[0][0])[[0, -1]]],"
+        " 'loud': [int(row) for row in spectrograms_of(batches(0)[0][:1])[0].argmax(axis=1)][8:24],"
+        " 'bright': float(spectrograms_of(batches(0)[0][:1]).max())})"
+        "(lambda view: [batch.numpy() for batch in batches_in_order("
+        "{name: values[:10] for name, values in items.items()}, heard, 4, view, augmentation)])"
+    )
+    train = ToneNotebook("keras", "train")
+    before = (
+        "import builtins\n"
+        "builtins.count_of = lambda items: len(items['path'])\n"
+        "builtins.select = lambda items, rows: {name: values[rows] for name, values in items.items()}\n"
+    )
+
+    ended = sessions.run(train, mirror.parameters(train), until="show-spectrogram", look=look, before=before)
+
+    assert ended.is_done, ended
+    samples = 33 * 128
+    assert ended.seen["shapes"] == [[4, samples]] * 3
+    assert ended.seen["filled"]
+    assert ended.seen["again"]
+    assert not ended.seen["other"]
+    first, last = ended.seen["silence"]
+    assert last - first == pytest.approx(0.2 * RATE, abs=3)
+    assert first == pytest.approx(samples - last, abs=4)
+    assert len(set(ended.seen["loud"][4:-4])) == 1
+    assert ended.seen["bright"] == pytest.approx(0.99, abs=0.02)
+
+
+@pytest.mark.slow
+def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_error(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    write_competition(mirror.competition)
+    infer = ToneNotebook("tensorflow", "infer")
+    look = "[bool(readable.all()), int(np.abs(next(stream_of(items, some).as_numpy_iterator())).max())]"
+    some = "import builtins\nbuiltins.some = {'sample_rate': 8_000, 'samples': 4_000}\n"
+
+    def ended_with(**knobs: bool) -> Any:
+        return sessions.run(infer, mirror.parameters(infer, **knobs), until="silence", look=look, before=some)
+
+    for path in (mirror.competition / "test").iterdir():
+        path.rename(path.with_name(f"clip-{path.name}"))
+    assert "20 of the sounds of test cannot be read: 080.wav is missing" in ended_with(SKIP_UNREADABLE=True).error
+    for path in (mirror.competition / "test").iterdir():
+        path.unlink()
+    assert "With SKIP_UNREADABLE = True" in ended_with().error
+    ended = ended_with(SKIP_UNREADABLE=True)
+    assert ended.is_done, ended
+    assert ended.seen == [True, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
+    sessions: Sessions, mirror: Mirror, framework: str
+) -> None:
+    right = write_competition(mirror.competition)
+    train, infer = ToneNotebook(framework, "train"), ToneNotebook(framework, "infer")
+
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=6, MELS=64, LEARNING_RATE=0.03))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer, TTA=2))
+    assert ended.is_done, ended
+
+    _, *rows = read_table(mirror.working / "submission.csv")
+    assert [row[0] for row in rows] == list(right)
+    assert sum(row[1] == right[row[0]] for row in rows) >= 0.9 * len(rows)
