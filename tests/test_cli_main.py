@@ -45,7 +45,7 @@ def test_an_unknown_verb_is_usage_with_the_nearest_one(tandem: Tandem) -> None:
     outcome = tandem("generat")
 
     assert outcome.code == 2
-    assert 'There is no verb "generat". The verbs are: generate, run. Did you mean "generate"?' in outcome.err
+    assert 'There is no verb "generat". The verbs are: generate, specimen, run. Did you mean "generate"?' in outcome.err
 
 
 def test_an_unknown_option_is_usage(tandem: Tandem) -> None:
