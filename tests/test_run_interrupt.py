@@ -101,7 +101,7 @@ def test_hammering_ctrl_c_loses_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pause", [0.0, 0.3, 0.6, 0.9, 1.2])
+@pytest.mark.parametrize("pause", [0.0, 0.3, 0.6, 0.9, 1.1, 1.2, 1.3])
 def test_an_interrupt_at_any_moment_leaves_no_process(tmp_path: Path, pause: float) -> None:
     write_pair(tmp_path, train=TRAIN)
     run = start(tmp_path, "tiny")

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn
@@ -110,12 +111,22 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
 
 def tandem() -> NoReturn:
     """The console script `tandem`."""
-    sys.exit(main(sys.argv[1:]))
+    _exit_with_code_of("tandem")
 
 
 def generate() -> NoReturn:
     """The console script `generate`, which is `tandem generate`."""
-    sys.exit(main(sys.argv[1:], program="generate"))
+    _exit_with_code_of("generate")
+
+
+def _exit_with_code_of(program: str) -> NoReturn:
+    try:
+        code = main(sys.argv[1:], program=program)
+        # The work is done and told: an interrupt while Python shuts down must not turn it into a failure.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        code = EXIT_INTERRUPTED
+    sys.exit(code)
 
 
 def _invoke(arguments: Sequence[str], program: str) -> int:
