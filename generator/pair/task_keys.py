@@ -128,6 +128,7 @@ def keys_of(family: str, *, templates: Path | None = None) -> dict[str, TaskKey]
     return {**COMMON, **_facts(templates or template_folder(), family)}
 
 
+@cache
 def known_keys(*, templates: Path | None = None) -> dict[str, tuple[TaskKey, ...]]:
     """Every key that a task of any family can have, with what it is in each of them.
 
