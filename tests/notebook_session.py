@@ -440,7 +440,7 @@ def _executed(request: Mapping[str, Any]) -> dict[str, Any]:
     plt.show = _draw_all
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
-    exec(request["before"], {"__name__": "before"})  # noqa: S102
+    exec(request["before"], {"__name__": "before"})  # noqa: S102 - what a test asks for
     printed: dict[str, str] = {}
     for name, source in request["cells"]:
         file = f"<cell {name}>"
@@ -448,7 +448,7 @@ def _executed(request: Mapping[str, Any]) -> dict[str, Any]:
         output = _Copied(sys.__stdout__)
         try:
             with contextlib.redirect_stdout(output):
-                exec(compile(source, file, "exec"), main.__dict__)  # noqa: S102
+                exec(compile(source, file, "exec"), main.__dict__)  # noqa: S102 - the cells of the notebook
         except BaseException as error:  # noqa: BLE001
             traceback.print_exc()
             return {"cell": name, "error": f"{type(error).__name__}: {error}", "printed": printed}

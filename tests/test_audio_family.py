@@ -1,19 +1,16 @@
 """The family `audio`: sounds of any width and rate, parts of long recordings, spectrograms that show their tones."""
 
-import json
 import struct
 import wave
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Parameters, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 
 pytest_plugins = ("notebook_session",)
 
@@ -43,27 +40,6 @@ TONES = Task(
 )
 
 
-@cache
-def rendered(framework: str, role: str, labels_from: str = "table") -> dict[str, str]:
-    """The code cells of a notebook for the tones, by name, in their order."""
-    competition = Competition(slug="digits", title="Tones", is_code_competition=False)
-    owner = Choice("ada", MadeBy.FLAG)
-    by_hand = Choices(pair={}, task={"labels_from": Choice(labels_from, MadeBy.HAND)})
-    files = render_kernels(merged(proposed(competition, TONES, framework=framework, owner=owner), by_hand, flags={}))
-    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-
-
-class ToneNotebook(Notebook):
-    """A notebook for the tones."""
-
-    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
-        injected = "".join(f"{key} = {parameters[key]!r}\n" for key in parameters)
-        cells = [*rendered(self.framework, self.role).items()]
-        behind = 1 + next(number for number, (name, _) in enumerate(cells) if name == "parameters")
-        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
-
-
 @pytest.fixture
 def cells() -> Callable[..., dict[str, Any]]:
     """Executes cells that need no framework, and returns what they define."""
@@ -74,11 +50,12 @@ def cells() -> Callable[..., dict[str, Any]]:
 
     def run(*wanted: str, role: str = "infer", labels_from: str = "table", **parameters: object) -> dict[str, Any]:
         names: dict[str, Any] = {"np": np, "pd": pd, "os": os, "Path": Path}
-        source = rendered("keras", role, labels_from)
-        exec(source["parameters"], names)  # noqa: S102
+        task = replace(TONES, details={**TONES.details, "labels_from": labels_from})
+        source = rendered_cells("keras", role, task)
+        exec(source["parameters"], names)  # noqa: S102 - the cells are what is tested
         names |= parameters
         for name in wanted:
-            exec(source[name], names)  # noqa: S102
+            exec(source[name], names)  # noqa: S102 - the cells are what is tested
         return names
 
     return run
@@ -307,7 +284,7 @@ def test_batches_keep_the_order_and_repeat_their_views_and_spectrograms_show_the
         "(lambda view: [batch.numpy() for batch in batches_in_order("
         "{name: values[:10] for name, values in items.items()}, heard, 4, view, augmentation)])"
     )
-    train = ToneNotebook("keras", "train")
+    train = Notebook("keras", "train", task=TONES)
     before = (
         "import builtins\n"
         "builtins.count_of = lambda items: len(items['path'])\n"
@@ -334,7 +311,7 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
     sessions: Sessions, mirror: Mirror
 ) -> None:
     write_competition(mirror.competition)
-    infer = ToneNotebook("tensorflow", "infer")
+    infer = Notebook("tensorflow", "infer", task=TONES)
     look = "[bool(readable.all()), int(np.abs(next(stream_of(items, some).as_numpy_iterator())).max())]"
     some = "import builtins\nbuiltins.some = {'sample_rate': 8_000, 'samples': 4_000}\n"
 
@@ -358,7 +335,7 @@ def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
     right = write_competition(mirror.competition)
-    train, infer = ToneNotebook(framework, "train"), ToneNotebook(framework, "infer")
+    train, infer = Notebook(framework, "train", task=TONES), Notebook(framework, "infer", task=TONES)
 
     ended = sessions.run(train, mirror.parameters(train, EPOCHS=6, MELS=64, LEARNING_RATE=0.03))
     assert ended.is_done, ended

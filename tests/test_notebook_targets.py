@@ -56,7 +56,7 @@ def executed(task: Task, role: str, cells: Sequence[str], **names: Any) -> Simpl
     exec(sources["parameters"], namespace)  # noqa: S102 - the cells of the notebook are what is tested
     namespace.update(names)
     for name in cells:
-        exec(sources[name], namespace)  # noqa: S102
+        exec(sources[name], namespace)  # noqa: S102 - as above
     return SimpleNamespace(**namespace)
 
 

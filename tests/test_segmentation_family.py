@@ -1,19 +1,14 @@
 """The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
 
 import csv
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Parameters, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 
 pytest_plugins = ("notebook_session",)
 
@@ -50,41 +45,17 @@ FILES = task(labels_from="folders", image_suffix=".png", mask_folder="masks", ma
 TASKS = {"codes": CODES, "files": FILES}
 
 
-@cache
-def rendered(task: str, framework: str, role: str) -> dict[str, str]:
-    """The code cells of a notebook for one of the tasks, by name, in their order."""
-    competition = Competition(slug="digits", title="Discs", is_code_competition=False)
-    owner = Choice("ada", MadeBy.FLAG)
-    proposal = proposed(competition, TASKS[task], framework=framework, owner=owner)
-    files = render_kernels(merged(proposal, Choices(), flags={}))
-    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-
-
-@dataclass(frozen=True)
-class MaskNotebook(Notebook):
-    """A notebook for one of the tasks."""
-
-    masks: str = "codes"
-
-    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
-        injected = "".join(f"{key} = {parameters[key]!r}\n" for key in parameters)
-        cells = [*rendered(self.masks, self.framework, self.role).items()]
-        behind = 1 + next(number for number, (name, _) in enumerate(cells) if name == "parameters")
-        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
-
-
 def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
     """What some cells define, which need no framework."""
     import numpy as np
     import pandas as pd
 
     known: dict[str, Any] = {"np": np, "pd": pd, "Path": Path}
-    source = rendered(masks, "keras", role)
-    exec(source["parameters"], known)  # noqa: S102
+    source = rendered_cells("keras", role, TASKS[masks])
+    exec(source["parameters"], known)  # noqa: S102 - the cells are what is tested
     known |= names
     for name in cells:
-        exec(source[name], known)  # noqa: S102
+        exec(source[name], known)  # noqa: S102 - the cells are what is tested
     return known
 
 
@@ -279,7 +250,7 @@ def write_table(path: Path, rows: Sequence[tuple[str, str]]) -> None:
 def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None:
     """The bright disc of an augmented image is where its augmented mask is."""
     write_discs(mirror.competition, "codes")
-    notebook = MaskNotebook("tensorflow", "train")
+    notebook = Notebook("tensorflow", "train", task=CODES)
     parameters = mirror.parameters(notebook, ROTATE_DEGREES=45.0, SHIFT=0.2, ZOOM=0.2)
     moved = """(lambda images, masks: [
         (float(image[mask > 0].mean()), float(image[mask == 0].mean()), float(before.mean()), float(mask.mean()))
@@ -300,7 +271,7 @@ def test_a_smoke_run_writes_codes_for_every_test_image(
     mirror: Mirror, sessions: Sessions, masks: str, framework: str
 ) -> None:
     write_discs(mirror.competition, masks)
-    train, infer = (MaskNotebook(framework, role, masks=masks) for role in ("train", "infer"))
+    train, infer = (Notebook(framework, role, task=TASKS[masks]) for role in ("train", "infer"))
     ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True))
     assert ended.is_done, ended
     mount = mirror.output_of_training(framework)

@@ -2,25 +2,21 @@
 
 import csv
 import io
-import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Parameters, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
 from generator.competition.builtin.tumours import TUMOURS
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task, Value
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 
 pytest_plugins = ("notebook_session",)
 
-SHOP = Competition(slug="shop", title="Shop", is_code_competition=False)
 # Cells that look at the machine, or draw.
 NOT_NEEDED = {
     *("framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"),
@@ -35,13 +31,6 @@ def shop_task(*, details: dict[str, Value] | None = None, **others: Any) -> Task
     return replace(TUMOURS.task, **({"targets": ("sold",)} | others), details=kept | (details or {}))
 
 
-def cells_of(task: Task, framework: str, role: str) -> dict[str, str]:
-    """The code cells of a notebook as `generate` renders it."""
-    proposal = proposed(SHOP, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
-    found = json.loads(render_kernels(merged(proposal, Choices(), flags={}))[Path(role, f"{role}.ipynb")])["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in found if cell["cell_type"] == "code"}
-
-
 def write_rows(path: Path, header: Sequence[str], rows: Rows) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -50,7 +39,7 @@ def write_rows(path: Path, header: Sequence[str], rows: Rows) -> None:
 
 def write_shop(mirror: Mirror, columns: dict[str, Sequence[object]], *, test_rows: int = 8) -> Path:
     """Writes a competition whose tables have these columns; the test table is their last rows."""
-    folder = mirror.input / "competitions" / "shop"
+    folder = mirror.competition
     rows = list(zip(*columns.values(), strict=True))
     training, test = rows[:-test_rows], rows[-test_rows:]
     write_rows(
@@ -75,7 +64,7 @@ def prepared(mirror: Mirror, task: Task, **parameters: object) -> dict[str, Any]
         The notebook's names.
     """
     names: dict[str, Any] = {}
-    for name, source in cells_of(task, "keras", "train").items():
+    for name, source in rendered_cells("keras", "train", task).items():
         if name not in NOT_NEEDED:
             exec(compile(source, f"<cell {name}>", "exec"), names)  # noqa: S102 - the cells are what is tested
         if name == "parameters":
@@ -232,7 +221,7 @@ def test_the_rows_of_the_check_survive_the_hand_over(mirror: Mirror, tmp_path: P
     np, preprocessing = names["np"], names["fit_preprocessing"](all_rows(names))
 
     np.savez(tmp_path / "check.npz", predictions=np.zeros(4), **names["check_content"](np.array([0, 1, 2, 40])))
-    exec(cells_of(shop_task(), "keras", "infer")["check-items"], names)  # noqa: S102 - the cells are what is tested
+    exec(rendered_cells("keras", "infer", shop_task())["check-items"], names)  # noqa: S102 - the cells are what is tested
     with np.load(tmp_path / "check.npz") as content:  # an array of objects would not load
         handed_over = names["encode"](names["check_items"](content), preprocessing)
 
@@ -276,35 +265,16 @@ def test_many_classes_and_only_categories_are_encoded(mirror: Mirror) -> None:
     assert names["model_arguments"](preprocessing)["number_count"] == 0
 
 
-@dataclass(frozen=True)
-class ShopNotebook:
-    """A rendered notebook for the sessions that have the frameworks."""
-
-    task: Task
-    framework: str
-    role: str
-
-    @property
-    def backend(self) -> str:
-        return "jax" if (self.framework, self.role) == ("keras", "train") else "tensorflow"
-
-    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
-        cells = list(cells_of(self.task, self.framework, self.role).items())
-        position = [name for name, _ in cells].index("parameters") + 1
-        injected = "".join(f"{key} = {parameters[key]!r}\n" for key in parameters)
-        return [*cells[:position], ("injected-parameters", injected), *cells[position:]]
-
-
-def run(sessions: Sessions, mirror: Mirror, notebook: ShopNotebook, **others: Any) -> Any:
+def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
     training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}
     return sessions.run(notebook, roots | training | others)  # type: ignore[arg-type]  # it has all that they use
 
 
 def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str) -> None:
-    ended = run(sessions, mirror, ShopNotebook(task, framework, "train"))
+    ended = run(sessions, mirror, Notebook(framework, "train", task=task))
     assert ended.is_done, ended
-    mount = mirror.input / "notebooks" / "ada" / f"shop-{framework}-train"
+    mount = mirror.output_of_training(framework)
     mount.parent.mkdir(parents=True)
     (mirror.working / "train").rename(mount)
 
@@ -329,7 +299,7 @@ def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     hidden = [[None, "mauve", "no date"], ["11.0", None, "2024-01-31"], ["21.0", "red", None]]
     write_test(folder, ["price", "colour", "day"], hidden)
 
-    ended = run(sessions, mirror, ShopNotebook(task, framework, "infer"))
+    ended = run(sessions, mirror, Notebook(framework, "infer", task=task))
 
     assert ended.is_done, ended
     header, *rows = read_table(mirror.working / "infer" / "submission.csv")
@@ -343,7 +313,7 @@ def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(sessions: Se
     folder = write_shop(mirror, shop_columns())
     write_rows(folder / "sample_submission.csv", ["id", "sold"], [("t0", 0.5), ("t99", 0.5)])
 
-    ended = run(sessions, mirror, ShopNotebook(shop_task(), "tensorflow", "infer"))
+    ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=shop_task()))
 
     assert ended.cell == "test-rows"
     assert re.search(

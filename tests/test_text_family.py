@@ -4,17 +4,13 @@ import csv
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Parameters, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 
 pytest_plugins = ("notebook_session",)
 
@@ -61,30 +57,6 @@ LABELS = Task(
 TASKS = {"classes": CLASSES, "numbers": NUMBERS, "labels": LABELS}
 
 
-@cache
-def rendered(task: str, framework: str, role: str) -> dict[str, str]:
-    """The code cells of a notebook for one of the tasks, by name, in their order."""
-    competition = Competition(slug="digits", title="Texts", is_code_competition=False)
-    owner = Choice("ada", MadeBy.FLAG)
-    proposal = proposed(competition, TASKS[task], framework=framework, owner=owner)
-    files = render_kernels(merged(proposal, Choices(), flags={}))
-    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-
-
-@dataclass(frozen=True)
-class TextNotebook(Notebook):
-    """A notebook for one of the tasks."""
-
-    task: str = "classes"
-
-    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
-        injected = "".join(f"{key} = {parameters[key]!r}\n" for key in parameters)
-        cells = [*rendered(self.task, self.framework, self.role).items()]
-        behind = 1 + next(number for number, (name, _) in enumerate(cells) if name == "parameters")
-        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
-
-
 @pytest.fixture
 def cells() -> Callable[..., dict[str, Any]]:
     """Executes the cells that turn texts into numbers, which need no framework, and returns what they define."""
@@ -93,18 +65,18 @@ def cells() -> Callable[..., dict[str, Any]]:
 
     def run(texts: list[Any], task: str = "classes", votes: tuple[float | None, ...] = (), **parameters: Any) -> Any:
         names: dict[str, Any] = {"np": np, "pd": pd, "fit_target": lambda rows: {}}
-        source = rendered(task, "keras", "train")
-        exec(source["parameters"], names)  # noqa: S102
+        source = rendered_cells("keras", "train", TASKS[task])
+        exec(source["parameters"], names)  # noqa: S102 - the cells are what is tested
         names |= parameters
         columns = names["TEXT_COLUMNS"]
         rows = [dict(zip(columns, [text] if isinstance(text, str) else text, strict=True)) for text in texts]
         names["table"] = pd.DataFrame(rows).assign(**({"votes": votes} if votes else {}))
         for name in ("items-of-table", "split-words", "split-word", "text-encoder", "pairs", "model-inputs"):
-            exec(source[name], names)  # noqa: S102
+            exec(source[name], names)  # noqa: S102 - the cells are what is tested
         names["items"] = names["items_of"](names["table"])
         names["all_rows"] = np.arange(len(texts))
         for name in ("fit-vocabulary", "fit-rarity", "fit-preprocessing"):
-            exec(source[name], names)  # noqa: S102
+            exec(source[name], names)  # noqa: S102 - the cells are what is tested
         return names
 
     return run
@@ -246,7 +218,7 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, task: str, framework: str
 ) -> None:
     right = write_competition(mirror.competition, task)
-    train, infer = TextNotebook(framework, "train", task=task), TextNotebook(framework, "infer", task=task)
+    train, infer = (Notebook(framework, role, task=TASKS[task]) for role in ("train", "infer"))
     small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_STEP": 20.0}
 
     ended = sessions.run(train, mirror.parameters(train, **small))
@@ -268,7 +240,7 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
 @pytest.mark.slow
 def test_a_view_lacks_words_of_its_own_choice_and_is_the_same_every_time(sessions: Sessions, mirror: Mirror) -> None:
     write_competition(mirror.competition, "classes")
-    train = TextNotebook("tensorflow", "train")
+    train = Notebook("tensorflow", "train", task=CLASSES)
     views = (
         "[[batch['tokens'].numpy().tolist() for batch in batches_in_order("
         "select(items, np.arange(20)), some_preprocessing, 8, view, {'share': 0.5})] for view in (0, 1, 1, 2)]"
