@@ -3,6 +3,8 @@
 TandemError
 ├── CompetitionError          a competition or its data (generator.competition)
 ├── PairError                 a pair of notebooks and its choices (generator.pair)
+├── KaggleError               Kaggle, or the way to it (generator.kaggle.errors)
+├── LocalKaggleError          a Kaggle on this machine (generator.localkaggle.errors)
 └── RunError                  running a pair on this machine (generator.run)
 
 The leaves stand beside the code that raises them. A constructor takes data by keyword and the class writes what

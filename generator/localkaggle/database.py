@@ -1,0 +1,71 @@
+"""The SQLite file behind a local Kaggle: one connection a thread, short transactions, nothing lost by a restart."""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_BUSY_SECONDS = 30
+
+
+class Database:
+    """A SQLite database in WAL mode; any thread may use it, each through a connection of its own."""
+
+    def __init__(self, path: Path, schemas: Iterable[str]) -> None:
+        self._path = path
+        self._connections = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+        for schema in schemas:
+            self._connection().executescript(schema)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction: all of it or nothing; one at a time over all threads."""
+        connection = self._connection()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+
+    def all(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """Every row of a query."""
+        return self._connection().execute(query, values).fetchall()
+
+    def one(self, query: str, values: Sequence[Any] = ()) -> sqlite3.Row | None:
+        """The first row of a query, or None."""
+        row: sqlite3.Row | None = self._connection().execute(query, values).fetchone()
+        return row
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
+        """Executes one statement in a transaction of its own, and returns the id of the last row it inserted."""
+        with self.transaction() as connection:
+            return connection.execute(statement, values).lastrowid or 0
+
+    def close(self) -> None:
+        """Closes the connections of all threads."""
+        with self._lock:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._connections, "connection", None)
+        if connection is None:
+            # Closed by `close`, which may run in another thread.
+            connection = sqlite3.connect(
+                self._path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            connection.row_factory = sqlite3.Row
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            self._connections.connection = connection
+            with self._lock:
+                self._opened.append(connection)
+        return connection

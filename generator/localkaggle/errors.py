@@ -1,0 +1,11 @@
+"""Why a local Kaggle cannot be started or used.
+
+LocalKaggleError
+└── (the leaves stand beside the code that raises them)
+"""
+
+from generator.errors import TandemError
+
+
+class LocalKaggleError(TandemError):
+    """A local Kaggle cannot do what was asked of it by the person who runs it."""
