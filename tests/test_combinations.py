@@ -41,6 +41,7 @@ class Combination:
     target: TargetKind
     metric: str
     submission: SubmissionKind
+    place: int
 
     def __str__(self) -> str:
         return f"{self.family}-{self.target}-{self.metric}-{self.submission}"
@@ -48,7 +49,7 @@ class Combination:
     def choices(self, framework: str) -> Choices:
         """The choices of a pair with strange but possible facts."""
         details = {
-            key: EXAMPLES[rule.type] if not rule.options else rule.options[0]
+            key: EXAMPLES[rule.type] if not rule.options else rule.options[self.place % len(rule.options)]
             for key, rule in keys_of(self.family).items()
             if rule.default is None
         }
@@ -72,7 +73,7 @@ def combinations() -> Iterator[Combination]:
             for place in range(max(len(metrics), len(submissions))):
                 metric = METRICS[metrics[place % len(metrics)]]
                 spelled = metric.spelled(metric.parameter_default)
-                yield Combination(family.name, target, spelled, submissions[place % len(submissions)])
+                yield Combination(family.name, target, spelled, submissions[place % len(submissions)], place)
 
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])

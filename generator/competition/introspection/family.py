@@ -81,8 +81,8 @@ def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) ->
         details = _of_source(family, clues, source, hints)
     elif family == "text" and features is not None:
         details = text_details(contents.prose, features, hints)
-    elif family == "sequence" and groups is not None:
-        details = sequence_details(groups, hints)
+    elif family == "sequence" and groups is not None and features is not None:
+        details = sequence_details(groups, features, hints)
         examples = max(1, round(examples / groups.rows))
     else:
         details = tabular_details(features, hints) if features is not None else ()

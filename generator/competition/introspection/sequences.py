@@ -1,5 +1,6 @@
 """Rows that belong together in an order: which column groups them, and which one orders them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,6 +9,7 @@ from typing import Any
 from generator.competition.introspection.facts import Finding, Hints
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.tables import Tables, overlap
+from generator.competition.introspection.tabular import categories
 from generator.competition.introspection.weighing import Reason, settled, weighed
 from generator.competition.introspection.words import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
@@ -21,6 +23,7 @@ _SHORTEST_GROUP, _FEWEST_GROUPS, _MOST_BLOCKS = 3, 3, 8
 _GROWING, _RESTARTING, _NEW = 0.95, 0.5, 0.5
 _COLUMNS_COMPARED = 40
 _DECIDED = 6.0
+_MOST_STEPS, _MULTIPLE = 512, 8
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class Groups:
         order: The column that grows within each group.
         per: What is predicted: "row" or "group".
         rows: How many rows a group has on average.
+        longest: How many rows the largest group has.
         weight: How sure it is.
         evidence: Why.
     """
@@ -40,6 +44,7 @@ class Groups:
     order: str
     per: str
     rows: float
+    longest: int
     weight: float
     evidence: str
 
@@ -62,14 +67,22 @@ def find_groups(tables: Tables, features: Features, hints: Hints) -> Groups | No
     return max(found, key=lambda groups: groups.weight, default=None)
 
 
-def sequence_details(groups: Groups, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the columns that make a sequence."""
+def sequence_details(groups: Groups, features: Features, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on the columns that make a sequence, and on those that the model reads."""
     per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
+    length = sequence_length(groups.longest)
     return (
+        categories(features, hints, without=groups.group),
         settled("group_column", groups.group, groups.evidence, hints),
         settled("order_column", groups.order, f"it grows within each {groups.group} and starts anew", hints),
         settled("prediction_per", groups.per, per, hints),
+        settled("sequence_length", length, f"the longest group seen has {groups.longest:,} rows", hints),
     )
+
+
+def sequence_length(longest: int) -> int:
+    """Rows that are read together: enough for the longest group, a multiple of 8, at most 512."""
+    return min(_MOST_STEPS, -(-longest // _MULTIPLE) * _MULTIPLE)
 
 
 def _decided(features: Features, hints: Hints) -> Groups | None:
@@ -79,7 +92,8 @@ def _decided(features: Features, hints: Hints) -> Groups | None:
         return None
     per = "group" if group.name == features.id_column else "row"
     rows = len(group.values) / max(1, len(group.distinct))
-    return Groups(group.name, order.name, per, rows, weight=_DECIDED, evidence="the user named its columns")
+    why = "the user named its columns"
+    return Groups(group.name, order.name, per, rows, _longest(group), weight=_DECIDED, evidence=why)
 
 
 def _makes_groups(column: Column) -> bool:
@@ -122,7 +136,11 @@ def _groups(group: Column, order: Column, features: Features) -> Groups | None:
     ]
     candidate = weighed(group.name, reasons)
     per = "group" if group.name == features.id_column else "row"
-    return Groups(group.name, order.name, per, rows, candidate.weight, candidate.evidence)
+    return Groups(group.name, order.name, per, rows, _longest(group), candidate.weight, candidate.evidence)
+
+
+def _longest(group: Column) -> int:
+    return max(Counter(group.values).values(), default=1)
 
 
 def _are_all_later(train: Column, test: Column) -> bool:

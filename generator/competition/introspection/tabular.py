@@ -20,7 +20,7 @@ _LONGEST_LIST = 5
 
 def tabular_details(features: Features, hints: Hints) -> tuple[Finding, ...]:
     """The findings on the columns of a table."""
-    return (_dropped(features, hints), _categories(features, hints))
+    return (_dropped(features, hints), categories(features, hints))
 
 
 def _dropped(features: Features, hints: Hints) -> Finding:
@@ -56,8 +56,9 @@ def _is_counted(column: Column) -> bool:
     return values == sorted(values)
 
 
-def _categories(features: Features, hints: Hints) -> Finding:
-    found = [column.name for column in features.numbers if _is_category(column)]
+def categories(features: Features, hints: Hints, *, without: str = "") -> Finding:
+    """The finding on numbers that are names of categories; the column `without` is none of the features."""
+    found = [column.name for column in features.numbers if _is_category(column) and column.name != without]
     if len(found) <= _LONGEST_LIST:
         evidence = "whole numbers whose names say that they are codes" if found else "no number looks like a code"
     else:
