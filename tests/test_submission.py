@@ -103,3 +103,9 @@ def test_without_a_sample_a_submission_is_counted(tmp_path: Path) -> None:
     (tmp_path / "submission.csv").write_text("id,label\n")
     with pytest.raises(SubmissionError, match="it has no rows"):
         summarize(tmp_path / "submission.csv")
+
+
+def test_the_code_of_a_large_mask_is_read_whole(tmp_path: Path) -> None:
+    code = "1 2 " * 50_000
+
+    assert check(tmp_path, f"id,code\na,{code}\n", sample="id,code\na,1 1\n") == 1

@@ -1,0 +1,124 @@
+"""Images that are to become others: squares that make whole images again, and pixels that go to their ids."""
+
+import csv
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from PIL import Image
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+
+pytest_plugins = ("notebook_session",)
+
+SCANS = Task(
+    *("image_to_image", "rmse", TargetKind.IMAGE, SubmissionKind.KEYED_ROWS, "id", ("value",), "", "", ""),
+    "sample_submission.csv",
+    details={
+        "train_folder": "train",
+        "target_folder": "clean",
+        "test_folder": "test",
+        "white": 1.0,
+        "image_size": 24,
+        "channels": 1,
+        "flip": True,
+        "batch_size": 8,
+        "epochs": 2,
+    },
+)
+SIZES = ((24, 40), (31, 57), (20, 30))
+
+
+def write_scans(folder: Path, *, first: int = 1) -> dict[str, float]:
+    """Writes dark scans of bright squares, of different sizes; returns the pixels of the test's clean images."""
+    source = np.random.default_rng(5)
+    right: dict[str, float] = {}
+    for name in ("train", "clean", "test"):
+        (folder / name).mkdir(parents=True)
+    for number in range(1, 25):
+        height, width = SIZES[number % len(SIZES)]
+        clean = np.full((height, width), 255, dtype="uint8")
+        for top, left in source.integers(0, (height - 6, width - 6), size=(6, 2)):
+            clean[top : top + 6, left : left + 6] = 0
+        dirty = np.clip(clean * 0.5 + source.normal(60, 10, clean.shape), 0, 255).astype("uint8")
+        is_test = number > 18
+        Image.fromarray(dirty).save(folder / ("test" if is_test else "train") / f"scan_{number}.png")
+        if is_test:
+            pixels = np.ndenumerate(clean / 255)
+            right |= {f"scan_{number}_{row + first}_{column + first}": value for (row, column), value in pixels}
+        else:
+            Image.fromarray(clean).save(folder / "clean" / f"scan_{number}.png")
+    with (folder / "sample_submission.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["id", "value"], *([name, 1] for name in right)])
+    return right
+
+
+def known(mirror: Mirror, role: str, *, until: str) -> dict[str, Any]:
+    """What a notebook knows once a cell is done; no framework is needed up to there."""
+    names: dict[str, Any] = {}
+    left_out = {"framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"}
+    left_out |= {"find-replicas", "replicas"}
+    for name, source in rendered_cells("keras", role, SCANS).items():
+        if name not in left_out:
+            exec(compile(source, f"<cell {name}>", "exec"), names)  # noqa: S102 - the cells are what is tested
+        if name == "parameters":
+            names |= {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working)}
+        if name == until:
+            break
+    return names
+
+
+@pytest.mark.parametrize(("height", "width"), [(24, 24), (25, 100), (10, 50), (7, 7), (200, 31)])
+def test_squares_cover_every_pixel_and_are_put_together_again(mirror: Mirror, height: int, width: int) -> None:
+    write_scans(mirror.competition)
+    names = known(mirror, "train", until="tiles-of")
+    image = np.random.default_rng(0).integers(0, 256, (height, width, 1), dtype="uint8")
+
+    squares = names["tiles_of"](image, 24)
+    cells = rendered_cells("keras", "infer", SCANS)
+    names["sizes"] = [(height, width)]
+    exec(compile(cells["whole-images"], "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
+
+    (again,) = names["whole_images"](squares[..., 0])
+    assert (again == image[..., 0]).all()
+
+
+def test_an_image_without_the_one_it_is_to_become_stops_the_notebook(mirror: Mirror) -> None:
+    write_scans(mirror.competition)
+    (mirror.competition / "clean" / "scan_7.png").unlink()
+
+    with pytest.raises(ValueError, match=r"has no image for 1 of the 18 of .*, the first is scan_7\.png"):
+        known(mirror, "train", until="training-tiles")
+
+
+def test_ids_that_name_no_pixel_stop_the_notebook(mirror: Mirror) -> None:
+    write_scans(mirror.competition)
+    sample = mirror.competition / "sample_submission.csv"
+    sample.write_text(re.sub("scan_19_1_1,", "scan-19,", sample.read_text()))
+
+    with pytest.raises(ValueError, match=r"ids that name no pixel .* the first is 'scan-19'"):
+        known(mirror, "infer", until="test-images")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0)])
+def test_every_pixel_gets_what_the_model_makes_of_it(
+    sessions: Sessions, mirror: Mirror, framework: str, first: int
+) -> None:
+    right = write_scans(mirror.competition, first=first)
+    train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
+
+    ended = sessions.run(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer))
+    assert ended.is_done, ended
+
+    _, *rows = read_table(mirror.working / "submission.csv")
+    assert [row[0] for row in rows] == list(right)
+    answers = np.array([float(row[1]) for row in rows])
+    error = np.sqrt(np.mean((answers - np.array(list(right.values()))) ** 2))
+    assert error < 0.13  # half of what the scans themselves are off
