@@ -24,7 +24,6 @@ from generator.errors import CompetitionError
 from generator.files import reason
 from generator.untrusted import printable
 
-
 # The run-length code of a large mask is longer than the 128 KiB that the csv module stops at.
 csv.field_size_limit(64 * 1024 * 1024)
 
