@@ -14,9 +14,12 @@ BELOW = {
     "accelerators": {"accelerators"},
     "pair": {"competition", "accelerators", "pair"},
     "run": {"competition", "accelerators", "pair", "run"},
-    "cli": {"competition", "accelerators", "pair", "run", "cli"},
+    "kaggle": {"competition", "accelerators", "pair", "kaggle"},
+    # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
+    "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
+    "cli": {"competition", "accelerators", "pair", "run", "kaggle", "localkaggle", "cli"},
 }
-PLAIN = {"errors", "files", "installation", "untrusted", "__version__"}
+PLAIN = {"errors", "files", "installation", "local_place", "untrusted", "__version__"}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -37,7 +40,7 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
         assert parts <= BELOW[package] | PLAIN, module
 
 
-@pytest.mark.parametrize("module", ["errors", "files", "installation", "untrusted"])
+@pytest.mark.parametrize("module", ["errors", "files", "installation", "local_place", "untrusted"])
 def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
     parts = {name.split(".")[1] for name in imported(ast.parse((PACKAGE / f"{module}.py").read_text()))}
     assert parts <= PLAIN

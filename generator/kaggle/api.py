@@ -37,11 +37,29 @@ class Page:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a competition, dataset or kernel output; `name` is a relative POSIX path that passed the guards."""
+    """A file of a competition, dataset or kernel output; `name` is a relative POSIX path that passed the guards.
+
+    A `size` of 0 in a kernel's output may also mean that Kaggle does not say it.
+    """
 
     name: str
     size: int
     url: str = ""
+
+
+@dataclass(frozen=True)
+class RemoteFolder:
+    """One folder of a competition's data, without what is in the folders below it.
+
+    Attributes:
+        folders: The names of the folders in it.
+        files: The first of its files, by their path from the top of the data; names and sizes passed the guards.
+        total_files: How many files it has in all, listed or not.
+    """
+
+    folders: tuple[str, ...]
+    files: tuple[RemoteFile, ...]
+    total_files: int
 
 
 @dataclass(frozen=True)
@@ -206,6 +224,9 @@ class Kaggle(Protocol):
     def is_local(self) -> bool:
         """Whether this is a local Kaggle (loopback), where built-in competitions exist and TPUs are emulated."""
 
+    def warnings(self) -> tuple[str, ...]:
+        """What a user should know before credentials are sent, a sentence each; for standard error."""
+
     def username(self) -> str:
         """Who the credentials belong to, asked of the server at most once."""
 
@@ -217,6 +238,9 @@ class Kaggle(Protocol):
 
     def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
         """Every file of a competition's data, of all pages of the listing, in Kaggle's order."""
+
+    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
+        """One folder of a competition's data, by `ListDataTreeFiles`: "" is the top; at most `most` files are in it."""
 
     def competition_file_url(self, slug: str, name: str) -> str:
         """Where a file's bytes are, as a short-lived address that answers range requests."""

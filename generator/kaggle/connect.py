@@ -1,0 +1,60 @@
+"""Which Kaggle a command talks to: the real one or the one on this machine, each with its own credentials."""
+
+import os
+from collections.abc import Mapping
+from enum import StrEnum
+
+from generator.kaggle.api import Kaggle
+from generator.kaggle.errors import NoLocalKaggleError, OtherKaggleError
+from generator.local_place import ServerRecord, default_root, read_record
+
+REAL_ADDRESS = "https://api.kaggle.com"
+
+
+class Target(StrEnum):
+    """What `--to` chooses between."""
+
+    KAGGLE = "kaggle"
+    LOCAL = "local"
+
+
+def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> Kaggle:
+    """An account at the Kaggle that was chosen; nothing is sent before it is asked something.
+
+    Args:
+        to: The real Kaggle, or the local one that runs on this machine.
+        environment: Where credentials and the root of the local Kaggle are looked up, and for the real one
+            `KAGGLE_PROXY` and `KAGGLE_SSL_CA_CERT`: no other proxies and certificates are used, whatever is set.
+
+    Raises:
+        OtherKaggleError: The real one is chosen where `KAGGLE_API_ENVIRONMENT` names another.
+        CredentialsError: There are no credentials for the real Kaggle on this machine.
+        NoLocalKaggleError: No local Kaggle runs.
+    """
+    from generator.kaggle.credentials import AccessToken, find_credentials
+    from generator.kaggle.gateway import Gateway
+    from generator.kaggle.transport import Route
+
+    if to is Target.KAGGLE:
+        # The official client goes elsewhere for LOCALHOST alone; with any other value it goes to the real one, with
+        # credentials that were most likely meant for a test.
+        named = environment.get("KAGGLE_API_ENVIRONMENT", "")
+        if named not in ("", "PROD"):
+            raise OtherKaggleError(value=named)
+        route = Route(environment.get("KAGGLE_PROXY", ""), environment.get("KAGGLE_SSL_CA_CERT", ""))
+        return Gateway(REAL_ADDRESS, find_credentials(environment), route=route)
+    record = running_server(environment)
+    return Gateway(record.address, AccessToken(record.token, source="the local Kaggle"), is_local=True)
+
+
+def running_server(environment: Mapping[str, str] = os.environ) -> ServerRecord:
+    """The local Kaggle that runs on the root that the environment names.
+
+    Raises:
+        NoLocalKaggleError: None runs there.
+    """
+    root = default_root(environment)
+    record = read_record(root)
+    if record is None or not record.is_running():
+        raise NoLocalKaggleError(root=root)
+    return record

@@ -1,0 +1,248 @@
+"""Fetching files: whole or not at all, resumed, from nowhere but where Kaggle keeps them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from canned import HTML, TOKEN, Asked, Told, canned, refused
+
+from generator.files import FileWriteError
+from generator.kaggle.api import RemoteFile
+from generator.kaggle.errors import (
+    NotKaggleError,
+    RefusedError,
+    ServerFailedError,
+    UnreachableError,
+    UnsafeAnswerError,
+)
+
+CONTENT = bytes(range(256)) * 400  # 102,400 bytes
+_RANGE = re.compile(r"bytes=(\d+)-(\d*)")
+
+
+def store(content: bytes = CONTENT, *, etag: str = '"v1"', cut_at: int | None = None) -> Callable[[Asked], Told]:
+    """A store that knows ranges; with `cut_at` every connection breaks after so many bytes."""
+
+    def script(asked: Asked) -> Told:
+        headers = {"ETag": etag, "Accept-Ranges": "bytes"}
+        wanted = _RANGE.fullmatch(asked.headers.get("range", ""))
+        if wanted and asked.headers.get("if-range", etag) == etag:
+            start, end = int(wanted[1]), int(wanted[2] or len(content) - 1)
+            if start >= len(content):
+                return Told(b"", 416, {"Content-Range": f"bytes */{len(content)}"})
+            part = content[start : end + 1]
+            headers["Content-Range"] = f"bytes {start}-{start + len(part) - 1}/{len(content)}"
+            return Told(part[:cut_at], 206, headers, "application/octet-stream", length=len(part))
+        return Told(content[:cut_at], 200, headers, "application/octet-stream", length=len(content))
+
+    return script
+
+
+def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
+    with canned(store()) as server:
+        target = tmp_path / "train.csv"
+        seen = []
+        for count in server.gateway().download(f"{server.address}/train.csv", target, size=len(CONTENT)):
+            assert not target.exists()
+            seen.append(count)
+
+    assert target.read_bytes() == CONTENT
+    assert seen[-1] == len(CONTENT)
+    assert sorted(seen) == seen
+    assert [path.name for path in tmp_path.iterdir()] == ["train.csv"]
+
+
+def test_no_credentials_go_to_the_store(tmp_path: Path) -> None:
+    with canned(store()) as server:
+        list(server.gateway().download(f"{server.address}/train.csv", tmp_path / "x"))
+        server.gateway().read_range(f"{server.address}/train.csv", 0, 5)
+
+    assert all("authorization" not in asked.headers for asked in server.asked)
+    assert TOKEN not in str(server.asked)
+
+
+def test_a_download_that_breaks_goes_on_where_it_was(tmp_path: Path) -> None:
+    with canned(store(cut_at=30_000)) as server:
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+
+    assert (tmp_path / "x").read_bytes() == CONTENT
+    ranges = [asked.headers.get("range") for asked in server.asked]
+    assert ranges == [None, "bytes=30000-", "bytes=60000-", "bytes=90000-"]
+    assert {asked.headers.get("if-range") for asked in server.asked[1:]} == {'"v1"'}
+
+
+def test_a_download_goes_on_in_another_process_and_under_another_address(tmp_path: Path) -> None:
+    with canned(store(cut_at=30_000)) as server:
+        for _ in server.gateway().download(f"{server.address}/x?signature=1", tmp_path / "x"):
+            if (tmp_path / "x.part").stat().st_size:
+                break
+    with canned(store()) as server:
+        list(server.gateway().download(f"{server.address}/x?signature=2", tmp_path / "x", size=len(CONTENT)))
+        have = int((server.asked[0].headers.get("range") or "bytes=0-")[6:-1])
+
+    assert 0 < have < len(CONTENT)
+    assert (tmp_path / "x").read_bytes() == CONTENT
+
+
+def test_a_file_that_changed_meanwhile_is_fetched_afresh(tmp_path: Path) -> None:
+    before, after = store(cut_at=30_000), store(b"new" * 20_000, etag='"v2"')
+
+    with canned(lambda asked: after(asked) if "range" in asked.headers else before(asked)) as server:
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+
+    assert (tmp_path / "x").read_bytes() == b"new" * 20_000
+
+
+def test_a_store_without_ranges_or_tags_is_asked_from_the_beginning(tmp_path: Path) -> None:
+    answers = [Told(CONTENT[:500], media_type="text/csv", length=len(CONTENT)), Told(CONTENT, media_type="text/csv")]
+
+    with canned(answers) as server:
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+
+    assert (tmp_path / "x").read_bytes() == CONTENT
+    assert "range" not in server.asked[1].headers
+
+
+def test_leftovers_of_something_else_are_not_built_upon(tmp_path: Path) -> None:
+    (tmp_path / "x.part").write_bytes(b"old" * 10)
+    (tmp_path / "x.part.json").write_text('{"validator": "\\u001b[2J", "total": 40}')
+
+    with canned(store()) as server:
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+
+    assert (tmp_path / "x").read_bytes() == CONTENT
+
+
+def test_what_waits_under_the_name_of_the_part_is_not_written_through(tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / "x.part").symlink_to(victim)
+
+    with canned(store()) as server:
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+
+    assert victim.read_text() == "precious"
+    assert (tmp_path / "x").read_bytes() == CONTENT
+
+
+def test_a_store_that_breaks_without_progress_is_given_up(tmp_path: Path) -> None:
+    with canned(store(cut_at=0)) as server, pytest.raises(UnreachableError, match="closed"):
+        list(server.gateway(attempts=3).download(f"{server.address}/x", tmp_path / "x"))
+
+    assert len(server.asked) == 3
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("size", [10, len(CONTENT) - 1, len(CONTENT) + 1])
+def test_another_size_than_was_listed_is_refused_at_once(tmp_path: Path, size: int) -> None:
+    with canned(store()) as server, pytest.raises(UnsafeAnswerError, match="listed"):
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x", size=size))
+
+    assert len(server.asked) == 1
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_body_that_outgrows_its_size_is_cut_off(tmp_path: Path) -> None:
+    told = Told(b"x" * 50, 206, {"Content-Range": "bytes 0-9/10"}, "text/csv")
+
+    with canned([told]) as server, pytest.raises(UnsafeAnswerError, match="more bytes"):
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x", size=10))
+
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("told", [refused(403, "expired"), refused(404, "gone"), refused(400, "ExpiredToken")])
+def test_an_error_of_the_store_never_becomes_the_file(tmp_path: Path, told: Told) -> None:
+    target = tmp_path / "submission.csv"
+    with canned([told]) as server, pytest.raises(RefusedError, match="a new one"):
+        server.gateway().fetch_output(RemoteFile("submission.csv", 0, f"{server.address}/x"), target)
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_of_html_never_becomes_the_file(tmp_path: Path) -> None:
+    with canned([HTML]) as server, pytest.raises(NotKaggleError, match="HTML where a file was expected"):
+        server.gateway().fetch_output(RemoteFile("a.csv", 0, f"{server.address}/a.csv"), tmp_path / "a.csv")
+
+    with canned([HTML]) as server:
+        server.gateway().fetch_output(RemoteFile("a.html", 0, f"{server.address}/a.html?x=1"), tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_bytes() == HTML.body
+
+
+def test_a_store_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:
+    answers = [refused(503, "later", Retry_After="4"), Told(drops=True), Told(b"hello", media_type="text/csv")]
+
+    with canned(answers) as server:
+        server.gateway().fetch_output(RemoteFile("a.csv", 5, f"{server.address}/a.csv"), tmp_path / "deep" / "a.csv")
+
+    assert (tmp_path / "deep" / "a.csv").read_bytes() == b"hello"
+    assert server.slept[0] == 4.0
+
+
+def test_half_of_an_output_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    # The store announces the half as if it were all: only the listing knows better.
+    with canned([Told(b"hel", media_type="text/csv")]) as server, pytest.raises(UnsafeAnswerError):
+        server.gateway().fetch_output(RemoteFile("a.csv", 5, f"{server.address}/a.csv"), tmp_path / "a.csv")
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_compressed_answer_is_not_taken_for_the_file(tmp_path: Path) -> None:
+    told = Told(b"\x1f\x8b", 200, {"Content-Encoding": "gzip"}, "text/csv")
+
+    with canned([told]) as server, pytest.raises(NotKaggleError, match="compressed"):
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+
+    assert server.asked[0].headers["accept-encoding"] == "identity"
+
+
+def test_redirects_are_followed_a_few_times_and_never_to_another_server(tmp_path: Path) -> None:
+    def script(asked: Asked) -> Told:
+        return Told(b"", 302, {"Location": "/b"}) if asked.path == "/a" else Told(b"hi", media_type="text/csv")
+
+    with canned(script) as server:
+        list(server.gateway().download(f"{server.address}/a", tmp_path / "x"))
+    assert (tmp_path / "x").read_bytes() == b"hi"
+
+    with canned([Told(b"", 302, {"Location": "/again"})]) as server, pytest.raises(NotKaggleError, match="again"):
+        server.gateway(attempts=1).read_range(f"{server.address}/a", 0, 5)
+    with canned([Told(b"", 302, {"Location": "http://127.0.0.1:22/"})]) as server, pytest.raises(UnsafeAnswerError):
+        server.gateway().read_range(f"{server.address}/a", 0, 5)
+
+
+def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
+    with canned(store()) as server, pytest.raises(FileWriteError, match="does not exist"):
+        list(server.gateway().download(f"{server.address}/x", tmp_path / "missing" / "x"))
+
+
+def test_a_part_of_a_file_is_read_and_not_a_byte_more() -> None:
+    with canned(store()) as server:
+        kaggle, url = server.gateway(), f"{server.address}/x"
+
+        assert kaggle.read_range(url, 0, 10) == CONTENT[:10]
+        assert kaggle.read_range(url, len(CONTENT) - 3, 100) == CONTENT[-3:]
+        assert kaggle.read_range(url, len(CONTENT) + 3, 100) == b""
+        assert kaggle.read_range(url, 5, 0) == b""
+
+
+def test_a_part_is_cut_out_of_the_whole_where_a_store_knows_no_ranges() -> None:
+    with canned([Told(CONTENT, media_type="text/csv")]) as server:
+        assert server.gateway().read_range(f"{server.address}/x", 1000, 10) == CONTENT[1000:1010]
+        assert server.gateway().read_range(f"{server.address}/x", 0, 10) == CONTENT[:10]
+        with pytest.raises(NotKaggleError, match="the whole of a file"):
+            server.gateway(attempts=1).read_range(f"{server.address}/x", 1 << 30, 10)
+
+
+def test_another_part_than_was_asked_for_is_no_answer() -> None:
+    told = Told(b"y" * 10, 206, {"Content-Range": "bytes 50-59/100"}, "text/csv")
+
+    with canned([told]) as server, pytest.raises(NotKaggleError, match="another part"):
+        server.gateway(attempts=1).read_range(f"{server.address}/x", 10, 10)
+
+
+def test_a_store_that_fails_is_no_reason_for_a_file(tmp_path: Path) -> None:
+    with canned([refused(500, "x")]) as server, pytest.raises(ServerFailedError):
+        server.gateway().fetch_output(RemoteFile("a", 1, f"{server.address}/a"), tmp_path / "a")
+
+    assert list(tmp_path.iterdir()) == []

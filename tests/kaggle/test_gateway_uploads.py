@@ -1,0 +1,333 @@
+"""Sending files: resumed where the connection broke, and only where they belong."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from canned import TOKEN, Asked, Canned, Told, canned, refused, said
+
+from generator.kaggle.api import DatasetState, Upload
+from generator.kaggle.credentials import AccessToken
+from generator.kaggle.errors import (
+    ForbiddenError,
+    KaggleError,
+    RefusedError,
+    ServerFailedError,
+    SlugTakenError,
+    UnsafeAnswerError,
+)
+from generator.kaggle.refusals import Errand
+from generator.kaggle.retries import Patience
+from generator.kaggle.transport import Reply, Request, Transport
+from generator.kaggle.uploads import Started, Uploads
+from generator.kaggle.wire import Endpoint, Wire
+
+CONTENT = b"0123456789" * 5_000
+_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+
+
+@dataclass
+class Store:
+    """Kaggle with a store that takes uploads; the failures strike one PUT with bytes after another."""
+
+    failures: list[Told | int] = field(default_factory=list)
+    answers: dict[str, Told] = field(default_factory=dict)
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    put_at: str = "/__upload/{}?upload_id=secret"
+
+    def __call__(self, asked: Asked) -> Told:
+        if asked.verb == "PUT":
+            return self._put(asked)
+        if asked.method in ("StartBlobUpload", "StartSubmissionUpload"):
+            token = f"token-{len(self.blobs) + 1}"
+            self.blobs[token] = b""
+            return said(token=token, createUrl=self.put_at.format(token))
+        return self.answers.get(asked.method, refused(404, "there is none"))
+
+    def _put(self, asked: Asked) -> Told:
+        token = asked.path.partition("?")[0].rpartition("/")[2]
+        about = asked.headers.get("content-range", "")
+        if about.startswith("bytes */"):
+            have = len(self.blobs[token])
+            return Told(b"", 308, {"Range": f"bytes=0-{have - 1}"} if have else {})
+        failure = self.failures.pop(0) if self.failures else None
+        found = _RANGE.fullmatch(about)
+        assert (int(found[1]) if found else 0) == len(self.blobs[token]), "what is sent follows what is there"
+        if isinstance(failure, int):
+            # The connection breaks after so many bytes of this request.
+            self.blobs[token] += asked.body[:failure]
+            return Told(drops=True)
+        if failure is not None:
+            return failure
+        self.blobs[token] += asked.body
+        return said()
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    path = tmp_path / "weights.h5"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def puts(server: Canned) -> list[str]:
+    return [asked.headers.get("content-range", "") for asked in server.asked if asked.verb == "PUT"]
+
+
+def test_a_file_is_submitted_by_its_token(weights: Path) -> None:
+    store = Store(answers={"CreateSubmission": said(message="ok", ref=1002)})
+    with canned(store) as server:
+        ref = server.gateway().submit_file("titanic", path=weights, message="tandem")
+
+    assert ref == 1002
+    assert store.blobs == {"token-1": CONTENT}
+    start, put, create = server.asked
+    assert start.fields["contentLength"] == len(CONTENT)
+    assert start.fields["fileName"] == "weights.h5"
+    assert "authorization" not in put.headers
+    assert TOKEN.encode() not in put.body
+    assert create.fields == {
+        "competitionName": "titanic",
+        "blobFileTokens": "token-1",
+        "submissionDescription": "tandem",
+    }
+
+
+def test_an_upload_that_breaks_goes_on_where_it_was(weights: Path) -> None:
+    store = Store([12_345, refused(503, "later"), 1_000], {"CreateSubmission": said(ref=1)})
+    with canned(store) as server:
+        server.gateway(attempts=5).submit_file("titanic", path=weights, message="m")
+
+    size = len(CONTENT)
+    assert store.blobs["token-1"] == CONTENT
+    asked = f"bytes */{size}"
+    rest = [f"bytes {at}-{size - 1}/{size}" for at in (12_345, 12_345, 13_345)]
+    assert puts(server) == ["", asked, rest[0], asked, rest[1], asked, rest[2]]
+    assert server.methods().count("CreateSubmission") == 1
+
+
+def test_an_upload_whose_answer_was_lost_is_not_sent_again(weights: Path) -> None:
+    class Forgetful(Store):
+        def _put(self, asked: Asked) -> Told:
+            if asked.headers.get("content-range", "").startswith("bytes */"):
+                return said()
+            super()._put(asked)
+            return Told(drops=True)
+
+    store = Forgetful(answers={"CreateSubmission": said(ref=1)})
+    with canned(store) as server:
+        server.gateway().submit_file("titanic", path=weights, message="m")
+
+    assert puts(server) == ["", f"bytes */{len(CONTENT)}"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 413])
+def test_a_store_that_refuses_ends_it_and_nothing_is_submitted(weights: Path, status: int) -> None:
+    # The official client goes on without the file here, and says that all is well.
+    with canned(Store([refused(status, "no")])) as server, pytest.raises(KaggleError):
+        server.gateway().submit_file("titanic", path=weights, message="m")
+
+    assert "CreateSubmission" not in server.methods()
+
+
+def test_a_store_that_keeps_failing_is_given_up(weights: Path) -> None:
+    failures: list[Told | int] = [refused(500, "x")] * 9
+    with canned(Store(failures)) as server, pytest.raises(ServerFailedError):
+        server.gateway(attempts=3).submit_file("titanic", path=weights, message="m")
+
+    assert len([line for line in puts(server) if "*" not in line]) == 3
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/x", "https://evil.example.com/x", "file:///tmp/x", ""])
+def test_no_file_is_sent_to_wherever_a_server_says(weights: Path, url: str) -> None:
+    with canned(Store(put_at=url)) as server, pytest.raises(KaggleError):
+        server.gateway().submit_file("titanic", path=weights, message="m")
+
+    assert puts(server) == []
+
+
+def test_the_real_kaggle_cannot_have_a_file_sent_to_a_stranger(weights: Path) -> None:
+    class Deaf(Transport):
+        def send(self, request: Request, *, limit: int) -> Reply:
+            raise AssertionError(f"a request to {request.url}")
+
+    wire = Wire(
+        Endpoint("https://api.kaggle.com", is_local=False),
+        AccessToken(TOKEN, source="a test"),
+        transport=Deaf(),
+        patience=Patience(),
+    )
+
+    with pytest.raises(UnsafeAnswerError, match="neither Kaggle nor its store"):
+        Uploads(wire).send(
+            weights, start=lambda size, changed: Started("t", "https://example.com/x"), errand=Errand("submit it")
+        )
+
+
+def test_a_file_that_changes_while_it_is_sent_is_not_submitted(weights: Path) -> None:
+    class Meddler(Store):
+        def _put(self, asked: Asked) -> Told:
+            weights.write_bytes(b"other" + CONTENT[5:])
+            return super()._put(asked)
+
+    with canned(Meddler(answers={"CreateSubmission": said(ref=1)})) as server:
+        with pytest.raises(UnsafeAnswerError, match="changed while"):
+            server.gateway().submit_file("titanic", path=weights, message="m")
+
+        assert "CreateSubmission" not in server.methods()
+
+
+def test_a_file_with_secrets_is_not_submitted(tmp_path: Path) -> None:
+    (tmp_path / "kaggle.json").write_text("{}")
+
+    with canned(Store()) as server, pytest.raises(UnsafeAnswerError):
+        server.gateway().submit_file("titanic", path=tmp_path / "kaggle.json", message="m")
+
+    assert server.asked == []
+
+
+def test_an_empty_file_can_be_sent(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").write_bytes(b"")
+    store = Store(answers={"CreateSubmission": said(ref=1)})
+
+    with canned(store) as server:
+        server.gateway().submit_file("titanic", path=tmp_path / "empty.csv", message="m")
+
+    assert store.blobs == {"token-1": b""}
+
+
+def test_a_dataset_that_is_not_there_is_created_privately_with_its_folders(weights: Path) -> None:
+    store = Store(answers={"CreateDataset": said(status="Ok", ref="/ada/digits-weights")})
+    upload = Upload("Digits weights", {"handoff.json": weights, "folds/0/w.h5": weights, "folds/1/w.h5": weights})
+
+    with canned(store) as server:
+        assert server.gateway().upload_dataset("ada/digits-weights", upload) == 1
+
+    fields = server.asked[-1].fields
+    assert fields == {
+        "ownerSlug": "ada",
+        "slug": "digits-weights",
+        "title": "Digits weights",
+        "licenseName": "other",
+        "isPrivate": True,
+        "files": [{"token": "token-3"}],
+        "directories": [
+            {
+                "name": "folds",
+                "directories": [
+                    {"name": "0", "files": [{"token": "token-1"}]},
+                    {"name": "1", "files": [{"token": "token-2"}]},
+                ],
+            }
+        ],
+    }
+    started = [asked.fields for asked in server.asked if asked.method == "StartBlobUpload"]
+    assert [(each["type"], each["name"]) for each in started] == [
+        ("DATASET", "w.h5"),
+        ("DATASET", "w.h5"),
+        ("DATASET", "handoff.json"),
+    ]
+
+
+def test_a_dataset_that_is_there_gets_its_next_version(weights: Path) -> None:
+    store = Store(
+        answers={"GetDataset": said(currentVersionNumber=4), "CreateDatasetVersion": said(status="ok", error="")}
+    )
+    with canned(store) as server:
+        version = server.gateway().upload_dataset("ada/w-set", Upload("W", {"w.h5": weights}, notes="second"))
+
+    assert version == 5
+    assert server.asked[-1].fields == {
+        "ownerSlug": "ada",
+        "datasetSlug": "w-set",
+        "body": {"versionNotes": "second", "files": [{"token": "token-1"}]},
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (said(error="The requested title is already in use by a dataset.", status="error"), SlugTakenError),
+        (said(status="error", error=""), RefusedError),
+        (refused(403, "no"), ForbiddenError),
+        (refused(500, "after the commit"), ServerFailedError),
+    ],
+)
+def test_a_dataset_that_is_not_taken_is_an_error_and_sent_once(
+    weights: Path, answer: Told, kind: type[KaggleError]
+) -> None:
+    with canned(Store(answers={"CreateDataset": answer})) as server, pytest.raises(kind):
+        server.gateway().upload_dataset("ada/w-set", Upload("W", {"w.h5": weights}))
+
+    assert server.methods().count("CreateDataset") == 1
+
+
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        (said(status="READY"), DatasetState.READY),
+        (said(status="FAILED"), DatasetState.FAILED),
+        (said(status="BLOBS_RECEIVED"), DatasetState.PREPARING),
+        (said(), DatasetState.PREPARING),
+        (refused(404, "none"), DatasetState.MISSING),
+    ],
+)
+def test_whether_a_dataset_is_ready_is_known(told: Told, state: DatasetState) -> None:
+    with canned([told]) as server:
+        assert server.gateway().dataset_state("ada/w-set") is state
+
+
+def model_methods(server: Canned) -> list[str]:
+    return [name for name in server.methods() if "Model" in name]
+
+
+def test_a_model_that_is_not_there_is_created_privately(weights: Path) -> None:
+    answers: dict[str, Any] = {"CreateModel": said(id=1, ref="ada/m"), "CreateModelInstance": said(id=2, error="")}
+    with canned(Store(answers=answers)) as server:
+        assert server.gateway().upload_model("ada/m/pyTorch/main", Upload("M", {"w.h5": weights})) == 1
+
+    assert model_methods(server) == ["GetModelInstance", "GetModel", "CreateModel", "CreateModelInstance"]
+    create = next(asked.fields for asked in server.asked if asked.method == "CreateModel")
+    assert create == {"ownerSlug": "ada", "slug": "m", "title": "M", "isPrivate": True}
+    body = server.asked[-1].fields["body"]
+    assert (body["framework"], body["instanceSlug"]) == ("MODEL_FRAMEWORK_PY_TORCH", "main")
+
+
+def test_a_variation_that_is_there_gets_its_next_version(weights: Path) -> None:
+    answers = {"GetModelInstance": said(versionNumber=2), "CreateModelInstanceVersion": said(ref="x")}
+    with canned(Store(answers=answers)) as server:
+        assert server.gateway().upload_model("ada/m/keras/main", Upload("M", {"w.h5": weights}, "n")) == 3
+
+    assert server.asked[-1].fields == {
+        "ownerSlug": "ada",
+        "modelSlug": "m",
+        "framework": "MODEL_FRAMEWORK_KERAS",
+        "instanceSlug": "main",
+        "body": {"versionNotes": "n", "files": [{"token": "token-1"}]},
+    }
+
+
+def test_a_variation_that_was_there_all_along_gets_its_next_version(weights: Path) -> None:
+    found = [refused(403, "not yet visible"), said(versionNumber=8)]
+
+    class Shy(Store):
+        def __call__(self, asked: Asked) -> Told:
+            return found.pop(0) if asked.method == "GetModelInstance" else super().__call__(asked)
+
+    answers = {
+        "GetModel": said(id=1),
+        "CreateModelInstance": said(error="The variation exists", errorCode=409),
+        "CreateModelInstanceVersion": said(ref="x"),
+    }
+    with canned(Shy(answers=answers)) as server:
+        assert server.gateway().upload_model("ada/m/keras/main", Upload("M", {"w.h5": weights})) == 8
+
+
+def test_nothing_to_upload_is_said_before_anything_is_sent() -> None:
+    with canned(Store()) as server:
+        with pytest.raises(UnsafeAnswerError, match="no files"):
+            server.gateway().upload_dataset("ada/w-set", Upload("W"))
+
+        assert "CreateDataset" not in server.methods()
