@@ -48,16 +48,22 @@ bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about half a
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
 
+# keras-hub wants an older kagglesdk than kaggle does, and needs it for downloads only, which no test makes.
+HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
+
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
 $(VENV)/run.stamp: EXTRA := run
 $(VENV)/dev.stamp: EXTRA := dev
+$(VENV)/dev.stamp: ALONE := $(HUB)
 $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Tandem needs Python 3.11, 3.12 or 3.13 on the PATH."; exit 1; }
 ifneq ($(UV),)
 	test -x $(BIN)/python || uv venv --quiet --python "$$(command -v $(PYTHON))" $(VENV)
 	uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable ".[$(EXTRA)]"
+	$(if $(ALONE),uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --no-deps $(ALONE))
 else
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRA)]"
+	$(if $(ALONE),$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps $(ALONE))
 endif
 	@touch $@

@@ -45,7 +45,8 @@ def test_an_unknown_verb_is_usage_with_the_nearest_one(tandem: Tandem) -> None:
     outcome = tandem("generat")
 
     assert outcome.code == 2
-    assert 'There is no verb "generat". The verbs are: generate, specimen, run. Did you mean "generate"?' in outcome.err
+    known = ", ".join(VERBS)
+    assert f'There is no verb "generat". The verbs are: {known}. Did you mean "generate"?' in outcome.err
 
 
 def test_an_unknown_option_is_usage(tandem: Tandem) -> None:

@@ -55,7 +55,7 @@ PLATFORM = {
 NAMES = {**TRANSPORT, **PLATFORM}
 
 _RULE = re.compile(
-    r"(?P<name>[a-z0-9-]+)(?:@(?P<at>[A-Za-z0-9_./*-]+))?(?:\+(?P<skip>\d{1,6}))?(?:x(?P<times>\d{1,6}))?"
+    r"(?P<name>[a-z0-9-]+?)(?:@(?P<at>[A-Za-z0-9_./*-]+?))?(?:\+(?P<skip>\d{1,6}))?(?:x(?P<times>\d{1,6}))?"
     r"(?:%(?P<percent>\d{1,3}))?"
 )
 
@@ -121,15 +121,16 @@ class Faults:
             self._rules = list(rules)
             self._struck.clear()
 
-    def strikes(self, name: str, *, at: str) -> bool:
-        """Whether this fault strikes now, at this method or place."""
-        return self.first([name], at=at) is not None
+    def strikes(self, name: str, *, at: str, also: str = "") -> bool:
+        """Whether this fault strikes now, at this method or place; `also` is another name of the place."""
+        return self.first([name], at=at, also=also) is not None
 
-    def first(self, names: Sequence[str], *, at: str) -> str | None:
-        """The first of these faults that strikes now, at this method or place, or None."""
+    def first(self, names: Sequence[str], *, at: str, also: str = "") -> str | None:
+        """The first of these faults that strikes now, at this method or place (by either name), or None."""
         with self._lock:
             for rule in self._rules:
-                if rule.name in names and at.endswith(rule.at) and self._counts(rule):
+                here = at.endswith(rule.at) or also.endswith(rule.at)
+                if rule.name in names and here and self._counts(rule):
                     self._struck.append((rule.name, at))
                     return rule.name
         return None

@@ -13,6 +13,8 @@ from typing import Any
 Fields = Mapping[str, Any]
 """A JSON object in the API's camelCase."""
 
+_WHOLE_NUMBERS = range(-(2**63), 2**63)  # what the database can hold
+
 
 @dataclass(frozen=True)
 class Call:
@@ -32,16 +34,16 @@ class Call:
         value = self.fields.get(name, default)
         if value is None:
             return default
-        if not isinstance(value, str):
+        if not _is_text(value):
             raise ApiError(400, f"{name} is not a text")
-        return value
+        return str(value)
 
     def integer(self, name: str, default: int = 0) -> int:
         """A field that is a whole number; `ApiError` 400 if it is something else."""
         value = self.fields.get(name, default)
         if value is None:
             return default
-        if isinstance(value, bool) or not isinstance(value, int):
+        if isinstance(value, bool) or not isinstance(value, int) or value not in _WHOLE_NUMBERS:
             raise ApiError(400, f"{name} is not a whole number")
         return value
 
@@ -57,7 +59,7 @@ class Call:
     def texts(self, name: str) -> tuple[str, ...]:
         """A field that is a list of texts; `ApiError` 400 if it is something else."""
         value = self.fields.get(name) or []
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        if not isinstance(value, list) or not all(map(_is_text, value)):
             raise ApiError(400, f"{name} is not a list of texts")
         return tuple(value)
 
@@ -67,6 +69,17 @@ class Call:
         if not isinstance(value, dict):
             raise ApiError(400, f"{name} is not an object")
         return Call(self.method, self.caller, self.base, value)
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a text that can be stored: JSON can spell halves of characters, which no encoding has."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class ApiError(Exception):

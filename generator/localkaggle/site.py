@@ -25,6 +25,9 @@ class Tickets(Protocol):
 class Uploads(Protocol):
     """Blobs that clients have sent, waiting to be part of something."""
 
+    def start(self, call: Call, *, name: str, size: int) -> "OpenUpload":
+        """Begins an upload by the caller; `ApiError` 400 if the name is no relative path or the size is too large."""
+
     def take(self, token: str, *, owner: str) -> "Blob":
         """The whole blob behind a token; `ApiError` 400 if it is unknown, somebody else's, or not all there."""
 
@@ -36,6 +39,14 @@ class Blob:
     name: str
     path: Path
     size: int
+
+
+@dataclass(frozen=True)
+class OpenUpload:
+    """An upload that has begun: the client sends the bytes to `url`, and later names the blob by its `token`."""
+
+    token: str
+    url: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,7 @@ class MountsModel(Protocol):
     """Where a model's files are."""
 
     def model_folder(self, handle: str) -> Path | None:
-        """The folder of `owner/model/framework/variation[/version]`; None if there is none."""
+        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +116,9 @@ class Reruns(Protocol):
 
     def uses_internet(self, owner: str, slug: str, version: int) -> bool:
         """Whether the version had the internet switched on."""
+
+    def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
+        """Whether the version asked for a TPU, which no code competition lets submit."""
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun with the hidden test mounted; when it ends, those in `when_rerun_ended` are called."""

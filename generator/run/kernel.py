@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,11 +101,17 @@ def require_packages() -> None:
 
 @dataclass(frozen=True)
 class KernelPlace:
-    """Where one kernel lives: `private` is the run's own temporary folder; `read_only` are its inputs."""
+    """Where one kernel lives: `private` is the run's own temporary folder; `read_only` are its inputs.
+
+    `variables` are environment variables that it gets beside the user's, as a session on Kaggle has some; with
+    `offline` its Python code reaches no other machine.
+    """
 
     private: Path
     working: Path
     read_only: tuple[Path, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
+    offline: bool = False
 
 
 @dataclass(frozen=True)
@@ -229,6 +235,9 @@ def environment(place: KernelPlace, *, base: Mapping[str, str]) -> dict[str, str
     variables["MPLCONFIGDIR"] = str(_matplotlib_folder(place, base))
     if not _is_writable(_home(base)):
         variables["HOME"] = str(_made(place.private / "home"))
+    variables.update(place.variables)
+    if place.offline:
+        variables[kernel_process.OFFLINE_VARIABLE] = "1"
     variables[kernel_process.READ_ONLY_VARIABLE] = json.dumps([str(path) for path in place.read_only])
     return variables
 

@@ -3,6 +3,7 @@
 The kit starts this file by its path, in the interpreter that the kit itself runs in; it imports nothing of the kit.
 """
 
+import errno
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 READ_ONLY_VARIABLE = "TANDEM_READ_ONLY"
+OFFLINE_VARIABLE = "TANDEM_OFFLINE"
 
 _CHANGES_CONTENT = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -81,11 +83,33 @@ def _real_entry(path: str) -> str:
     return f"{os.path.realpath(folder).rstrip(os.sep)}{os.sep}{name}"
 
 
+_HERE = ("localhost", "127.", "::1", "0.0.0.0", "::")  # noqa: S104 - addresses that are looked for, not bound
+
+
+def refuse_network() -> None:
+    """Refuses that Python code looks up or connects to any machine but this one, for the rest of the process's life."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "socket.connect" and isinstance(arguments[1], tuple):
+            _refuse_other_machine(arguments[1][0])
+        elif event in ("socket.getaddrinfo", "socket.gethostbyname"):
+            _refuse_other_machine(arguments[0])
+
+    sys.addaudithook(hook)
+
+
+def _refuse_other_machine(host: Any) -> None:
+    name = host.decode(errors="replace") if isinstance(host, bytes) else host
+    if isinstance(name, str) and name and not name.startswith(_HERE):
+        raise OSError(errno.ENETUNREACH, f"the internet is off in this session, and {name} is another machine")
+
+
 def main() -> None:
     """Serve as the kernel that the connection file on the command line describes."""
     # A script's own folder comes first on the path: a notebook's `import kernel` must not find the kit's modules.
     del sys.path[0]
     read_only = json.loads(os.environ.pop(READ_ONLY_VARIABLE, "[]"))
+    is_offline = os.environ.pop(OFFLINE_VARIABLE, "") == "1"
 
     from ipykernel.kernelapp import IPKernelApp
 
@@ -98,6 +122,8 @@ def main() -> None:
     application: Any = UnconfiguredKernel.instance()
     application.initialize()
     Guard(read_only).install()
+    if is_offline:
+        refuse_network()
     application.start()
 
 

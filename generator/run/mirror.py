@@ -33,9 +33,11 @@ class InputMissingError(MirrorError):
     """A kernel names a source that is not there."""
 
     def __init__(self, *, metadata: Path, kind: str, source: str, looked: Path) -> None:
+        data = f"`tandem data {printable(source)}` does that, and `tandem specimen` makes a miniature to rehearse on"
+        shortcut = f": {data}" if kind == "competition" else ""
         super().__init__(
             f'{printable(str(metadata))} names the {kind} "{printable(source)}", which is not on this machine: '
-            f"there is no folder {printable(str(looked))}. Put its files there, as Kaggle would mount them."
+            f"there is no folder {printable(str(looked))}. Put its files there, as Kaggle would mount them{shortcut}."
         )
 
 

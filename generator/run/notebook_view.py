@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from generator.run.notebook_file import read_notebook
+from generator.run.notebook_file import parse_notebook, read_notebook
 from generator.run.outline import heading
 from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, png_size, terminal_html
 
@@ -74,7 +74,34 @@ def view_notebook(path: Path, *, seconds: Mapping[str, float]) -> NotebookView:
         path: The notebook as papermill saved it.
         seconds: How long each cell took, by name; cells that are not in it were not reached.
     """
-    notebook = read_notebook(path)
+    return _view(read_notebook(path), seconds=seconds)
+
+
+def view_content(content: bytes, *, name: str) -> NotebookView:
+    """Reads the bytes of a notebook, executed or not; how long its cells took is what papermill wrote into them.
+
+    Args:
+        content: The bytes.
+        name: What the notebook is called in the error.
+
+    Raises:
+        NotebookReadError: They are no notebook.
+    """
+    notebook = parse_notebook(content, path=Path(name))
+    return _view(notebook, seconds=_recorded_seconds(notebook.cells))
+
+
+def _recorded_seconds(cells: Sequence[Any]) -> dict[str, float]:
+    seconds = {}
+    for cell in cells:
+        record = cell.metadata.get("papermill")
+        duration = record.get("duration") if isinstance(record, Mapping) else None
+        if isinstance(duration, int | float) and duration >= 0:
+            seconds[str(cell.get("id", ""))] = float(duration)
+    return seconds
+
+
+def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
     cells: list[CellView] = []
     figures: list[Figure] = []
     section = ""

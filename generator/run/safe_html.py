@@ -6,7 +6,7 @@ element it is put into.
 
 import base64
 import binascii
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ _VOID = frozenset({"br", "hr"})
 _WITHOUT_CONTENT = frozenset({"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "title"})
 _NUMBERS = ("colspan", "rowspan")
 _LARGEST_SPAN_DIGITS = 4
+_LONGEST_HIGHLIGHTED = 20_000
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -79,7 +80,12 @@ def _link(_renderer: Any, tokens: Any, index: int, *_: Any) -> str:
 
 
 def code_html(source: str) -> Markup:
-    """Highlights Python code."""
+    """Highlights Python code, in the classes that `code_styles` colours."""
+    return _highlighted(source) if len(source) <= _LONGEST_HIGHLIGHTED else _trusted(escape(source))
+
+
+@lru_cache(maxsize=1024)  # the versions of a notebook have most of their cells in common
+def _highlighted(source: str) -> Markup:
     from pygments import highlight  # type: ignore[import-untyped]
     from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
     from pygments.lexers import PythonLexer  # type: ignore[import-untyped]

@@ -6,7 +6,7 @@ A further one is a module with a `BuiltIn`, and a line in `BUILT_IN`.
 import errno
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -35,6 +35,7 @@ class BuiltIn:
         competition: What Kaggle would know of it.
         task: What the kit makes of it.
         write: Fills an empty folder with the competition's files, as Kaggle mounts them; no hidden label is among them.
+        answers: The hidden answer of every test id, as a perfect submission would have it beside the id.
         score: Computes the competition's metric for a submission file; raises `SubmissionError` for a wrong one.
         warm_up: Imports what `score` needs, which can take a second.
     """
@@ -42,6 +43,7 @@ class BuiltIn:
     competition: Competition
     task: Task
     write: Callable[[Path], None]
+    answers: Callable[[], Mapping[str, str]]
     score: Callable[[Path], float]
     warm_up: Callable[[], None]
 

@@ -6,7 +6,7 @@ Learning Repository, 1998, CC BY 4.0), as scikit-learn carries them: 8 x 8 pixel
 
 import csv
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,9 +87,13 @@ def _write(folder: Path) -> None:
             Image.fromarray(scan.pixels).save(folder / name / f"{scan.key}.png")
 
 
+def _answers() -> Mapping[str, str]:
+    return {scan.key: scan.label for scan in _split()[1]}
+
+
 def _score(submission: Path) -> float:
     """Accuracy on the hidden test set, from 0 to 1."""
-    actual = {scan.key: scan.label for scan in _split()[1]}
+    actual = _answers()
     shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.NUMBER), ids=actual.keys())
     predicted = {key: f"{float(label):g}" for key, label in read_rows(submission, shape)}
     return accuracy(actual=actual, predicted=predicted)
@@ -130,9 +134,10 @@ def _write_table(path: Path, rows: Iterable[tuple[str, str]]) -> None:
 
 
 DIGITS = BuiltIn(
-    competition=Competition(slug="digits", title="Handwritten digits", is_code_competition=False),
+    competition=Competition(slug="digits", title="Handwritten digits", is_code_competition=True),
     task=_TASK,
     write=_write,
+    answers=_answers,
     score=_score,
     warm_up=_warm_up,
 )

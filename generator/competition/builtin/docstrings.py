@@ -13,7 +13,7 @@ import csv
 import hashlib
 import re
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -131,9 +131,13 @@ def _write(folder: Path) -> None:
     _write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
 
 
+def _answers() -> Mapping[str, str]:
+    return {found.key: found.label for found in _docstrings() if found.is_test}
+
+
 def _score(submission: Path) -> float:
     """Accuracy on the hidden test set, from 0 to 1."""
-    actual = {found.key: found.label for found in _docstrings() if found.is_test}
+    actual = _answers()
     shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.TEXT), ids=actual.keys())
     return accuracy(actual=actual, predicted=dict(read_rows(submission, shape)))
 
@@ -200,9 +204,10 @@ def _warm_up() -> None:
 
 
 DOCSTRINGS = BuiltIn(
-    competition=Competition(slug="docstrings", title="Parts of Python's library", is_code_competition=False),
+    competition=Competition(slug="docstrings", title="Parts of Python's library", is_code_competition=True),
     task=_TASK,
     write=_write,
+    answers=_answers,
     score=_score,
     warm_up=_warm_up,
 )

@@ -2,7 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +50,12 @@ class SplitTable:
     def built_in(self) -> BuiltIn:
         """The competition with its data and its secret."""
         return BuiltIn(
-            competition=self.competition, task=self.task, write=self._write, score=self._score, warm_up=self._warm_up
+            competition=self.competition,
+            task=self.task,
+            write=self._write,
+            answers=self._answers,
+            score=self._score,
+            warm_up=self._warm_up,
         )
 
     def _write(self, folder: Path) -> None:
@@ -61,6 +66,9 @@ class SplitTable:
         _write_table(folder / "test.csv", (key, *columns), (row.cells for row in test))
         sample = ((row.key, self.sample_answer) for row in test)
         _write_table(folder / "sample_submission.csv", (key, target), sample)
+
+    def _answers(self) -> Mapping[str, str]:
+        return {row.key: row.answer for row in self._split()[1]}
 
     def _score(self, submission: Path) -> float:
         """The competition's metric on the hidden test set."""

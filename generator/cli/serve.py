@@ -1,0 +1,234 @@
+"""The verb `serve`: a local Kaggle, and the environment of the clients that are to talk to it."""
+
+import os
+import shlex
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.localkaggle.errors import LocalKaggleError
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.local_place import ServerRecord
+    from generator.localkaggle.http.server import Listening, Server
+    from generator.localkaggle.local_kaggle import LocalKaggle
+
+_USUAL_PORT, _LAST_PORT = 8400, 65_535
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+# Where nothing listens: what clients are sent to when there is no server, so that they do not reach the real Kaggle.
+_NOWHERE = "http://127.0.0.1:9"
+_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+_CLEARED = (
+    *("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_PATH", "KAGGLE_COMPETITION", "KAGGLE_API_V1_TOKEN"),
+    *("VERBOSE", "VERBOSE_OUTPUT", "XDG_CONFIG_HOME", "NETRC"),
+)
+
+
+class NotServedError(LocalKaggleError):
+    """No server runs on this folder."""
+
+    def __init__(self, *, root: Path) -> None:
+        super().__init__(
+            f"No local Kaggle runs on {printable(str(root))}; start it with `tandem serve`, then take these lines "
+            "again. Until then Kaggle's clients reach nothing from a shell that took them."
+        )
+
+
+class ServeNotInstalledError(LocalKaggleError):
+    """A package that the server is made of is missing."""
+
+    def __init__(self, *, package: str) -> None:
+        super().__init__(
+            f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
+            'Install what it is made of: pip install "kaggle-tandem[serve]"'
+        )
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--root",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Where it keeps everything; by default $TANDEM_LOCAL_KAGGLE, or a folder among your data.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, _LAST_PORT),
+    default=_USUAL_PORT,
+    metavar="N",
+    help=f"{_USUAL_PORT} by default; 0 takes any free one.",
+)
+@click.option("--account", default="local", metavar="NAME", help="The user name of its account.")
+@click.option(
+    "--competition",
+    "competitions",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    metavar="DIR",
+    help="A competition to host beside the built-in ones; may be given again.",
+)
+@click.option("--sessions", type=click.IntRange(1, 64), default=2, metavar="N", help="Notebooks that run at a time; 2.")
+@click.option("--flat-mounts", is_flag=True, help="Mount all inputs in one folder, as Kaggle did before 2026.")
+@click.option(
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="RULE",
+    help="Misbehave: NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as 429@SaveKernel+1x2; may be given again.",
+)
+@click.option("--seed", type=int, default=0, metavar="N", help="Of the dice that faults with a percentage throw.")
+@click.option(
+    "--host", default=_LOOPBACK[0], metavar="ADDRESS", help="Where it listens: this machine only, by default."
+)
+@click.option(
+    "--allow-other-machines",
+    is_flag=True,
+    help="Needed for a --host beyond this machine: whoever has the token runs notebooks here.",
+)
+@click.option("--env", "as_environment", is_flag=True, help="Print `export` lines for clients of the running server.")
+def serve(**options: Any) -> int:
+    """Serve a Kaggle of your own: the API, sessions that run notebooks, scores, and pages to look at.
+
+    The first line has the address to open in a browser. The official clients talk to it from a shell that was told so:
+
+    \b
+    tandem serve
+    eval "$(tandem serve --env)"
+    kaggle competitions list
+    """  # noqa: D301 - click wants the character itself
+    from generator.local_place import default_root
+
+    root = (options["root"] or default_root()).expanduser().absolute()
+    if options["as_environment"]:
+        return _print_environment(root)
+    return _serve(root, options)
+
+
+def _serve(root: Path, options: Mapping[str, Any]) -> int:
+    for package in ("starlette", "uvicorn", "httptools"):
+        if find_spec(package) is None:
+            raise ServeNotInstalledError(package=package)
+    from generator.localkaggle.faults import Faults, parse_rule
+    from generator.localkaggle.http.server import Server
+    from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle.services.kernel_sessions import SessionRules
+
+    listening = _listening(options)
+    faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
+    local_kaggle = LocalKaggle(
+        root,
+        account=options["account"],
+        competitions=options["competitions"],
+        faults=faults,
+        rules=SessionRules(slots=options["sessions"], flat_mounts=options["flat_mounts"]),
+    )
+    try:
+        server = Server(local_kaggle, listening)
+        with _recorded(root, server, local_kaggle), _ended_by_signals(server.end) as received:
+            print(f"{server.address}/?token={local_kaggle.token}", flush=True)
+            _tell(local_kaggle, options["faults"])
+            server.run()
+    finally:
+        local_kaggle.close()
+    if signal.SIGINT in received:
+        raise KeyboardInterrupt
+    return 0
+
+
+def _listening(options: Mapping[str, Any]) -> "Listening":
+    from generator.localkaggle.http.server import Listening
+
+    host = "127.0.0.1" if options["host"] == "localhost" else options["host"]
+    if host in _LOOPBACK:
+        return Listening(host, options["port"])
+    if not options["allow_other_machines"]:
+        raise click.UsageError(
+            f"--host {printable(host)} lets other machines in, and whoever has the token runs notebooks here; "
+            "add --allow-other-machines if that is what you want."
+        )
+    return Listening(host, options["port"], hosts=("*", host, socket.gethostname()))
+
+
+@contextmanager
+def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iterator[None]:
+    """Lets `--env` and `push --to local` find the server as long as it runs."""
+    from generator.local_place import ServerRecord, remove_record
+
+    pid = os.getpid()
+    ServerRecord(server.address, local_kaggle.token, local_kaggle.site.account, pid).write(root)
+    try:
+        yield
+    finally:
+        remove_record(root, pid=pid)
+
+
+@contextmanager
+def _ended_by_signals(end: Callable[[], None]) -> Iterator[set[int]]:
+    """Has the usual signals end the server in good order: its sessions have to be stopped before it."""
+    received: set[int] = set()
+
+    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of handlers
+        received.add(number)
+        end()
+
+    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield received
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
+    account = printable(local_kaggle.site.account)
+    lines = [
+        f"Local Kaggle of {account}, in {printable(str(local_kaggle.site.root))}",
+        f"Notebooks run in: {local_kaggle.isolation}",
+        'For the official clients: eval "$(tandem serve --env)"; Ctrl-C ends the server.',
+    ]
+    if faults:
+        lines.insert(2, f"It misbehaves: {', '.join(map(printable, faults))}")
+    for line in lines:
+        click.echo(line, err=True)
+
+
+def _print_environment(root: Path) -> int:
+    from generator.local_place import read_record
+
+    record = read_record(root)
+    for line in _environment(root, record):
+        print(line)
+    if record is None or not record.is_running():
+        # The lines are printed all the same: a shell that evaluates them must not be left with the real Kaggle.
+        raise NotServedError(root=root)
+    return 0
+
+
+def _environment(root: Path, record: "ServerRecord | None") -> list[str]:
+    """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
+    home = root / "clients"
+    if root.is_dir():
+        home.mkdir(mode=0o700, exist_ok=True)
+    address = record.address if record is not None else _NOWHERE
+    values = {
+        # Clients speak plain HTTP to http://localhost through the proxy; it refuses to connect to anything else.
+        "KAGGLE_API_ENVIRONMENT": "LOCALHOST",
+        "KAGGLE_API_TOKEN": record.token if record is not None else "none",
+        **{variant: address for name in _PROXIES for variant in (name, name.upper())},
+        "no_proxy": "",
+        "NO_PROXY": "",
+        "KAGGLE_CONFIG_DIR": str(home / ".kaggle"),
+        "HOME": str(home),
+        # HOME is no longer where the default root is looked for.
+        "TANDEM_LOCAL_KAGGLE": str(root),
+    }
+    return [f"unset {' '.join(_CLEARED)}", *(f"export {name}={shlex.quote(value)}" for name, value in values.items())]

@@ -1,0 +1,37 @@
+"""The competitions that a local Kaggle hosts: the built-in ones, and folders of data with hidden answers."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from generator.competition.builtin import known, require
+from generator.localkaggle.hosting.built_in import HostedBuiltIn
+from generator.localkaggle.hosting.folder import HostedFolder, read_folder
+from generator.localkaggle.hosting.hosted import Hosted, HostedFacts, HostedPage, Question, Scores
+
+__all__ = [
+    "Hosted",
+    "HostedBuiltIn",
+    "HostedFacts",
+    "HostedFolder",
+    "HostedPage",
+    "Question",
+    "Scores",
+    "host",
+]
+
+
+def host(root: Path, folders: Iterable[Path] = ()) -> tuple[Hosted, ...]:
+    """Every competition of a local Kaggle: the given folders, and the built-in ones whose names they leave free.
+
+    Args:
+        root: The server's folder; what the competitions need beside their own files is written below it, on first use.
+        folders: Folders with a `competition.toml`.
+
+    Raises:
+        HostedFolderError: A folder is none that can be hosted.
+    """
+    hosted: dict[str, Hosted] = {slug: HostedBuiltIn(root / "competitions" / slug, require(slug)) for slug in known()}
+    for folder in folders:
+        competition = read_folder(folder, store=root / "competitions")
+        hosted[competition.facts.slug] = competition
+    return tuple(hosted.values())

@@ -1,0 +1,100 @@
+"""A folder with a `competition.toml`, hosted: its data, its hidden test and its hidden answers.
+
+LocalKaggleError
+└── HostedFolderError    a folder that cannot be hosted
+"""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from generator.competition.submission import read_shape
+from generator.localkaggle.hosting.answers import read_answers
+from generator.localkaggle.hosting.comparing import inferred_submission
+from generator.localkaggle.hosting.description import Description, HostedFolderError, read_description
+from generator.localkaggle.hosting.hosted import HostedFacts, Scores
+from generator.localkaggle.hosting.listing import files_below, fingerprint
+from generator.localkaggle.hosting.pages import code_requirements_page, evaluation_page
+from generator.localkaggle.hosting.scoring import Scorer
+from generator.localkaggle.hosting.staging import copy, staged
+
+_DATA, _HIDDEN, _ANSWERS = "data", "hidden", "answers.csv"
+
+
+def read_folder(folder: Path, *, store: Path) -> "HostedFolder":
+    """A competition in a folder, after a look at what it says of itself, at its data and at its answers.
+
+    Args:
+        folder: It has `competition.toml`, `data/`, `answers.csv` and, where the hidden test differs, `hidden/`.
+        store: Where a folder for what is made of it may be written.
+
+    Raises:
+        HostedFolderError: The description is wrong, or something is missing.
+        AnswersError: The answers cannot be read.
+        CompetitionError: The metric is not known.
+    """
+    if not (folder / _DATA).is_dir():
+        raise HostedFolderError(path=folder / _DATA, problem="it is missing; put the competition's files there")
+    description = read_description(folder)
+    return HostedFolder(folder.resolve(), description, store / description.facts.slug)
+
+
+class HostedFolder:
+    """A competition of whoever runs the server."""
+
+    def __init__(self, folder: Path, description: Description, store: Path) -> None:
+        self._folder = folder
+        self._store = store
+        self._lock = threading.RLock()
+        sample = self._sample(description.sample_submission)
+        answers = read_answers(folder / _ANSWERS)
+        columns = read_shape(sample).columns if sample else answers.columns
+        question = replace(description.facts.question, columns=columns)
+        if not description.says_submission:
+            kind = inferred_submission(question.metric, columns, answers.columns)
+            question = replace(question, submission=kind)
+        self._facts = _with_pages(replace(description.facts, question=question))
+        self._scorer = Scorer(question, answers, sample=sample, seed=self._facts.slug)
+
+    @property
+    def facts(self) -> HostedFacts:
+        """What its `competition.toml` says, and its files."""
+        return self._facts
+
+    def data(self) -> Path:
+        """The folder of the files that everybody sees."""
+        return self._folder / _DATA
+
+    def hidden(self) -> Path:
+        """The data, where each entry of `hidden/` stands in for that of its name; `data` where there is none."""
+        own = self._folder / _HIDDEN
+        if not own.is_dir():
+            return self.data()
+        with self._lock:
+            told = fingerprint((*files_below(self.data()), *files_below(own)))
+            merged = self._store / f"hidden-{told}"
+            if not merged.is_dir():
+                with staged(merged) as folder:
+                    for name in sorted({entry.name for entry in (*self.data().iterdir(), *own.iterdir())}):
+                        copy(own / name if (own / name).exists() else self.data() / name, folder / name)
+        return merged
+
+    def score(self, submission: Path) -> Scores:
+        """Scores a submission for the hidden test."""
+        return self._scorer.score(submission)
+
+    def _sample(self, name: str) -> Path | None:
+        for folder in (_HIDDEN, _DATA):
+            path = self._folder / folder / name
+            if path.is_file():
+                return path
+        return None
+
+
+def _with_pages(facts: HostedFacts) -> HostedFacts:
+    """The facts with the pages that the host did not write but everybody looks for."""
+    usual = [evaluation_page(facts.question)]
+    if facts.is_code_competition:
+        usual.append(code_requirements_page(facts.submission_file, allows_internet=facts.allows_internet))
+    written = {page.name for page in facts.pages}
+    return replace(facts, pages=(*facts.pages, *(page for page in usual if page.name not in written)))

@@ -1,0 +1,95 @@
+"""What a local Kaggle knows of a competition that it hosts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from generator.competition.facts import SubmissionKind
+
+DAILY_LIMIT = 5
+PUBLIC_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class HostedPage:
+    """A page that people read, such as `evaluation`; `content` is Markdown."""
+
+    name: str
+    title: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a submission has to say, and by what it is scored.
+
+    Attributes:
+        metric: A metric as a task names it, such as "rmse" or "map@5".
+        submission: What a row says.
+        columns: The columns of a submission, the id first; empty where the sample submission or the answers say it.
+        mask_size: Height and width of the masks, where all have the same.
+        public_share: The share of the examples whose score is shown while the competition runs.
+    """
+
+    metric: str
+    submission: SubmissionKind
+    columns: tuple[str, ...] = ()
+    mask_size: tuple[int, int] | None = None
+    public_share: float = PUBLIC_SHARE
+
+
+@dataclass(frozen=True)
+class HostedFacts:
+    """A competition as its host describes it; every text is untrusted.
+
+    Attributes:
+        slug: Its name in addresses.
+        title: Its name for people.
+        description: One sentence on it.
+        is_code_competition: Whether only notebooks can be submitted, which then run again on the hidden test.
+        question: What is asked, and how answers are scored.
+        pages: The pages for people.
+        allows_internet: Whether a submitted notebook may have had the internet.
+        daily_limit: How many submissions an account has for a UTC day.
+        deadline: When it ends; None if it never does.
+        submission_file: What the submission of a notebook is called.
+        host: Who holds it.
+    """
+
+    slug: str
+    title: str
+    description: str
+    is_code_competition: bool
+    question: Question
+    pages: tuple[HostedPage, ...]
+    allows_internet: bool = False
+    daily_limit: int = DAILY_LIMIT
+    deadline: datetime | None = None
+    submission_file: str = "submission.csv"
+    host: str = "Local Kaggle"
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores of one submission, on the two parts of the hidden test."""
+
+    public: float
+    private: float
+
+
+class Hosted(Protocol):
+    """A competition and its secret. Every method may be called from any thread, and writes on first use only."""
+
+    @property
+    def facts(self) -> HostedFacts:
+        """What is known of it, without having to write anything."""
+
+    def data(self) -> Path:
+        """The folder of the files that everybody sees."""
+
+    def hidden(self) -> Path:
+        """The folder of the same files with the hidden test, which a rerun sees; `data` where there is no other."""
+
+    def score(self, submission: Path) -> Scores:
+        """Scores a submission for the hidden test; raises `SubmissionError` where it is not what is asked for."""

@@ -1,0 +1,59 @@
+"""Run-length codes of masks: pairs of a start, counted from 1 down the columns, and a length."""
+
+from typing import Any
+
+from generator.competition.submission import SubmissionError
+from generator.localkaggle.hosting.answers import Answers
+from generator.localkaggle.hosting.hosted import Question
+from generator.untrusted import printable
+
+_LARGEST_PIXELS = 1 << 28
+_LONGEST_NUMBER = 10
+
+
+class RunLengthError(SubmissionError):
+    """A cell that is no run-length code of a mask of this size."""
+
+    def __init__(self, *, key: str, problem: str) -> None:
+        super().__init__(f'The run-length code of id "{printable(key)}" {problem}.')
+
+
+class RunLengths:
+    """Decodes the masks of a competition."""
+
+    def __init__(self, question: Question, answers: Answers) -> None:
+        self._size = question.mask_size
+        self._sizes = answers.sizes
+
+    def masks(self, key: str, truth: str, prediction: str) -> tuple[Any, Any]:
+        """Two masks [1, height, width] of 0 and 1.
+
+        Raises:
+            RunLengthError: A code is no such code, or leads out of the mask.
+        """
+        size = self._sizes.get(key) or self._size
+        if size is None or min(size) < 1 or size[0] * size[1] > _LARGEST_PIXELS:
+            raise RunLengthError(key=key, problem="is of a mask whose size is not known, or too large")
+        return _decoded(key, truth, size), _decoded(key, prediction, size)
+
+
+def _decoded(key: str, code: str, size: tuple[int, int]) -> Any:
+    import numpy
+
+    height, width = size
+    flat = numpy.zeros(height * width, dtype="uint8")
+    parts = code.split()
+    if len(parts) % 2 or not all(_is_whole(part) for part in parts):
+        # Some competitions write a single 0 or -1 for an empty mask.
+        if parts in (["0"], ["-1"]):
+            return flat.reshape(1, height, width)
+        raise RunLengthError(key=key, problem="is not made of pairs of whole numbers")
+    for start, length in zip(map(int, parts[::2]), map(int, parts[1::2]), strict=True):
+        if start < 1 or start - 1 + length > flat.size:
+            raise RunLengthError(key=key, problem=f"leads out of its {height} x {width} pixels")
+        flat[start - 1 : start - 1 + length] = 1
+    return flat.reshape(width, height).T[None]
+
+
+def _is_whole(part: str) -> bool:
+    return part.isascii() and part.isdecimal() and len(part) <= _LONGEST_NUMBER

@@ -1,0 +1,110 @@
+"""Scoring a submission by hidden answers, on a public and on a private part of the examples."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from generator.competition.facts import SubmissionKind
+from generator.competition.submission import CellKind, SubmissionError, SubmissionShape, read_rows, read_shape
+from generator.localkaggle.hosting.answers import Answers
+from generator.localkaggle.hosting.bounds import require_bounded
+from generator.localkaggle.hosting.comparing import Comparison, comparison
+from generator.localkaggle.hosting.hosted import Question, Scores
+from generator.localkaggle.hosting.keyed import example_of
+
+_NUMBERS = frozenset((SubmissionKind.NUMBERS, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS))
+_MAY_BE_EMPTY = frozenset((SubmissionKind.RUN_LENGTH, SubmissionKind.LABEL_SET))
+
+
+class ScoreUndefinedError(SubmissionError):
+    """A submission in the right shape for which the metric has no value."""
+
+    def __init__(self, *, metric: str) -> None:
+        super().__init__(f"The metric {metric} has no value for these predictions, such as when all are the same.")
+
+
+class Scorer:
+    """Scores submissions to one competition; safe to be used by several threads.
+
+    Args:
+        question: What is asked, and how answers are scored.
+        answers: The hidden answers.
+        sample: The sample submission of the hidden test, where there is one: it says what cells may be.
+        seed: What the examples are divided by, the same on every machine.
+
+    Raises:
+        SubmissionError: The sample itself cannot be read.
+        ComparisonError: The answers are not such that the metric could be computed.
+    """
+
+    def __init__(self, question: Question, answers: Answers, *, sample: Path | None = None, seed: str) -> None:
+        self._question = question
+        self._answers = answers
+        self._shape = _shape(question, answers, sample)
+        self._compare: Comparison = comparison(question, answers, self._shape.columns)
+        self._public, self._private = _parts(question, answers, seed)
+
+    def score(self, submission: Path) -> Scores:
+        """Scores a file on both parts.
+
+        Raises:
+            SubmissionError: It is not what is asked for.
+        """
+        require_bounded(submission)
+        rows = {cells[0]: tuple(cells[1:]) for cells in read_rows(submission, self._shape)}
+        public = self._value(rows, self._public)
+        return Scores(public, self._value(rows, self._private) if self._private != self._public else public)
+
+    def _value(self, rows: Mapping[str, tuple[str, ...]], ids: tuple[str, ...]) -> float:
+        import numpy
+
+        # Whatever was predicted is no reason to warn whoever runs the server: what has no value is refused below.
+        with numpy.errstate(all="ignore"):
+            value = self._compare(rows, ids)
+        if not math.isfinite(value):
+            raise ScoreUndefinedError(metric=self._question.metric)
+        return value
+
+
+def _shape(question: Question, answers: Answers, sample: Path | None) -> SubmissionShape:
+    has_empty_answers = question.submission in _MAY_BE_EMPTY
+    if sample is not None:
+        shape = read_shape(sample)
+        # The answers say which examples there are; a sample may well be of another part of them.
+        return replace(shape, ids=answers.rows.keys(), has_empty_answers=has_empty_answers)
+    columns = question.columns or answers.columns
+    are_numbers = question.submission in _NUMBERS or _are_numbers(answers)
+    kind = CellKind.NUMBER if are_numbers and not has_empty_answers else CellKind.TEXT
+    kinds = (CellKind.TEXT, *(kind for _ in columns[1:]))
+    return SubmissionShape(columns, kinds, answers.rows.keys(), has_empty_answers=has_empty_answers)
+
+
+def _are_numbers(answers: Answers) -> bool:
+    try:
+        return all(math.isfinite(float(cell)) for cells in answers.rows.values() for cell in cells)
+    except ValueError:
+        return False
+
+
+def _parts(question: Question, answers: Answers, seed: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The ids of the public and of the private part; all parts of one example are in the same."""
+    if answers.public is not None:
+        public = {key for key in answers.rows if key in answers.public}
+    else:
+        is_keyed = question.submission is SubmissionKind.KEYED_ROWS
+        examples = {key: example_of(key) if is_keyed else key for key in answers.rows}
+        ordered = sorted(set(examples.values()), key=lambda name: _rank(seed, name))
+        chosen = set(ordered[: max(1, round(question.public_share * len(ordered)))])
+        public = {key for key, example in examples.items() if example in chosen}
+    private = set(answers.rows) - public
+    # Where one part has no rows, both are the whole.
+    whole = tuple(answers.rows)
+    if not public or not private:
+        return whole, whole
+    return tuple(key for key in whole if key in public), tuple(key for key in whole if key in private)
+
+
+def _rank(seed: str, name: str) -> bytes:
+    return hashlib.blake2b(name.encode(), key=hashlib.sha256(seed.encode()).digest(), digest_size=16).digest()

@@ -1,0 +1,137 @@
+"""Who is let in: the Host header, the credentials, and the patience with slow clients, before any route."""
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import hmac
+import ipaddress
+import logging
+import re
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from generator.localkaggle.http.answers import refusal
+from generator.localkaggle.http.limits import Limits
+from generator.localkaggle.http.protocol import TRANSPORT
+from generator.localkaggle.services.accounts import Accounts
+
+_LOG = logging.getLogger(__name__)
+
+CALLER, BASE, BY_COOKIE = "tandem.caller", "tandem.base", "tandem.by_cookie"
+"""Where a request's scope has the account it is made by (empty: none), our origin as the client knows it, and whether
+the account is known by a cookie, which a browser sends along whoever made the request."""
+
+_HOST = re.compile(r"(?P<name>[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>\d{1,5}))?")
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+# What a page of another origin, or of this one that got through the pages' own policy, could do with an answer.
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-frame-options", b"DENY"),
+)
+
+
+class Door:
+    """Stands before the routes: refuses other hosts, says who calls, and hangs up on those who stop reading."""
+
+    def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits, *, hosts: Iterable[str] = ()) -> None:
+        """Makes the door.
+
+        Args:
+            app: The routes.
+            accounts: Whose credentials count.
+            limits: How long a client may take.
+            hosts: Host names beside the loopback's that the server was told to answer to; `*` for any IP address too.
+        """
+        self._app = app
+        self._accounts = accounts
+        self._limits = limits
+        self._hosts = _LOOPBACK_NAMES | {host.lower() for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        send = self._patient(scope, send)
+        host = headers.get("host", "")
+        # A web page whose name was made to point at this machine (DNS rebinding) sends its own name.
+        if not self._is_ours(host) or len(headers.getlist("host")) != 1:
+            await refusal(403, "This server answers to localhost, 127.0.0.1 and [::1] only.")(scope, receive, send)
+            return
+        if not scope["path"].startswith("/"):
+            await refusal(400, "The target of the request is no path.")(scope, receive, send)
+            return
+        scope[BASE] = f"http://{host}"
+        scope[CALLER], scope[BY_COOKIE] = self._caller(headers, cookie_name(scope))
+        try:
+            await self._app(scope, receive, send)
+        except Exception:  # noqa: BLE001 - whatever it is, it is told here, and the server goes on
+            # The routes have answered with 500 already, or hung up; the path may hold a ticket, and is not told.
+            _LOG.exception("A request could not be answered: a mistake of this server.")
+
+    def _is_ours(self, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        name = found["name"].lower()
+        return name in self._hosts or ("*" in self._hosts and _is_address(name))
+
+    def _caller(self, headers: Headers, cookie: str) -> tuple[str, bool]:
+        scheme, _, value = headers.get("authorization", "").partition(" ")
+        match scheme.lower():
+            case "bearer":
+                return self._accounts.with_token(value.strip()) or "", False
+            case "basic":
+                return self._with_basic(value), False
+        value = cookie_parser(headers.get("cookie", "")).get(cookie, "")
+        name, _, proof = value.partition(".")
+        if proof and hmac.compare_digest(value.encode(), self.cookie_value(name, known_only=True).encode()):
+            return name, True
+        return "", False
+
+    def cookie_value(self, name: str, *, known_only: bool = False) -> str:
+        """What a browser's cookie holds for an account: proof of its token, and not the token."""
+        if known_only and not self._accounts.is_known(name):
+            return ""
+        token = self._accounts.token(name)
+        return f"{name}.{hmac.new(token.encode(), b'cookie', hashlib.sha256).hexdigest()}"
+
+    def _with_basic(self, value: str) -> str:
+        try:
+            name, _, key = base64.b64decode(value.strip(), validate=True).decode().partition(":")
+        except (binascii.Error, UnicodeDecodeError):
+            return ""
+        return self._accounts.with_key(name, key) or ""
+
+    def _patient(self, scope: Scope, send: Send) -> Send:
+        async def patient(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                present = {name.lower() for name, _ in message.get("headers", ())}
+                message["headers"] = [*message.get("headers", ()), *(h for h in _HEADERS if h[0] not in present)]
+            try:
+                async with asyncio.timeout(self._limits.idle_seconds):
+                    await send(message)
+            except TimeoutError:
+                # Whoever takes nothing for so long does not read any more, and holds a file and memory here.
+                scope[TRANSPORT].abort()
+
+        return patient
+
+
+def cookie_name(scope: Scope) -> str:
+    """The cookie of this server; cookies know no ports, so the name tells servers of one machine apart."""
+    return f"tandem-local-kaggle-{scope['server'][1]}"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,77 @@
+"""uvicorn's HTTP protocol with bounds on the head of a request, and a way for a fault to break the connection."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from generator.localkaggle.http.limits import Limits
+
+TRANSPORT = "tandem.transport"
+"""Where a request's scope has the connection itself."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes connections whose request does not get to the end of its head, in time or in size."""
+
+    limits = Limits()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
+        """A client has connected, and should say what it wants soon."""
+        super().connection_made(transport)
+        self._in_head = True
+        self._head_bytes = 0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client has left."""
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes of a head or a body have come."""
+        if self._in_head and self._deadline is None:
+            self._watch()
+        self._head_bytes += len(data) if self._in_head else 0
+        super().data_received(data)
+        if self._in_head and self._head_bytes > self.limits.largest_head and not self.transport.is_closing():
+            self.send_400_response("The head of the request is too large.")
+
+    def on_message_begin(self) -> None:
+        """The head of a request begins."""
+        super().on_message_begin()
+        scope: dict[str, Any] = self.scope  # type: ignore[assignment] # a key of our own
+        scope[TRANSPORT] = self.transport
+        self._in_head = True
+
+    def on_headers_complete(self) -> None:
+        """The head of a request is complete."""
+        self._in_head = False
+        self._head_bytes = 0
+        self._unwatch()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A request is complete; the next bytes are the head of another one."""
+        super().on_message_complete()
+        self._in_head = True
+
+    def _watch(self) -> None:
+        self._deadline = self.loop.call_later(self.limits.head_seconds, self._give_up)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.abort()
+
+
+def bounded(limits: Limits) -> type[asyncio.Protocol]:
+    """The protocol with these bounds."""
+    attributes: dict[str, Any] = {"limits": limits}
+    return type("BoundedProtocol", (BoundedProtocol,), attributes)

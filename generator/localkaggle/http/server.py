@@ -1,0 +1,136 @@
+"""The server: a socket, uvicorn, and a thread for it where the caller goes on with something else."""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import uvicorn
+
+from generator.files import reason
+from generator.localkaggle.errors import LocalKaggleError
+from generator.localkaggle.http.app import application
+from generator.localkaggle.http.calls import Workers
+from generator.localkaggle.http.limits import Limits
+from generator.localkaggle.http.protocol import bounded
+from generator.localkaggle.http.traffic import Traffic
+from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.untrusted import printable
+
+_LOOPBACK = "127.0.0.1"
+_BACKLOG = 512
+_KEEP_ALIVE_SECONDS = 20
+_GRACE_SECONDS = 1
+
+
+class PortRefusedError(LocalKaggleError):
+    """The port cannot be listened at."""
+
+    def __init__(self, *, host: str, port: int, cause: OSError) -> None:
+        super().__init__(
+            f"Cannot listen at {printable(host)}:{port}: {reason(cause)}. Choose another --port, or 0 for any free one."
+        )
+
+
+@dataclass(frozen=True)
+class Listening:
+    """Where the server listens, and which host names it answers to beside those of the loopback."""
+
+    host: str = _LOOPBACK
+    port: int = 0
+    hosts: tuple[str, ...] = field(default=())
+
+
+class Server:
+    """A local Kaggle that listens; `run` serves in this thread, `start` in one of its own."""
+
+    def __init__(
+        self,
+        local_kaggle: LocalKaggle,
+        listening: Listening | None = None,
+        *,
+        limits: Limits | None = None,
+        traffic: Traffic | None = None,
+    ) -> None:
+        """Opens the socket, so that the address is known.
+
+        Raises:
+            PortRefusedError: The port is taken, or may not be used.
+        """
+        listening = listening or Listening()
+        limits = limits or Limits()
+        self._socket = _listen(listening)
+        self._workers = Workers(limits)
+        config = uvicorn.Config(
+            application(local_kaggle, self._workers, limits, hosts=listening.hosts, traffic=traffic),
+            http=bounded(limits),
+            ws="none",
+            loop="asyncio",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",  # a request that is no HTTP is the client's affair; the door tells of our mistakes
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,  # nobody stands between it and its clients
+            limit_concurrency=limits.connections,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+        self._uvicorn = _Uvicorn(config)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def address(self) -> str:
+        """The origin at which the server is reached, without a final slash."""
+        host, port = self._socket.getsockname()[:2]
+        shown = {"0.0.0.0": _LOOPBACK, "::": "::1"}.get(host, host)  # noqa: S104 - compared, not bound
+        return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+    def run(self) -> None:
+        """Serves until `end` is called, by a handler of signals or another thread."""
+        try:
+            asyncio.run(self._uvicorn.serve(sockets=[self._socket]))
+        finally:
+            self._close()
+
+    def start(self) -> None:
+        """Serves in a thread of its own; requests are taken from now on, and answered in a moment."""
+        self._thread = threading.Thread(target=self.run, name="local-kaggle", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Has the server end soon: what is being answered gets a moment, and nothing new is taken."""
+        self._uvicorn.should_exit = True
+
+    def stop(self) -> None:
+        """Ends what `start` began, and waits for it."""
+        self.end()
+        if self._thread is not None:
+            self._thread.join()
+        self._close()
+
+    def _close(self) -> None:
+        self._workers.close()
+        self._socket.close()
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leaves the signals to the program: uvicorn would end it before its sessions are stopped."""
+        yield
+
+
+def _listen(listening: Listening) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    try:
+        opened = socket.create_server((listening.host, listening.port), family=family, backlog=_BACKLOG)
+    except (OSError, OverflowError) as error:
+        cause = error if isinstance(error, OSError) else OSError(str(error))
+        raise PortRefusedError(host=listening.host, port=listening.port, cause=cause) from error
+    # asyncio does so only where a socket names its protocol; the accepted ones inherit it. Without it, an answer in two
+    # parts waits 40 ms for the client to acknowledge the first.
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return opened

@@ -1,0 +1,102 @@
+"""Files: sent by ticket, with ranges, and received in pieces."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from generator.localkaggle.http.answers import refusal, refused
+from generator.localkaggle.http.bodies import pieces
+from generator.localkaggle.http.calls import Workers
+from generator.localkaggle.http.limits import Limits
+from generator.localkaggle.http.misbehaviour import afterwards, fault, instead
+from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.rpc import ApiError, Stored
+from generator.localkaggle.services.blobs import Upload
+
+_RANGE = re.compile(r"bytes (?:(?P<first>\d{1,15})-(?P<last>\d{1,15})|\*)/(?P<size>\d{1,15}|\*)")
+# What a file that somebody's notebook wrote may do in a browser on our origin: nothing.
+_INERT = {"Content-Security-Policy": "sandbox; default-src 'none'", "Cache-Control": "private, no-cache"}
+_PIECE = 1 << 20
+
+
+class Storage:
+    """Sends the files that tickets stand for, and receives those that uploads wait for."""
+
+    def __init__(self, local_kaggle: LocalKaggle, workers: Workers, limits: Limits) -> None:
+        self._local_kaggle = local_kaggle
+        self._workers = workers
+        self._limits = limits
+
+    async def download(self, request: Request) -> Response:
+        """Answers GET and HEAD of a ticket; whole, a range, or a range if the file is still the same."""
+        strikes = fault(self._local_kaggle.site.faults, at=f"{request.path_params['name']}/download")
+        misbehaviour = instead(strikes)
+        if misbehaviour is not None:
+            return misbehaviour
+        stored = await self._workers.run(self._redeemed, request.path_params["ticket"])
+        if stored is None:
+            return refusal(404, "There is no file at this address any more; ask for a new one.")
+        return afterwards(strikes, sent(stored))
+
+    async def upload(self, request: Request) -> Response:
+        """Answers PUT: a whole file, a piece of it, or the question how much is there."""
+        upload = await self._workers.run(self._local_kaggle.blobs.find, request.path_params["token"])
+        if upload is None:
+            return refusal(404, "There is no upload at this address.")
+        strikes = fault(self._local_kaggle.site.faults, at=f"{upload.name}/upload")
+        misbehaviour = instead(strikes)
+        if misbehaviour is not None:
+            return misbehaviour
+        try:
+            answer = await self._received(request, upload)
+        except ApiError as error:
+            answer = refused(error)
+        return afterwards(strikes, answer)
+
+    async def _received(self, request: Request, upload: Upload) -> Response:
+        offset = _offset(request.headers.get("content-range"), upload)
+        received = upload.received
+        if offset is not None:
+            async for piece in _gathered(request, self._limits, most=upload.size - min(offset, upload.size)):
+                received = await self._workers.run(self._local_kaggle.blobs.append, upload, offset, piece)
+                offset += len(piece)
+        if received == upload.size:
+            return Response("{}", media_type="application/json")
+        # The client goes on after the last byte that is named here, or begins anew where none is.
+        return Response(status_code=308, headers={"Range": f"bytes=0-{received - 1}"} if received else {})
+
+    def _redeemed(self, ticket: str) -> Stored | None:
+        stored = self._local_kaggle.tickets.redeem(ticket)
+        # A link could have been put in the file's place since the ticket was given.
+        return stored if stored is not None and stored.path.is_file() and not stored.path.is_symlink() else None
+
+
+def sent(stored: Stored) -> Response:
+    """A file as an answer, with its length, its date and a tag by which a download is resumed."""
+    return FileResponse(
+        Path(stored.path), media_type=stored.media_type, filename=stored.name.rpartition("/")[2], headers=_INERT
+    )
+
+
+def _offset(header: str | None, upload: Upload) -> int | None:
+    """Where the body of the request begins in the file; None if the request only asks how much is there."""
+    if header is None:
+        return 0
+    found = _RANGE.fullmatch(header.strip())
+    if found is None or (found["size"] != "*" and int(found["size"]) != upload.size):
+        raise ApiError(400, f"This upload has {upload.size:,} bytes; the Content-Range says something else.")
+    return int(found["first"]) if found["first"] else None
+
+
+async def _gathered(request: Request, limits: Limits, *, most: int) -> AsyncIterator[bytes]:
+    gathered = bytearray()
+    async for piece in pieces(request, limits, most=most):
+        gathered += piece
+        if len(gathered) >= _PIECE:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)

@@ -1,0 +1,162 @@
+"""A local Kaggle put together: its folder, its services, and who is told of whom."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.localkaggle.clock import Clock, SystemClock
+from generator.localkaggle.database import Database
+from generator.localkaggle.errors import LocalKaggleError
+from generator.localkaggle.faults import Faults
+from generator.localkaggle.hosting import host
+from generator.localkaggle.root_folder import RootFolder
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Handler
+from generator.localkaggle.services.accounts import Accounts
+from generator.localkaggle.services.blobs import Blobs
+from generator.localkaggle.services.competitions import Competitions
+from generator.localkaggle.services.datasets import Datasets
+from generator.localkaggle.services.kernel_mounts import Sources
+from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernels import Kernels
+from generator.localkaggle.services.models import Models
+from generator.localkaggle.sessions.runner import Runner
+from generator.localkaggle.site import Service, Site
+from generator.localkaggle.tickets import StoredTickets
+from generator.untrusted import is_slug, printable
+
+_KEEPERS = (Accounts, Blobs, StoredTickets, Datasets, Models, Competitions, Kernels)
+"""Whatever has tables in the database."""
+
+
+@dataclass(frozen=True)
+class LogPart:
+    """Some events of a session's log as the stream sends them; the next part begins at `position` of `session`."""
+
+    session: int
+    events: tuple[Fields, ...]
+    position: int
+    ended: bool
+    """Whether the session has ended and nothing comes after these events."""
+
+
+class AccountNameError(LocalKaggleError):
+    """No name for an account."""
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(
+            f'"{printable(name)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
+        )
+
+
+class LocalKaggle:
+    """One local Kaggle; what it knows stands in its folder, so that the next one there goes on where it stopped."""
+
+    def __init__(  # noqa: PLR0913 - what a test replaces, each by its name
+        self,
+        root: Path,
+        *,
+        account: str = "local",
+        competitions: Iterable[Path] = (),
+        runner: Runner | None = None,
+        faults: Faults | None = None,
+        clock: Clock | None = None,
+        rules: SessionRules | None = None,
+    ) -> None:
+        """Opens a local Kaggle, or makes a new one.
+
+        Args:
+            root: Its folder.
+            account: The user name that the server's token belongs to.
+            competitions: Folders of competitions to host beside the built-in ones.
+            runner: What executes notebooks; by default the sandbox of this machine.
+            faults: Which misbehaviour is in force; none by default.
+            clock: What time it is.
+            rules: How many sessions run at a time, and under which limits.
+
+        Raises:
+            AccountNameError: The account's name is none.
+            RootInUseError: Another local Kaggle has the folder.
+            HostedFolderError: A folder is no competition that can be hosted.
+        """
+        if not is_slug(account):
+            raise AccountNameError(name=account)
+        # Looked at first: a folder that cannot be hosted is no reason to take the root.
+        hosted = host(root.resolve(), competitions)
+        self._root = RootFolder(root)
+        self._database = Database(self._root.database, [kind.SCHEMA for kind in _KEEPERS])
+        self.site = self._opened(account, clock or SystemClock(), faults or Faults())
+        self.token = self.accounts.token(account)
+        self.datasets = Datasets(self.site)
+        self.models = Models(self.site)
+        self.competitions = Competitions(self.site, hosted)
+        self._runner = runner or _sandbox()
+        sources = Sources(competitions=self.competitions, datasets=self.datasets, models=self.models)
+        self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
+        self.competitions.use_reruns(self.kernels)
+        self._methods = self._table()
+        # Last, since what the last server left may end at once, and is told to those who listen.
+        self.kernels.start()
+
+    def _opened(self, account: str, clock: Clock, faults: Faults) -> Site:
+        self.accounts = Accounts(self._database)
+        self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
+        self.tickets = StoredTickets(self._database, clock)
+        return Site(
+            root=self._root.path,
+            account=account,
+            database=self._database,
+            clock=clock,
+            faults=faults,
+            tickets=self.tickets,
+            uploads=self.blobs,
+        )
+
+    def _table(self) -> dict[str, Handler]:
+        services: tuple[Service, ...] = (
+            self.accounts,
+            self.blobs,
+            self.datasets,
+            self.models,
+            self.competitions,
+            self.kernels,
+        )
+        return {name: handler for service in services for name, handler in service.methods().items()}
+
+    @property
+    def isolation(self) -> str:
+        """How notebooks are kept apart from this machine, in a few words for people."""
+        return self._runner.isolation
+
+    def handle(self, call: Call) -> Answer:
+        """Answers a call of the API.
+
+        Raises:
+            ApiError: As Kaggle would refuse; 404 for a method that there is not.
+        """
+        handler = self._methods.get(call.method)
+        if handler is None:
+            raise ApiError(404, f"{call.method} is no method of this server.")
+        return handler(call)
+
+    def read_log(self, call: Call, *, after: LogPart | None = None) -> LogPart:
+        """A part of the log of the kernel that a call names: the first, or the one after another part.
+
+        Raises:
+            ApiError: There is no such kernel, or it is not the caller's to see.
+        """
+        session, position = (after.session, after.position) if after is not None else (None, 0)
+        session, piece, ended = self.kernels.read_log(call, session=session, position=position)
+        return LogPart(session, piece.events, piece.position, ended)
+
+    def close(self) -> None:
+        """Stops the sessions, and closes the database."""
+        self.kernels.close()
+        self.competitions.close()
+        self._database.close()
+        self._root.release()
+
+
+def _sandbox() -> Runner:
+    from generator.localkaggle.sessions.notebook_runner import NotebookRunner
+
+    return NotebookRunner()

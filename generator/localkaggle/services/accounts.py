@@ -1,0 +1,112 @@
+"""The accounts of a local Kaggle: their tokens and keys, and the methods by which clients ask who they are."""
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass
+from typing import ClassVar
+
+from generator.localkaggle.database import Database
+from generator.localkaggle.rpc import ApiError, Call, Fields, Methods
+
+INTROSPECT = "security.OAuthService/IntrospectToken"
+GENERATE = "users.AccountService/GenerateAccessToken"
+OPEN_METHODS = frozenset({INTROSPECT, GENERATE})
+"""Methods whose request holds the credentials, so that they are called without any."""
+
+_TOKEN_SECONDS = 12 * 60 * 60
+
+
+@dataclass(frozen=True)
+class _Account:
+    name: str
+    number: int
+    token: str
+    key: str
+
+
+class Accounts:
+    """Who may use this server; an account comes to be when its token is first asked for."""
+
+    SCHEMA: ClassVar[str] = """
+        CREATE TABLE IF NOT EXISTS accounts (
+            number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, token TEXT NOT NULL, key TEXT NOT NULL
+        );
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        rows = database.all("SELECT name, number, token, key FROM accounts")
+        # Found by hash, so that how long a look-up takes says nothing of the token.
+        self._by_token = {_digest(row["token"]): _Account(**row) for row in map(dict, rows)}
+
+    def token(self, name: str) -> str:
+        """The access token of an account, the same as long as the server's folder is kept."""
+        return self._account(name).token
+
+    def key(self, name: str) -> str:
+        """The legacy API key of an account."""
+        return self._account(name).key
+
+    def is_known(self, name: str) -> bool:
+        """Whether there is such an account."""
+        return any(account.name == name for account in self._by_token.values())
+
+    def with_token(self, token: str) -> str | None:
+        """The name of the account that a token belongs to."""
+        account = self._by_token.get(_digest(token))
+        return account.name if account else None
+
+    def with_key(self, name: str, key: str) -> str | None:
+        """The account's name, if this is its key or its token."""
+        for account in self._by_token.values():
+            if account.name == name:
+                known = any(
+                    hmac.compare_digest(key.encode(), secret.encode()) for secret in (account.key, account.token)
+                )
+                return name if known else None
+        return None
+
+    def methods(self) -> Methods:
+        """What clients ask about accounts."""
+        return {
+            INTROSPECT: self._introspect,
+            GENERATE: self._generate,
+            "api.v1.DiagnosticsService/Hello": self._hello,
+        }
+
+    def _account(self, name: str) -> _Account:
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO accounts (name, token, key) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+                (name, f"local-{secrets.token_hex(20)}", secrets.token_hex(16)),
+            )
+            row = connection.execute("SELECT name, number, token, key FROM accounts WHERE name = ?", (name,)).fetchone()
+        account = _Account(**dict(row))
+        self._by_token[_digest(account.token)] = account
+        return account
+
+    def _introspect(self, call: Call) -> Fields:
+        account = self._by_token.get(_digest(call.text("token")))
+        if account is None:
+            return {"active": False}
+        return {
+            "active": True,
+            "username": account.name,
+            "userId": account.number,
+            "clientId": "",
+            "scope": "resources.admin:*",
+        }
+
+    def _generate(self, call: Call) -> Fields:
+        token = call.text("refreshToken")
+        if self.with_token(token) is None:
+            raise ApiError(401, "The refresh token is not valid.")
+        return {"token": token, "expiresIn": _TOKEN_SECONDS}
+
+    def _hello(self, call: Call) -> Fields:
+        return {"userName": call.caller}
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode(errors="replace")).digest()

@@ -1,0 +1,121 @@
+"""The competitions that are hosted here, by name, and what the API says of them."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
+from generator.localkaggle.clock import as_wire
+from generator.localkaggle.hosting import Hosted, HostedFacts
+from generator.localkaggle.hosting.pages import metric_wording
+from generator.localkaggle.rpc import Call, Fields, page
+from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions.records import Submissions
+from generator.localkaggle.services.competitions.standing import standing
+from generator.localkaggle.site import Site
+
+_BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+# A competition without an end: far enough for every client that asks how long it still runs.
+_NEVER = datetime(2099, 12, 31, 23, 59, tzinfo=UTC)
+
+
+class Catalog:
+    """Finds competitions."""
+
+    def __init__(self, site: Site, hosted: Iterable[Hosted], submissions: Submissions) -> None:
+        self._site = site
+        self._submissions = submissions
+        self._hosted: Mapping[str, Hosted] = {each.facts.slug: each for each in hosted}
+
+    def find(self, slug: str) -> Hosted | None:
+        """The competition of this name, if it is hosted here."""
+        return self._hosted.get(slug)
+
+    def asked(self, call: Call) -> Hosted:
+        """The competition that a request names.
+
+        Raises:
+            ApiError: 404, there is none of that name.
+        """
+        hosted = self._hosted.get(call.text("competitionName"))
+        if hosted is None:
+            raise wording.not_found()
+        return hosted
+
+    def get(self, call: Call) -> Fields:
+        """`GetCompetition`."""
+        return self._fields(call, self.asked(call).facts)
+
+    def list(self, call: Call) -> Fields:
+        """`ListCompetitions`, those that have the searched words in their name or title."""
+        words = call.text("search").lower().split()
+        found = [
+            each.facts
+            for each in self._hosted.values()
+            if all(word in f"{each.facts.slug} {each.facts.title}".lower() for word in words)
+        ]
+        found.sort(key=lambda facts: facts.slug)
+        return page([self._fields(call, facts) for facts in found], call, key="competitions")
+
+    def pages(self, call: Call) -> Fields:
+        """`ListCompetitionPages`, all or the one named."""
+        name = call.text("pageName")
+        return {
+            "pages": [
+                {
+                    "name": each.name,
+                    "postTitle": each.title,
+                    "content": each.content,
+                    "mimeType": "text/markdown",
+                    "isPublished": True,
+                }
+                for each in self.asked(call).facts.pages
+                if name in ("", each.name)
+            ]
+        }
+
+    def _fields(self, call: Call, facts: HostedFacts) -> Fields:
+        is_private = is_private_now(facts, self._site.clock.now())
+        teams = [each.owner for each in standing(facts, self._submissions.scored(facts.slug), is_private=is_private)]
+        has_entered = not self._site.faults.strikes("rules-not-accepted", at=call.method, also=facts.slug)
+        return {
+            "id": _number_of(facts.slug),
+            "ref": page_of(call, facts.slug),
+            "url": page_of(call, facts.slug),
+            "title": facts.title,
+            "description": facts.description,
+            "organizationName": "",
+            "category": "Community",
+            "reward": "Kudos",
+            "tags": [],
+            "deadline": as_wire(facts.deadline or _NEVER),
+            "enabledDate": as_wire(_BEGAN),
+            "dateCreated": as_wire(_BEGAN),
+            "teamCount": len(teams),
+            "userHasEntered": has_entered,
+            "userRank": teams.index(call.caller) + 1 if call.caller in teams else 0,
+            "maxDailySubmissions": facts.daily_limit,
+            "maxTeamSize": 1,
+            "evaluationMetric": metric_wording(facts.question.metric),
+            "isKernelsSubmissionsOnly": facts.is_code_competition,
+            "submissionsDisabled": False,
+            "hostName": facts.host,
+        }
+
+
+def _number_of(slug: str) -> int:
+    """A number for each name, the same after every start."""
+    return 1_000 + sum((index + 1) * byte for index, byte in enumerate(slug.encode())) % 1_000_000
+
+
+def page_of(call: Call, slug: str) -> str:
+    """Where people find a competition, at the origin that the client knows this server by."""
+    return f"{call.base}/competitions/{slug}"
+
+
+def has_ended(facts: HostedFacts, now: datetime) -> bool:
+    """Whether a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
+    return facts.deadline is None or facts.deadline <= now
+
+
+def is_private_now(facts: HostedFacts, now: datetime) -> bool:
+    """Whether the private part of the test decides, as it does from the end of a competition on."""
+    return facts.deadline is not None and facts.deadline <= now

@@ -1,0 +1,94 @@
+"""The data of a competition: listings, a summary, and downloads."""
+
+import threading
+from pathlib import Path
+
+from generator.files import PathOutsideError, contained
+from generator.localkaggle.clock import as_wire
+from generator.localkaggle.hosting import Hosted
+from generator.localkaggle.hosting.listing import DataFile, files_below, fingerprint
+from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
+from generator.localkaggle.services.archives import pack_zip
+from generator.localkaggle.services.bundles import BundleFile
+from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions.catalog import Catalog, page_of
+from generator.localkaggle.services.file_listing import summary, tree
+from generator.localkaggle.site import Site
+
+
+class CompetitionData:
+    """Answers everything about the files of competitions; a listing is read once while the server runs."""
+
+    def __init__(self, site: Site, catalog: Catalog) -> None:
+        self._site = site
+        self._catalog = catalog
+        self._packing = threading.Lock()
+        self._listings: dict[str, tuple[DataFile, ...]] = {}
+
+    def list(self, call: Call) -> Fields:
+        """`ListDataFiles`."""
+        hosted = self._open(call)
+        files: list[Fields] = [
+            {
+                "ref": file.name,
+                "name": file.name,
+                "totalBytes": file.size,
+                "creationDate": as_wire(file.modified),
+                "url": f"{page_of(call, hosted.facts.slug)}/data",
+            }
+            for file in self._files(hosted)
+        ]
+        return page(files, call, key="files")
+
+    def tree(self, call: Call) -> Fields:
+        """`ListDataTreeFiles`, one folder at a time."""
+        files = self._files(self._open(call))
+        created = as_wire(max(file.modified for file in files)) if files else as_wire(self._site.clock.now())
+        return tree([BundleFile(file.name, file.size) for file in files], call, created=created)
+
+    def summary(self, call: Call) -> Fields:
+        """`GetCompetitionDataFilesSummary`."""
+        return summary([BundleFile(file.name, file.size) for file in self._files(self._open(call))])
+
+    def download_file(self, call: Call) -> Redirect:
+        """`DownloadDataFile`."""
+        hosted = self._open(call)
+        name = call.text("fileName")
+        if not any(file.name == name for file in self._files(hosted)):
+            raise ApiError(404, "File not found")
+        try:
+            path = contained(hosted.data() / name, root=hosted.data())
+        except PathOutsideError as error:
+            raise ApiError(404, "File not found") from error
+        return Redirect(self._site.tickets.download(call, Stored(path, name)))
+
+    def download_all(self, call: Call) -> Redirect:
+        """`DownloadDataFiles`: a zip that is made once."""
+        hosted = self._open(call)
+        stored = Stored(self._archive(hosted), f"{hosted.facts.slug}.zip", "application/zip")
+        return Redirect(self._site.tickets.download(call, stored))
+
+    def _open(self, call: Call) -> Hosted:
+        hosted = self._catalog.asked(call)
+        if self._site.faults.strikes("rules-not-accepted", at=call.method, also=hosted.facts.slug):
+            raise ApiError(403, wording.RULES)
+        return hosted
+
+    def _files(self, hosted: Hosted) -> tuple[DataFile, ...]:
+        slug = hosted.facts.slug
+        found = self._listings.get(slug)
+        if found is None:
+            # Data may have to be written first, which holds up nobody who asks for another competition.
+            found = self._listings[slug] = files_below(hosted.data())
+        return found
+
+    def _archive(self, hosted: Hosted) -> Path:
+        files = self._files(hosted)
+        folder = self._site.root / "competitions" / hosted.facts.slug
+        archive = folder / f"archive-{fingerprint(files)}.zip"
+        with self._packing:
+            if not archive.is_file():
+                folder.mkdir(parents=True, exist_ok=True)
+                moment = max((file.modified for file in files), default=self._site.clock.now())
+                pack_zip(hosted.data(), [file.name for file in files], archive, moment=moment)
+        return archive

@@ -1,0 +1,131 @@
+"""The scoring of submissions, one after the other, in a thread of its own."""
+
+import logging
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from generator.competition.submission import SubmissionError
+from generator.files import PathOutsideError, contained
+from generator.localkaggle.hosting import Hosted
+from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
+from generator.localkaggle.rpc import ApiError
+from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions.catalog import Catalog
+from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
+from generator.localkaggle.site import Rerun, Reruns, Site
+
+_LOG = logging.getLogger(__name__)
+
+
+class ScoringDesk:
+    """Takes submissions from their arrival to their score."""
+
+    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions) -> None:
+        self._site = site
+        self._catalog = catalog
+        self._submissions = submissions
+        self._reruns: Reruns | None = None
+        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scoring")
+        self._closing = threading.Lock()
+        self._is_closed = False
+
+    def begin(self) -> None:
+        """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
+        for submission in self._submissions.at(Stage.RECEIVING):
+            self._submissions.fail(submission.ref, wording.CUT_OFF)
+        for submission in self._submissions.at(Stage.WAITING):
+            self.queue(submission.ref)
+
+    def use_reruns(self, reruns: Reruns) -> None:
+        """Sends submitted notebooks here from now on, first of all those that a stop of the server left."""
+        self._reruns = reruns
+        reruns.when_rerun_ended(self._rerun_ended)
+        for submission in self._submissions.at(Stage.ASKED):
+            self.rerun(submission)
+
+    def rerun(self, submission: Submission) -> None:
+        """Runs a submitted notebook on the hidden test; what it writes is scored when it has ended."""
+        if self._reruns is None:
+            return
+        try:
+            self._reruns.rerun(
+                submission.owner,
+                submission.kernel,
+                submission.kernel_version,
+                competition=submission.competition,
+                submission=submission.ref,
+            )
+        except ApiError as error:
+            self._submissions.fail(submission.ref, f"Kaggle Error: {error.message}")
+            return
+        self._submissions.rerunning(submission.ref)
+
+    def receive(self, submission: Submission, file: Path) -> None:
+        """Keeps a copy of the submitted file, and has it scored."""
+        if file.stat().st_size > LARGEST_SUBMISSION:
+            self._submissions.fail(submission.ref, wording.TOO_LARGE)
+            return
+        kept = self._submissions.file(submission)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, kept)
+        self._submissions.received(submission.ref, kept.stat().st_size)
+        self.queue(submission.ref)
+
+    def queue(self, ref: int) -> None:
+        """Has a submission scored whose file is here."""
+        with self._closing:
+            if not self._is_closed:
+                self._worker.submit(self._score, ref)
+
+    def close(self) -> None:
+        """Lets the submission that is being scored finish; the others wait for the next start."""
+        with self._closing:
+            self._is_closed = True
+        self._worker.shutdown(wait=True, cancel_futures=True)
+
+    def _rerun_ended(self, rerun: Rerun) -> None:
+        """Takes over what a rerun wrote; when this returns, the rerun may be forgotten."""
+        submission = self._submissions.find(rerun.submission)
+        if submission is None or submission.stage not in (Stage.ASKED, Stage.RERUNNING):
+            return
+        if rerun.failure:
+            self._submissions.fail(submission.ref, wording.rerun_failed(rerun.failure))
+            return
+        try:
+            written = contained(rerun.output / submission.file_name, root=rerun.output)
+        except PathOutsideError:
+            written = None
+        if written is None or not written.is_file():
+            self._submissions.fail(submission.ref, wording.FILE_NOT_FOUND)
+        else:
+            self.receive(submission, written)
+
+    def _score(self, ref: int) -> None:
+        submission = self._submissions.find(ref)
+        if submission is None or submission.stage is not Stage.WAITING:
+            return
+        hosted = self._catalog.find(submission.competition)
+        if hosted is None:
+            self._submissions.fail(ref, "Kaggle Error: The competition is not hosted here any more.")
+            return
+        try:
+            self._score_by(hosted, submission)
+        except Exception:  # noqa: BLE001 - the next submission is to be scored whatever is wrong with this one
+            _LOG.exception("submission %d could not be scored", ref)
+            self._submissions.fail(ref, wording.SCORING_FAILED)
+
+    def _score_by(self, hosted: Hosted, submission: Submission) -> None:
+        if self._site.faults.strikes("score-fails", at=f"score/{submission.competition}"):
+            self._submissions.fail(submission.ref, wording.SCORING_FAILED)
+            return
+        file = self._submissions.file(submission)
+        try:
+            scores = hosted.score(file)
+        except SubmissionError as error:
+            problem = error.message.replace(str(file), submission.file_name).removesuffix(".")
+            is_code = hosted.facts.is_code_competition
+            self._submissions.fail(submission.ref, wording.not_scored(f"{problem}.", is_code_competition=is_code))
+            return
+        self._submissions.complete(submission.ref, public=scores.public, private=scores.private)

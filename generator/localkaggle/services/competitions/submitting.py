@@ -1,0 +1,187 @@
+"""Submitting: files, notebooks, the day's allowance, and what became of it all."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from generator.competition.metrics import parsed
+from generator.localkaggle.clock import as_wire
+from generator.localkaggle.hosting import Hosted, HostedFacts
+from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
+from generator.localkaggle.names import checked_name
+from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
+from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
+from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
+from generator.localkaggle.services.competitions.scoring import ScoringDesk
+from generator.localkaggle.site import Reruns, Site
+
+_LONGEST_DESCRIPTION = 5_000
+
+
+class Submitting:
+    """Answers everything about submissions."""
+
+    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions, desk: ScoringDesk) -> None:
+        self._site = site
+        self._catalog = catalog
+        self._submissions = submissions
+        self._desk = desk
+        self._reruns: Reruns | None = None
+
+    def use_reruns(self, reruns: Reruns) -> None:
+        """What knows the notebooks that are submitted."""
+        self._reruns = reruns
+
+    def start_upload(self, call: Call) -> Fields:
+        """`StartSubmissionUpload`."""
+        facts = self._catalog.asked(call).facts
+        self._require_entered(call)
+        if facts.is_code_competition:
+            raise wording.only_notebooks()
+        size = call.integer("contentLength")
+        if not 0 <= size <= LARGEST_SUBMISSION:
+            raise ApiError(400, f"A submission has at most {LARGEST_SUBMISSION:,} bytes.")
+        name = checked_name(call.text("fileName") or "submission.csv")
+        upload = self._site.uploads.start(call, name=name, size=size)
+        return {"token": upload.token, "createUrl": upload.url}
+
+    def submit_file(self, call: Call) -> Fields:
+        """`CreateSubmission`."""
+        hosted = self._catalog.asked(call)
+        self._require_allowed(call)
+        if hosted.facts.is_code_competition:
+            raise wording.only_notebooks()
+        blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
+        submission = self._added(call, hosted.facts, file_name=blob.name)
+        self._desk.receive(submission, blob.path)
+        return _submitted(hosted, submission)
+
+    def submit_notebook(self, call: Call) -> Fields:
+        """`CreateCodeSubmission`: the version is run again on the hidden test, or else what it wrote is taken."""
+        hosted = self._catalog.asked(call)
+        self._require_allowed(call)
+        file_name = checked_name(call.text("fileName") or hosted.facts.submission_file)
+        written = self._written(call, hosted.facts, file_name)
+        submission = self._added(call, hosted.facts, file_name=file_name)
+        if hosted.facts.is_code_competition:
+            self._desk.rerun(submission)
+        else:
+            self._desk.receive(submission, written)
+        return _submitted(hosted, submission)
+
+    def list(self, call: Call) -> Fields:
+        """`ListSubmissions`, the newest first."""
+        facts = self._catalog.asked(call).facts
+        found = self._submissions.of_team(facts.slug, call.caller)
+        if call.text("group") == "SUBMISSION_GROUP_SUCCESSFUL":
+            found = [each for each in found if each.stage is Stage.COMPLETE]
+        if call.text("sortBy") == "SUBMISSION_SORT_BY_PUBLIC_SCORE":
+            sign = -1 if parsed(facts.question.metric)[0].higher_is_better else 1
+            found.sort(key=lambda each: (each.public is None, sign * (each.public or 0)))
+        return page([self._fields(call, each) for each in found], call, key="submissions")
+
+    def get(self, call: Call) -> Fields:
+        """`GetSubmission`."""
+        return self._fields(call, self._own(call, "ref"))
+
+    def download(self, call: Call) -> Redirect:
+        """`DownloadSubmission`; what a notebook wrote on the hidden test stays hidden."""
+        submission = self._own(call, "submissionId")
+        hosted = self._catalog.find(submission.competition)
+        if hosted is None or hosted.facts.is_code_competition:
+            raise ApiError(403, "The submission of a code competition cannot be downloaded.")
+        file = self._submissions.file(submission)
+        if not file.is_file():
+            raise ApiError(404, "Submission not found")
+        return Redirect(self._site.tickets.download(call, Stored(file, file.name)))
+
+    def limits(self, call: Call) -> Fields:
+        """`GetSubmissionLimits`."""
+        facts = self._catalog.asked(call).facts
+        today, total = self._submissions.counts(facts.slug, call.caller, self._site.clock.now())
+        return {
+            "numToday": today,
+            "numTotal": total,
+            "numAllowedNow": max(facts.daily_limit - today, 0),
+            "limitedByTotal": False,
+        }
+
+    def _require_entered(self, call: Call) -> None:
+        if self._site.faults.strikes("rules-not-accepted", at=call.method, also=call.text("competitionName")):
+            raise ApiError(403, wording.SUBMIT_RULES)
+
+    def _require_allowed(self, call: Call) -> None:
+        slug = call.text("competitionName")
+        self._require_entered(call)
+        if self._site.faults.strikes("submit-403", at=call.method, also=slug):
+            raise wording.forbidden()
+        if self._site.faults.strikes("submit-limit", at=call.method, also=slug):
+            raise wording.limit_reached(self._catalog.asked(call).facts.daily_limit, self._site.clock.now())
+
+    def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
+        """The file that the submitted version wrote, if the version may be submitted at all."""
+        kernel = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
+        # A team submits what it made itself: somebody else's notebook has to be forked first.
+        if self._reruns is None or kernel[0] != call.caller or not self._reruns.has_version(*kernel):
+            raise wording.no_kernel_version()
+        if facts.is_code_competition:
+            if not facts.allows_internet and self._reruns.uses_internet(*kernel):
+                raise wording.uses_internet()
+            if self._reruns.uses_tpu(*kernel):
+                raise wording.uses_tpu()
+        written = self._reruns.output_file(*kernel, file_name)
+        if written is None:
+            raise wording.no_output_file()
+        return written
+
+    def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
+        is_rerun = facts.is_code_competition
+        new = Submission(
+            ref=0,
+            competition=facts.slug,
+            owner=call.caller,
+            moment=self._site.clock.now(),
+            description=call.text("submissionDescription")[:_LONGEST_DESCRIPTION],
+            file_name=file_name,
+            kernel=call.text("kernelSlug"),
+            kernel_version=call.integer("kernelVersion"),
+            stage=Stage.ASKED if is_rerun else Stage.RECEIVING,
+        )
+        ref = self._submissions.add(new, daily_limit=facts.daily_limit)
+        if ref is None:
+            raise wording.limit_reached(facts.daily_limit, self._site.clock.now())
+        return replace(new, ref=ref)
+
+    def _own(self, call: Call, key: str) -> Submission:
+        submission = self._submissions.find(call.integer(key))
+        if submission is None or submission.owner != call.caller:
+            raise ApiError(404, "Submission not found")
+        return submission
+
+    def _fields(self, call: Call, submission: Submission) -> Fields:
+        hosted = self._catalog.find(submission.competition)
+        shows_private = hosted is not None and has_ended(hosted.facts, self._site.clock.now())
+        return {
+            "ref": submission.ref,
+            "fileName": submission.file_name,
+            "date": as_wire(submission.moment),
+            "description": submission.description,
+            "errorDescription": submission.error,
+            "totalBytes": submission.size,
+            "status": submission.stage.status,
+            "publicScore": score_text(submission.public),
+            "privateScore": score_text(submission.private) if shows_private else "",
+            "submittedBy": submission.owner,
+            "submittedByRef": submission.owner,
+            "teamName": submission.owner,
+            "url": f"{page_of(call, submission.competition)}/submissions",
+        }
+
+
+def score_text(score: float | None) -> str:
+    """A score as Kaggle writes it; empty where there is none yet."""
+    return "" if score is None else f"{score:.5f}"
+
+
+def _submitted(hosted: Hosted, submission: Submission) -> Fields:
+    return {"message": f"Successfully submitted to {hosted.facts.title}", "ref": submission.ref}

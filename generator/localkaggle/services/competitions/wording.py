@@ -1,0 +1,99 @@
+"""What Kaggle says when it does not take a submission, or cannot score it."""
+
+from datetime import datetime, timedelta
+
+from generator.localkaggle.rpc import ApiError
+
+RULES = "You must accept this competition's rules before you'll be able to download files."
+SUBMIT_RULES = "You must accept this competition's rules before you can submit."
+NOT_FOUND = "Competition not found"
+
+_TIMEOUT = "Notebook Timeout: Your notebook hit the maximum allotted time for this type of competition."
+_COMPUTE = "Notebook Exceeded Allowed Compute: Your notebook hit the maximum allotted compute, such as memory or disk."
+_THREW = (
+    "Notebook Threw Exception: While rerunning your code, your notebook encountered an unhandled error. Note that the "
+    "hidden dataset can be larger/smaller/different than the public dataset."
+)
+CUT_OFF = "Kaggle Error: Something went wrong on our end. Please try again."
+# By words of the failures that sessions end with; anything else is of the notebook's own doing.
+_FAILURES = (
+    (("execution duration", "time limit", "timeout"), _TIMEOUT),
+    (("memory", "disk space", "output size"), _COMPUTE),
+    (("server was stopped", "was deleted", "kaggle error"), CUT_OFF),
+)
+FILE_NOT_FOUND = (
+    "Submission CSV Not Found: Your notebook did not output the expected submission file when it was run again."
+)
+TOO_LARGE = "Submission Scoring Error: The submission file is too large."
+SCORING_FAILED = "Submission Scoring Error: Something went wrong while your submission was scored. Please try again."
+
+
+def not_found() -> ApiError:
+    """There is no such competition."""
+    return ApiError(404, NOT_FOUND)
+
+
+def only_notebooks() -> ApiError:
+    """A file was submitted to a code competition."""
+    return ApiError(400, "Submission not allowed: This competition only accepts Submissions from Notebooks.")
+
+
+def limit_reached(limit: int, now: datetime) -> ApiError:
+    """The day's submissions are used up."""
+    tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    hours = (tomorrow - now).total_seconds() / 3600
+    return ApiError(
+        400,
+        f"Submission not allowed: Your team has used its daily Submission allowance ({limit}) today, please try again "
+        f"tomorrow UTC ({hours:.1f} hours from now).",
+    )
+
+
+def forbidden() -> ApiError:
+    """An account may not submit by the API."""
+    return ApiError(403, "Permission 'competitions.submit' was denied")
+
+
+def uses_internet() -> ApiError:
+    """The notebook had the internet switched on where the competition does not allow it."""
+    return ApiError(
+        400,
+        "Your Notebook cannot use internet access in this competition. Please disable internet in the Notebook editor "
+        "and save a new version.",
+    )
+
+
+def uses_tpu() -> ApiError:
+    """The notebook asked for a TPU."""
+    return ApiError(
+        400,
+        "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the Notebook editor "
+        "and save a new version.",
+    )
+
+
+def no_kernel_version() -> ApiError:
+    """There is no such version, it is somebody else's, or its session did not end well."""
+    return ApiError(404, "Notebook version not found, or it has not run successfully.")
+
+
+def no_output_file() -> ApiError:
+    """The version did not write the file that was named."""
+    return ApiError(400, "The output file was not found in this Notebook version. Save a version that writes it.")
+
+
+def not_scored(problem: str, *, is_code_competition: bool) -> str:
+    """A submission that is not in the form asked for; of a hidden test Kaggle says less than one at home may."""
+    if not is_code_competition:
+        return f"Evaluation Exception: {problem}"
+    return (
+        "Submission Scoring Error: Your notebook generated a submission file with incorrect format. Some examples "
+        "causing this are: wrong number of rows or columns, empty values, an incorrect data type for a value, or "
+        f"invalid submission values from what is expected. ({problem})"
+    )
+
+
+def rerun_failed(failure: str) -> str:
+    """A notebook that did not end well on the hidden test, by the words of the session."""
+    lower = failure.lower()
+    return next((said for words, said in _FAILURES if any(word in lower for word in words)), _THREW)

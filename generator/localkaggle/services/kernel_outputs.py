@@ -1,0 +1,164 @@
+"""What a session wrote, as the API lists it and gives it away."""
+
+import json
+import os
+import stat
+import threading
+import zipfile
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from generator.localkaggle.clock import as_wire
+from generator.localkaggle.names import checked_name
+from generator.localkaggle.rpc import Answer, ApiError, Call, Methods, Redirect, Stored, page
+from generator.localkaggle.services.kernel_lookup import KernelLookup
+from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
+from generator.localkaggle.services.kernel_sessions import KernelSessions
+from generator.localkaggle.sessions.session_log import read_all
+from generator.localkaggle.site import Site
+
+_LOG_EVENTS = 1_000
+_TRUNCATED_EVENTS = 5
+_MOST_FILES = 10_000
+_SERVICE = "kernels.KernelsApiService"
+
+
+@dataclass(frozen=True)
+class OutputFile:
+    """A file that a session wrote: `name` is a relative POSIX path that leads nowhere else."""
+
+    name: str
+    path: Path
+    size: int
+    written: datetime
+
+
+def output_files(working: Path) -> list[OutputFile]:
+    """The regular files below a working folder, by name.
+
+    A notebook is a stranger: links are left out, and names that could mean another place on some system.
+    """
+    return sorted(_files(working), key=lambda file: file.name)
+
+
+def _files(working: Path) -> Iterator[OutputFile]:
+    count = 0
+    for folder, _, names in os.walk(working):
+        for name in names:
+            path = Path(folder, name)
+            status = path.lstat()
+            try:
+                relative = checked_name(path.relative_to(working).as_posix())
+            except (ApiError, UnicodeEncodeError):
+                continue
+            count += 1
+            if count > _MOST_FILES:
+                return
+            if stat.S_ISREG(status.st_mode):
+                yield OutputFile(relative, path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+
+
+class KernelOutputs:
+    """The methods that give away what a session wrote."""
+
+    def __init__(self, site: Site, records: KernelRecords, *, lookup: KernelLookup, sessions: KernelSessions) -> None:
+        self._site = site
+        self._records = records
+        self._lookup = lookup
+        self._sessions = sessions
+
+    def methods(self) -> Methods:
+        """The methods by name."""
+        return {
+            f"{_SERVICE}/ListKernelSessionOutput": self._list_output,
+            f"{_SERVICE}/ListKernelFiles": self._list_files,
+            f"{_SERVICE}/DownloadKernelOutput": self._download,
+            f"{_SERVICE}/DownloadKernelOutputZip": self._download_zip,
+        }
+
+    def files(self, session: SessionRecord | None) -> list[OutputFile]:
+        """The files that a session wrote; none while it may still write."""
+        if session is None or not session.is_over:
+            return []
+        return output_files(self._sessions.folder(session.id).working)
+
+    def file(self, session: SessionRecord, name: str) -> OutputFile | None:
+        """One file that a session wrote."""
+        return next((file for file in self.files(session) if file.name == name), None)
+
+    def archive(self, session: SessionRecord) -> Path:
+        """A zip file with everything that a session wrote, made once."""
+        folder = self._sessions.folder(session.id).path
+        archive = folder / "output.zip"
+        if not archive.exists():
+            partial = folder / f".output-{threading.get_ident()}.zip"
+            with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as target:
+                for file in self.files(session):
+                    target.write(file.path, file.name)
+            partial.replace(archive)
+        return archive
+
+    def _list_output(self, call: Call) -> Answer:
+        kernel, session = self._lookup.session(call)
+        files = self._listed(call, session)
+        listed = [{"fileName": file.name, "url": self._address(call, session, file)} for file in files if session]
+        if files and self._site.faults.strikes("output-hostile", at=call.method, also=kernel.ref):
+            listed.append({"fileName": "../../escaped.txt", "url": listed[0]["url"]})
+        return {**page(list(listed), call, key="files"), "log": self._log(call, kernel.ref, session)}
+
+    def _list_files(self, call: Call) -> Answer:
+        _, session = self._lookup.session(call)
+        files = [
+            {"name": file.name, "size": file.size, "creationDate": as_wire(file.written)}
+            for file in self._listed(call, session)
+        ]
+        return page(list(files), call, key="files")
+
+    def _listed(self, call: Call, session: SessionRecord | None) -> list[OutputFile]:
+        if session is not None and self._site.faults.strikes("output-missing", at=call.method, also=session.ref):
+            return []
+        return self.files(session)
+
+    def _address(self, call: Call, session: SessionRecord, file: OutputFile) -> str:
+        path = file.path
+        if self._site.faults.strikes("output-truncated", at=call.method, also=session.ref):
+            path = self._sessions.folder(session.id).path / "truncated" / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(file.path.read_bytes()[: file.size // 2])
+        return self._site.tickets.download(call, Stored(path, file.name))
+
+    def _log(self, call: Call, ref: str, session: SessionRecord | None) -> str:
+        if session is None:
+            return ""
+        fault = self._site.faults.first(["empty-log", "truncated-log"], at=call.method, also=ref)
+        if fault == "empty-log":
+            return ""
+        kept = _TRUNCATED_EVENTS if fault else _LOG_EVENTS
+        return json.dumps(list(deque(read_all(self._sessions.folder(session.id).log), maxlen=kept)))
+
+    def _download(self, call: Call) -> Answer:
+        kernel = self._lookup.kernel(call, owner_field="ownerSlug")
+        version = self._records.version(kernel, call.integer("versionNumber") or None)
+        session = self._records.session_of(version) if version is not None else None
+        if session is None or not session.is_over:
+            raise ApiError(404, "This version has no output")
+        name = call.text("filePath")
+        if not name:
+            return self._redirect_to_archive(call, session)
+        file = self.file(session, name)
+        if file is None:
+            raise ApiError(404, "There is no such file in the output")
+        return Redirect(self._site.tickets.download(call, Stored(file.path, file.name)))
+
+    def _download_zip(self, call: Call) -> Answer:
+        session = self._records.session(call.integer("kernelSessionId"))
+        if session is None or session.owner != call.caller or not session.is_over:
+            raise ApiError(404, "There is no such session, or it is not over")
+        return self._redirect_to_archive(call, session)
+
+    def _redirect_to_archive(self, call: Call, session: SessionRecord) -> Answer:
+        stored = Stored(self.archive(session), f"{session.slug}.zip", "application/zip")
+        return Redirect(self._site.tickets.download(call, stored))

@@ -1,0 +1,308 @@
+"""Kernels, their versions and their sessions, as the database keeps them."""
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from generator.accelerators.catalog import Accelerator, AcceleratorKind, catalog
+from generator.localkaggle.clock import as_wire
+from generator.localkaggle.database import Database
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS kernels (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, slug TEXT NOT NULL, title TEXT NOT NULL,
+    is_private INTEGER NOT NULL, is_wedged INTEGER NOT NULL DEFAULT 0, created TEXT NOT NULL, UNIQUE (owner, slug)
+);
+CREATE TABLE IF NOT EXISTS kernel_versions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, kernel INTEGER NOT NULL REFERENCES kernels (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL, created TEXT NOT NULL, settings TEXT NOT NULL, source TEXT NOT NULL,
+    UNIQUE (kernel, number)
+);
+CREATE TABLE IF NOT EXISTS kernel_sessions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, version INTEGER NOT NULL REFERENCES kernel_versions (id) ON DELETE CASCADE,
+    submission INTEGER, competition TEXT NOT NULL DEFAULT '', state TEXT NOT NULL, failure TEXT NOT NULL DEFAULT '',
+    accelerator TEXT NOT NULL, created TEXT NOT NULL, started TEXT, ended TEXT, is_told INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS kernel_sessions_version ON kernel_sessions (version);
+CREATE INDEX IF NOT EXISTS kernel_sessions_state ON kernel_sessions (state);
+"""
+
+_SESSIONS = """
+SELECT s.*, v.number AS number, k.owner AS owner, k.slug AS slug
+FROM kernel_sessions s JOIN kernel_versions v ON v.id = s.version JOIN kernels k ON k.id = v.kernel
+"""
+_VERSIONS = "SELECT id, kernel, number, created, settings FROM kernel_versions"
+
+
+class State(StrEnum):
+    """Where a session is, in the words of the API."""
+
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    COMPLETE = "COMPLETE"
+    ERROR = "ERROR"
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """What a version was saved with, beside its source; `machine_shape` is what it gets, not what was asked for."""
+
+    language: str = "python"
+    kernel_type: str = "notebook"
+    machine_shape: str = ""
+    internet: bool = True
+    datasets: tuple[str, ...] = ()
+    competitions: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    docker_image: str = ""
+    timeout_seconds: int = 0
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """What the sessions of this version run on."""
+        return catalog().accelerators[self.machine_shape]
+
+
+@dataclass(frozen=True)
+class KernelRecord:
+    """A kernel; one that is wedged answers 403 to everything but its deletion."""
+
+    id: int
+    owner: str
+    slug: str
+    title: str
+    is_private: bool
+    is_wedged: bool
+    created: datetime
+
+    @property
+    def ref(self) -> str:
+        """The kernel's name: `owner/slug`."""
+        return f"{self.owner}/{self.slug}"
+
+
+@dataclass(frozen=True)
+class VersionRecord:
+    """A version of a kernel; its source is asked for by itself, as it may be large."""
+
+    id: int
+    kernel: int
+    number: int
+    created: datetime
+    settings: KernelSettings
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """A session of a version; with a `submission` it is a rerun for it, on the hidden test of `competition`."""
+
+    id: int
+    version: int
+    owner: str
+    slug: str
+    number: int
+    state: State
+    failure: str
+    accelerator: AcceleratorKind
+    created: datetime
+    started: datetime | None
+    ended: datetime | None
+    submission: int | None
+    competition: str
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more happens in it."""
+        return self.state in (State.COMPLETE, State.ERROR)
+
+    @property
+    def ref(self) -> str:
+        """The kernel's name: `owner/slug`."""
+        return f"{self.owner}/{self.slug}"
+
+
+class KernelRecords:
+    """What is asked of the database about kernels, and what is told to it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def kernels(self) -> list[KernelRecord]:
+        """All kernels, the last saved first."""
+        newest = "(SELECT MAX(v.id) FROM kernel_versions v WHERE v.kernel = k.id)"
+        return [_kernel(row) for row in self._database.all(f"SELECT * FROM kernels k ORDER BY {newest} DESC")]  # noqa: S608 - no value in it
+
+    def kernel(self, owner: str, slug: str) -> KernelRecord | None:
+        """A kernel by its name."""
+        row = self._database.one("SELECT * FROM kernels WHERE owner = ? AND slug = ?", (owner, slug))
+        return _kernel(row) if row is not None else None
+
+    def kernel_by_id(self, number: int) -> KernelRecord | None:
+        """A kernel by its number."""
+        row = self._database.one("SELECT * FROM kernels WHERE id = ?", (number,))
+        return _kernel(row) if row is not None else None
+
+    def versions(self, kernel: KernelRecord) -> list[VersionRecord]:
+        """The versions of a kernel, the newest first."""
+        rows = self._database.all(f"{_VERSIONS} WHERE kernel = ? ORDER BY number DESC", (kernel.id,))
+        return [_version(row) for row in rows]
+
+    def version(self, kernel: KernelRecord, number: int | None = None) -> VersionRecord | None:
+        """A version of a kernel by its number, or the newest."""
+        if number is None:
+            row = self._database.one(f"{_VERSIONS} WHERE kernel = ? ORDER BY number DESC LIMIT 1", (kernel.id,))
+        else:
+            row = self._database.one(f"{_VERSIONS} WHERE kernel = ? AND number = ?", (kernel.id, number))
+        return _version(row) if row is not None else None
+
+    def source(self, version: VersionRecord) -> str:
+        """The text of a version."""
+        row = self._database.one("SELECT source FROM kernel_versions WHERE id = ?", (version.id,))
+        return str(row["source"]) if row is not None else ""
+
+    def session(self, number: int) -> SessionRecord | None:
+        """A session by its number."""
+        row = self._database.one(f"{_SESSIONS} WHERE s.id = ?", (number,))
+        return _session(row) if row is not None else None
+
+    def session_of(self, version: VersionRecord) -> SessionRecord | None:
+        """The session that saving a version began; None if it was saved only. Reruns are not meant."""
+        row = self._database.one(f"{_SESSIONS} WHERE s.version = ? AND s.submission IS NULL", (version.id,))
+        return _session(row) if row is not None else None
+
+    def sessions(self) -> list[SessionRecord]:
+        """All sessions, the newest first, reruns included."""
+        return [_session(row) for row in self._database.all(f"{_SESSIONS} ORDER BY s.id DESC")]
+
+    def unfinished(self) -> list[SessionRecord]:
+        """The sessions that wait or run, the oldest first."""
+        states = (State.QUEUED, State.RUNNING)
+        return [
+            _session(row) for row in self._database.all(f"{_SESSIONS} WHERE s.state IN (?, ?) ORDER BY s.id", states)
+        ]
+
+    def untold_reruns(self) -> list[SessionRecord]:
+        """The reruns that are over and whose end nobody has heard of yet."""
+        condition = "s.submission IS NOT NULL AND s.is_told = 0 AND s.ended IS NOT NULL"
+        return [_session(row) for row in self._database.all(f"{_SESSIONS} WHERE {condition} ORDER BY s.id")]
+
+    def newest_success(self, kernel: KernelRecord, number: int | None = None) -> SessionRecord | None:
+        """The session of the newest version that ended well, or of this version if it did."""
+        condition = "k.id = ? AND s.submission IS NULL AND s.state = 'COMPLETE' AND (? IS NULL OR v.number = ?)"
+        query = f"{_SESSIONS} WHERE {condition} ORDER BY v.number DESC LIMIT 1"
+        row = self._database.one(query, (kernel.id, number, number))
+        return _session(row) if row is not None else None
+
+    def add_kernel(self, owner: str, slug: str, *, title: str, is_private: bool, now: datetime) -> KernelRecord:
+        """Makes a kernel without a version, or changes the title and privacy of the one that has this name."""
+        self._database.run(
+            "INSERT INTO kernels (owner, slug, title, is_private, created) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (owner, slug) DO UPDATE SET title = excluded.title, is_private = excluded.is_private",
+            (owner, slug, title, is_private, as_wire(now)),
+        )
+        kernel = self.kernel(owner, slug)
+        if kernel is None:
+            raise LookupError(f"the kernel {owner}/{slug} vanished while it was saved")
+        return kernel
+
+    def add_version(
+        self, kernel: KernelRecord, settings: KernelSettings, *, source: str, now: datetime
+    ) -> VersionRecord:
+        """Adds the next version."""
+        with self._database.transaction() as connection:
+            newest = connection.execute(
+                "SELECT COALESCE(MAX(number), 0) AS number FROM kernel_versions WHERE kernel = ?", (kernel.id,)
+            ).fetchone()
+            number = int(newest["number"]) + 1
+            connection.execute(
+                "INSERT INTO kernel_versions (kernel, number, created, settings, source) VALUES (?, ?, ?, ?, ?)",
+                (kernel.id, number, as_wire(now), json.dumps(asdict(settings)), source),
+            )
+        version = self.version(kernel, number)
+        if version is None:
+            raise LookupError(f"version {number} of {kernel.ref} vanished while it was saved")
+        return version
+
+    def add_session(
+        self, version: VersionRecord, *, now: datetime, submission: int | None = None, competition: str = ""
+    ) -> int:
+        """Adds a session that waits, and returns its number."""
+        kind = version.settings.accelerator.kind
+        return self._database.run(
+            "INSERT INTO kernel_sessions (version, submission, competition, state, accelerator, created) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (version.id, submission, competition, State.QUEUED, kind, as_wire(now)),
+        )
+
+    def begin(self, session: int, *, now: datetime) -> None:
+        """A session runs from now on."""
+        self._database.run(
+            "UPDATE kernel_sessions SET state = ?, started = ? WHERE id = ?", (State.RUNNING, as_wire(now), session)
+        )
+
+    def end(self, session: int, *, failure: str, now: datetime) -> None:
+        """A session is over."""
+        state = State.ERROR if failure else State.COMPLETE
+        self._database.run(
+            "UPDATE kernel_sessions SET state = ?, failure = ?, ended = ? WHERE id = ?",
+            (state, failure, as_wire(now), session),
+        )
+
+    def told(self, session: int) -> None:
+        """Those who asked have heard of the end of a rerun."""
+        self._database.run("UPDATE kernel_sessions SET is_told = 1 WHERE id = ?", (session,))
+
+    def wedge(self, kernel: KernelRecord) -> None:
+        """From now on the kernel answers 403."""
+        self._database.run("UPDATE kernels SET is_wedged = 1 WHERE id = ?", (kernel.id,))
+
+    def delete(self, kernel: KernelRecord) -> None:
+        """Forgets a kernel with its versions and sessions."""
+        self._database.run("DELETE FROM kernels WHERE id = ?", (kernel.id,))
+
+
+def _kernel(row: Any) -> KernelRecord:
+    return KernelRecord(
+        id=row["id"],
+        owner=row["owner"],
+        slug=row["slug"],
+        title=row["title"],
+        is_private=bool(row["is_private"]),
+        is_wedged=bool(row["is_wedged"]),
+        created=datetime.fromisoformat(row["created"]),
+    )
+
+
+def _version(row: Any) -> VersionRecord:
+    fields: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(row["settings"]).items()
+    }
+    return VersionRecord(
+        id=row["id"],
+        kernel=row["kernel"],
+        number=row["number"],
+        created=datetime.fromisoformat(row["created"]),
+        settings=KernelSettings(**fields),
+    )
+
+
+def _session(row: Any) -> SessionRecord:
+    return SessionRecord(
+        id=row["id"],
+        version=row["version"],
+        owner=row["owner"],
+        slug=row["slug"],
+        number=row["number"],
+        state=State(row["state"]),
+        failure=row["failure"],
+        accelerator=AcceleratorKind(row["accelerator"]),
+        created=datetime.fromisoformat(row["created"]),
+        started=datetime.fromisoformat(row["started"]) if row["started"] else None,
+        ended=datetime.fromisoformat(row["ended"]) if row["ended"] else None,
+        submission=row["submission"],
+        competition=row["competition"],
+    )

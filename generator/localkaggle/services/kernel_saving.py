@@ -1,0 +1,182 @@
+"""What a request to save a kernel asks for, checked as Kaggle checks it."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.localkaggle.rpc import ApiError, Call
+from generator.localkaggle.services.kernel_records import KernelSettings
+
+TITLE_LENGTHS = range(5, 51)
+LANGUAGES = ("python", "r", "rmarkdown")
+KERNEL_TYPES = ("notebook", "script")
+LARGEST_SOURCE = 8 * 2**20
+
+_MODEL_PARTS = (4, 5)
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+# Kaggle takes these words for an accelerator as well, and chooses one of the kind itself.
+_CATEGORIES = {
+    "none": AcceleratorKind.CPU,
+    "cpu": AcceleratorKind.CPU,
+    "gpu": AcceleratorKind.GPU,
+    "tpu": AcceleratorKind.TPU,
+}
+
+
+class PushError(Exception):
+    """A push that Kaggle answers with 200 and this sentence in the field `error`; nothing was saved."""
+
+
+@dataclass(frozen=True)
+class SaveRequest:
+    """A kernel to be saved; `runs` says whether a session begins, `slug` where the client thinks that it will be."""
+
+    number: int
+    owner: str
+    slug: str
+    title: str
+    source: str
+    settings: KernelSettings
+    is_private: bool
+    runs: bool
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """The sources that a push named and that are not there: it is saved without them."""
+
+    datasets: tuple[str, ...] = ()
+    competitions: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class KnownSources:
+    """Whether there is a source of this name, by kind."""
+
+    dataset: Callable[[str], bool]
+    competition: Callable[[str], bool]
+    kernel: Callable[[str], bool]
+    model: Callable[[str], bool]
+
+
+def slug_of(title: str) -> str:
+    """The slug that Kaggle makes of a title.
+
+    The rules are those of python-slugify: letters without their accents, a comma between digits left out, and a hyphen
+    for everything else that is no letter or digit.
+    """
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=\d),(?=\d)", "", plain)).strip("-")
+
+
+def read_request(call: Call) -> SaveRequest:
+    """Reads a request.
+
+    Raises:
+        ApiError: The request is none that Kaggle would understand.
+        PushError: It is one that Kaggle refuses with 200 and a sentence.
+    """
+    owner, _, slug = call.text("slug").strip("/").rpartition("/")
+    title = call.text("newTitle").strip()
+    if title and (len(title) not in TITLE_LENGTHS or len(slug_of(title)) not in TITLE_LENGTHS):
+        raise PushError(f"Title must be between {TITLE_LENGTHS.start} and {TITLE_LENGTHS.stop - 1} characters long.")
+    execution = call.text("kernelExecutionType", "SAVE_AND_RUN_ALL")
+    settings = _settings(call)
+    return SaveRequest(
+        number=call.integer("id"),
+        owner=owner or call.caller,
+        slug=slug,
+        title=title,
+        source=_checked_source(call.text("text"), settings),
+        settings=settings,
+        is_private=call.flag("isPrivate", default=True),
+        runs=execution.replace("_", "").upper() != "QUICKSAVE",
+    )
+
+
+def without_unknown(settings: KernelSettings, known: KnownSources) -> tuple[KernelSettings, Invalid]:
+    """The settings without the sources that are not there, and those."""
+    from dataclasses import replace
+
+    invalid = Invalid(
+        datasets=_not(known.dataset, settings.datasets, parts=(2, 3)),
+        competitions=_not(known.competition, settings.competitions, parts=(1,)),
+        kernels=_not(known.kernel, settings.kernels, parts=(2, 3)),
+        models=_not(known.model, settings.models, parts=_MODEL_PARTS),
+    )
+    return replace(
+        settings,
+        datasets=tuple(source for source in settings.datasets if source not in invalid.datasets),
+        competitions=tuple(source for source in settings.competitions if source not in invalid.competitions),
+        kernels=tuple(source for source in settings.kernels if source not in invalid.kernels),
+        models=tuple(source for source in settings.models if source not in invalid.models),
+    ), invalid
+
+
+def is_name(source: str, *, parts: tuple[int, ...]) -> bool:
+    """Whether a text can be a source's name of so many parts: nothing that leads out of a folder it is joined to."""
+    segments = source.split("/")
+    return len(segments) in parts and all(_PART.fullmatch(segment) for segment in segments)
+
+
+def _not(is_known: Callable[[str], bool], sources: tuple[str, ...], *, parts: tuple[int, ...]) -> tuple[str, ...]:
+    return tuple(source for source in sources if not (is_name(source, parts=parts) and is_known(source)))
+
+
+def _settings(call: Call) -> KernelSettings:
+    language, kernel_type = call.text("language", "python"), call.text("kernelType", "notebook")
+    if language not in LANGUAGES:
+        raise ApiError(400, f"A valid language must be specified; it is one of {', '.join(LANGUAGES)}.")
+    if kernel_type not in KERNEL_TYPES:
+        raise ApiError(400, f"A valid kernel type must be specified; it is one of {', '.join(KERNEL_TYPES)}.")
+    return KernelSettings(
+        language=language,
+        kernel_type=kernel_type,
+        machine_shape=_machine_shape(call),
+        internet=call.flag("enableInternet", default=True),
+        datasets=call.texts("datasetDataSources"),
+        competitions=call.texts("competitionDataSources"),
+        kernels=call.texts("kernelDataSources"),
+        models=call.texts("modelDataSources"),
+        keywords=call.texts("categoryIds"),
+        docker_image=call.text("dockerImage"),
+        timeout_seconds=max(0, call.integer("sessionTimeoutSeconds")),
+    )
+
+
+def _machine_shape(call: Call) -> str:
+    """The shape that the sessions get: a retired one is replaced without a word."""
+    asked = call.text("machineShape")
+    known = catalog()
+    if not asked:
+        kind = AcceleratorKind.TPU if call.flag("enableTpu") else AcceleratorKind.GPU
+        asked = kind if call.flag("enableTpu") or call.flag("enableGpu") else "none"
+    if asked.lower() in _CATEGORIES:
+        wanted = _CATEGORIES[asked.lower()]
+        return next(shape for shape, offered in known.accelerators.items() if offered.kind is wanted)
+    if asked in known.retired:
+        return known.retired[asked].machine_shape
+    if asked not in known.accelerators:
+        raise PushError(f"Accelerator {asked} is not available to you.")
+    return asked
+
+
+def _checked_source(text: str, settings: KernelSettings) -> str:
+    if len(text) > LARGEST_SOURCE:
+        raise ApiError(413, "The source of the notebook is too large.")
+    if settings.kernel_type == "script":
+        return text
+    try:
+        cells = json.loads(text)["cells"]
+        sources = [cell["source"] for cell in cells]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ApiError(400, "The text is not a notebook.") from None
+    # Kaggle/kaggle-cli#574: a list, which the format allows, is an error inside of the server.
+    if not all(isinstance(source, str) for source in sources):
+        raise ApiError(500, "The source of a cell is a list; join it to one text.")
+    return text

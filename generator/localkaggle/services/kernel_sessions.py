@@ -1,0 +1,267 @@
+"""From a version of a kernel to a session that is over: its inputs, its faults, its limits, its place in the queue."""
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+
+from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.services.kernel_mounts import MountPlan, Sources
+from generator.localkaggle.services.kernel_quota import allowed, next_week, used
+from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord, VersionRecord
+from generator.localkaggle.services.kernel_saving import PushError
+from generator.localkaggle.sessions.queue import SessionQueue
+from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
+from generator.localkaggle.sessions.scripts import notebook_of
+from generator.localkaggle.site import Rerun, Site
+
+CUT_OFF = "The server was stopped while this session ran."
+DELETED = "The notebook was deleted."
+KILLED = "Your notebook was stopped because it exceeded the max allowed execution duration."
+MACHINE_FAILED = "Kaggle Error: the machine of this session failed."
+_KILLED_AFTER = timedelta(seconds=5)
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SessionRules:
+    """What a session may, and how many run at a time.
+
+    Attributes:
+        slots: How many sessions this machine runs at a time; the others wait. With 0 a session runs inside of the
+            call that asks for it.
+        concurrent: How many sessions of a kind may wait and run, over which a push is refused.
+        flat_mounts: Whether inputs are mounted as they were before 2026, all in one folder.
+        output_limit: The bytes that a session may write.
+    """
+
+    slots: int = 2
+    concurrent: Mapping[AcceleratorKind, int] = field(
+        default_factory=lambda: {AcceleratorKind.GPU: 2, AcceleratorKind.TPU: 1, AcceleratorKind.CPU: 5}
+    )
+    flat_mounts: bool = False
+    output_limit: int = 20 * 2**30
+
+
+@dataclass(frozen=True)
+class SessionFolder:
+    """The files of one session."""
+
+    path: Path
+
+    @property
+    def notebook(self) -> Path:
+        """The notebook as it was pushed."""
+        return self.path / "notebook.ipynb"
+
+    @property
+    def executed(self) -> Path:
+        """The notebook with its outputs, if it got as far as to have some."""
+        return self.path / "executed.ipynb"
+
+    @property
+    def working(self) -> Path:
+        """What became /kaggle/working."""
+        return self.path / "working"
+
+    @property
+    def log(self) -> Path:
+        """The log."""
+        return self.path / "log.jsonl"
+
+    @property
+    def private(self) -> Path:
+        """What the runner needs meanwhile."""
+        return self.path / "private"
+
+    def make(self) -> None:
+        """Makes the folders, empty."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.working.mkdir(parents=True)
+        self.private.mkdir(mode=0o700)
+
+
+class KernelSessions:
+    """The sessions of all kernels."""
+
+    def __init__(
+        self, site: Site, records: KernelRecords, *, runner: Runner, sources: Sources, rules: SessionRules
+    ) -> None:
+        self._site = site
+        self._records = records
+        self._runner = runner
+        self._rules = rules
+        self._mounts = MountPlan(sources, self._kernel_folder, flat=rules.flat_mounts)
+        self._listeners: list[Callable[[Rerun], None]] = []
+        self._queue = SessionQueue(self._execute, slots=rules.slots)
+
+    @property
+    def isolation(self) -> str:
+        """How the runner keeps notebooks apart from this machine."""
+        return self._runner.isolation
+
+    def folder(self, session: int) -> SessionFolder:
+        """The files of a session."""
+        return SessionFolder(self._site.root / "sessions" / str(session))
+
+    def start(self) -> None:
+        """Takes up what the last run of the server left: what ran is lost, what waited waits again."""
+        for session in self._records.untold_reruns():
+            self._tell(session)
+        for session in self._records.unfinished():
+            if session.started is not None:
+                self._end(session, CUT_OFF)
+            else:
+                self._queue.add(session.id)
+
+    def close(self) -> None:
+        """Stops all sessions."""
+        self._queue.close()
+
+    def wait_until_idle(self, seconds: float) -> bool:
+        """Waits until no session waits or runs; False if that takes longer."""
+        return self._queue.wait_until_idle(seconds)
+
+    def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
+        """Asks to be told of every rerun that ends."""
+        self._listeners.append(listener)
+
+    def require_room(self, settings: KernelSettings) -> None:
+        """Checks that one more session of these settings may begin.
+
+        Raises:
+            PushError: As many of its kind wait or run as may, or the week's quota is used up.
+        """
+        kind = settings.accelerator.kind
+        current = [
+            session
+            for session in self._records.unfinished()
+            if session.accelerator is kind and session.submission is None
+        ]
+        if len(current) >= (limit := self._rules.concurrent[kind]):
+            raise PushError(session_limit_reached(kind, limit))
+        now = self._site.clock.now()
+        quota = allowed(kind)
+        if quota is not None and used(self._records.sessions(), kind, now=now) >= quota:
+            raise PushError(quota_used_up(kind, f"{next_week(now):%Y-%m-%d %H:%M} UTC"))
+
+    def prepare(self, version: VersionRecord, *, submission: int | None = None, competition: str = "") -> int:
+        """Makes a session of a version, yet to be queued, and returns its number.
+
+        With a submission it is the version's rerun for it, on the hidden test of a competition.
+        """
+        now = self._site.clock.now()
+        session = self._records.add_session(version, now=now, submission=submission, competition=competition)
+        folder = self.folder(session)
+        folder.make()
+        source = self._records.source(version)
+        if version.settings.kernel_type == "script":
+            source = notebook_of(source, language=version.settings.language)
+        folder.notebook.write_text(source, encoding="utf-8")
+        return session
+
+    def queue(self, session: int) -> None:
+        """Lets a session run when its turn has come."""
+        self._queue.add(session)
+
+    def forget(self, sessions: list[SessionRecord]) -> None:
+        """Stops sessions whose kernel is deleted, and removes their files where nothing writes to them any more."""
+        for session in sessions:
+            was_waiting = self._queue.stop(session.id)
+            if was_waiting:
+                self._tell(replace(session, failure=DELETED))
+            if session.is_over or was_waiting:
+                shutil.rmtree(self.folder(session.id).path, ignore_errors=True)
+
+    def _execute(self, number: int, stop: threading.Event) -> None:
+        session = self._records.session(number)
+        if session is None or session.is_over:
+            return
+        self._records.begin(number, now=self._site.clock.now())
+        try:
+            end = self._run(session, stop)
+        except Exception:  # noqa: BLE001 - whatever it is, the session is over and says so; the log has the traceback
+            _LOG.exception("session %d of %s failed", number, session.ref)
+            end = SessionEnd(MACHINE_FAILED)
+        if self._records.session(number) is None:  # deleted meanwhile
+            shutil.rmtree(self.folder(number).path, ignore_errors=True)
+        shutil.rmtree(self.folder(number).private, ignore_errors=True)
+        self._end(session, CUT_OFF if stop.is_set() and end.failure else end.failure)
+
+    def _run(self, session: SessionRecord, stop: threading.Event) -> SessionEnd:
+        faults = self._site.faults
+        if faults.strikes("session-fails", at=session.ref):
+            return SessionEnd(MACHINE_FAILED)
+        order = self._order(session)
+        if not faults.strikes("session-killed", at=session.ref):
+            return self._runner.run(order, stop=stop)
+        self._runner.run(replace(order, time_limit=_KILLED_AFTER), stop=stop)
+        return SessionEnd(KILLED)
+
+    def _order(self, session: SessionRecord) -> SessionOrder:
+        kernel = self._records.kernel(session.owner, session.slug)
+        version = self._records.version(kernel, session.number) if kernel is not None else None
+        if version is None:
+            raise LookupError(f"{session.ref} was deleted before its session began")
+        settings, folder, faults = version.settings, self.folder(session.id), self._site.faults
+        accelerator = settings.accelerator
+        # A pinned image replaces the TPU machine's own, and the TPU with it (Kaggle/kaggle-cli#1197).
+        is_wrong = accelerator.kind is AcceleratorKind.TPU and (
+            bool(settings.docker_image) or faults.strikes("wrong-image", at=session.ref)
+        )
+        mounts = self._mounts.of(settings, hidden=session.competition)
+        if session.submission is None and mounts and faults.strikes("empty-mount", at=session.ref):
+            nothing = folder.path / "nothing"
+            nothing.mkdir()
+            mounts = dict.fromkeys(mounts, nothing)
+        hours = timedelta(hours=accelerator.session_hours)
+        return SessionOrder(
+            title=f"{session.ref} version {session.number}",
+            notebook=folder.notebook,
+            executed=folder.executed,
+            mounts=mounts,
+            working=folder.working,
+            log=folder.log,
+            private=folder.private,
+            parameters={"ALLOW_CPU": True} if accelerator.kind is not AcceleratorKind.CPU and not is_wrong else {},
+            environment={"KAGGLE_IS_COMPETITION_RERUN": "1"} if session.submission is not None else {},
+            internet=settings.internet,
+            accelerator=AcceleratorKind.CPU if is_wrong else accelerator.kind,
+            devices=1 if is_wrong else accelerator.devices,
+            time_limit=min(hours, timedelta(seconds=settings.timeout_seconds)) if settings.timeout_seconds else hours,
+            output_limit=self._rules.output_limit,
+        )
+
+    def _kernel_folder(self, source: str) -> Path | None:
+        owner, slug, *pinned = source.split("/")
+        kernel = self._records.kernel(owner, slug)
+        if kernel is None:
+            return None
+        session = self._records.newest_success(kernel, int(pinned[0]) if pinned else None)
+        return self.folder(session.id).working if session is not None else None
+
+    def _end(self, session: SessionRecord, failure: str) -> None:
+        self._records.end(session.id, failure=failure, now=self._site.clock.now())
+        if session.submission is not None:
+            self._tell(replace(session, failure=failure))
+
+    def _tell(self, session: SessionRecord) -> None:
+        if session.submission is None:
+            return
+        rerun = Rerun(submission=session.submission, output=self.folder(session.id).working, failure=session.failure)
+        for listener in self._listeners:
+            listener(rerun)
+        self._records.told(session.id)
+
+
+def session_limit_reached(kind: AcceleratorKind, limit: int) -> str:
+    """What Kaggle answers to a push too many."""
+    return f"Maximum batch {kind.upper()} session count of {limit} reached."
+
+
+def quota_used_up(kind: AcceleratorKind, until: str) -> str:
+    """What is answered to a push for which no accelerator hours are left."""
+    return f"You have no accelerator quota left: the weekly {kind.upper()} quota is used up until {until}."

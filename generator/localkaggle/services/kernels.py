@@ -1,0 +1,153 @@
+"""Kernels: saved, run, looked at, deleted; and what else of a local Kaggle needs them for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import ClassVar
+
+from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.clock import as_wire
+from generator.localkaggle.rpc import Answer, ApiError, Call, Methods
+from generator.localkaggle.services.kernel_lookup import KernelLookup
+from generator.localkaggle.services.kernel_mounts import Sources
+from generator.localkaggle.services.kernel_outputs import KernelOutputs
+from generator.localkaggle.services.kernel_pushes import KernelPushes
+from generator.localkaggle.services.kernel_quota import allowed, next_week, used
+from generator.localkaggle.services.kernel_reading import KernelReading
+from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, SessionRecord, State, VersionRecord
+from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionFolder, SessionRules
+from generator.localkaggle.sessions.runner import Runner
+from generator.localkaggle.sessions.session_log import LogPiece, read_piece
+from generator.localkaggle.site import Rerun, Site
+
+_SERVICE = "kernels.KernelsApiService"
+
+
+class Kernels:
+    """The kernels of a local Kaggle; it is also what can run a submitted version again (`site.Reruns`)."""
+
+    SCHEMA: ClassVar[str] = SCHEMA
+
+    def __init__(
+        self, site: Site, *, runner: Runner, sources: Sources | None = None, rules: SessionRules | None = None
+    ) -> None:
+        self._site = site
+        sources = sources or Sources()
+        self.records = KernelRecords(site.database)
+        self.sessions = KernelSessions(
+            site, self.records, runner=runner, sources=sources, rules=rules or SessionRules()
+        )
+        self.lookup = KernelLookup(site, self.records)
+        self.outputs = KernelOutputs(site, self.records, lookup=self.lookup, sessions=self.sessions)
+        self._pushes = KernelPushes(site, self.records, sources=sources, sessions=self.sessions)
+        self._reading = KernelReading(site, self.records, lookup=self.lookup)
+
+    def methods(self) -> Methods:
+        """The methods by name."""
+        return {
+            **self._pushes.methods(),
+            **self._reading.methods(),
+            **self.outputs.methods(),
+            f"{_SERVICE}/DeleteKernel": self._delete,
+            f"{_SERVICE}/GetAcceleratorQuotaStatistics": self._quota,
+        }
+
+    def start(self) -> None:
+        """Takes up what the last run of the server left; to be called when everybody listens who wants to."""
+        self.sessions.start()
+
+    def close(self) -> None:
+        """Stops the sessions that run."""
+        self.sessions.close()
+
+    def wait_until_idle(self, seconds: float = 60.0) -> bool:
+        """Waits until no session waits or runs; False if that takes longer."""
+        return self.sessions.wait_until_idle(seconds)
+
+    def read_log(self, call: Call, *, session: int | None = None, position: int = 0) -> tuple[int, LogPiece, bool]:
+        """A piece of the log of the kernel that a call names (`userName`, `kernelSlug`, perhaps `versionLabel`).
+
+        Args:
+            call: Names the kernel.
+            session: The session that the earlier pieces were of, or None for the one that the call names.
+            position: Where the piece begins: 0, or what the last piece said.
+
+        Returns:
+            The session, the piece, and whether nothing comes after it.
+
+        Raises:
+            ApiError: There is no such kernel, or it has no session.
+        """
+        found = self.records.session(session) if session is not None else self.lookup.session(call)[1]
+        if found is None:
+            raise ApiError(404, "This version has no session")
+        # The state was read before the log: of a session that is over already, this piece misses nothing.
+        piece = read_piece(self.sessions.folder(found.id).log, position=position)
+        return found.id, piece, found.is_over and not piece.events
+
+    def _delete(self, call: Call) -> Answer:
+        owner, slug = call.text("userName") or call.caller, call.text("kernelSlug")
+        kernel = self.records.kernel(owner, slug) if owner == call.caller else None
+        if kernel is None:
+            raise ApiError(404, "Notebook not found")
+        sessions = [session for session in self.records.sessions() if session.ref == kernel.ref]
+        self.records.delete(kernel)
+        self.sessions.forget(sessions)
+        return {}
+
+    def _quota(self, _call: Call) -> Answer:
+        now, sessions = self._site.clock.now(), self.records.sessions()
+        answer: dict[str, object] = {"quotaRefreshTime": as_wire(next_week(now))}
+        for kind in (AcceleratorKind.GPU, AcceleratorKind.TPU):
+            total = allowed(kind)
+            answer[f"{kind}Quota"] = {
+                "timeUsed": f"{int(used(sessions, kind, now=now).total_seconds())}s",
+                "timeReserved": "0s",
+                "totalTimeAllowed": f"{int(total.total_seconds()) if total else 0}s",
+                "minimumTimeAllowed": "0s",
+                "hasEverRun": any(session.accelerator is kind for session in sessions),
+            }
+        return answer
+
+    def has_version(self, owner: str, slug: str, version: int) -> bool:
+        """Whether there is such a version, whose session ended well."""
+        return self._success(owner, slug, version) is not None
+
+    def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
+        """A file that the version wrote, or None."""
+        session = self._success(owner, slug, version)
+        file = self.outputs.file(session, name) if session is not None else None
+        return file.path if file is not None else None
+
+    def uses_internet(self, owner: str, slug: str, version: int) -> bool:
+        """Whether the version had the internet switched on."""
+        found = self._version(owner, slug, version)
+        return found is not None and found.settings.internet
+
+    def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
+        """Whether the version asked for a TPU, which no code competition lets submit."""
+        found = self._version(owner, slug, version)
+        return found is not None and found.settings.accelerator.kind is AcceleratorKind.TPU
+
+    def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
+        """Queues a rerun of a version with the hidden test of a competition mounted."""
+        found = self._version(owner, slug, version)
+        if found is None:
+            raise ApiError(404, "Notebook version not found")
+        self.sessions.queue(self.sessions.prepare(found, submission=submission, competition=competition))
+
+    def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
+        """Asks to be told of every rerun that ends, also of those that a restart of the server cut off."""
+        self.sessions.when_rerun_ended(listener)
+
+    def folder(self, session: int) -> SessionFolder:
+        """The files of a session."""
+        return self.sessions.folder(session)
+
+    def _version(self, owner: str, slug: str, version: int) -> VersionRecord | None:
+        kernel = self.records.kernel(owner, slug)
+        return self.records.version(kernel, version) if kernel is not None else None
+
+    def _success(self, owner: str, slug: str, version: int) -> SessionRecord | None:
+        found = self._version(owner, slug, version)
+        session = self.records.session_of(found) if found is not None else None
+        return session if session is not None and session.state is State.COMPLETE else None

@@ -1,0 +1,87 @@
+"""The seam between a session and what keeps it apart from this machine, and what a session must see of the machine."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+import generator
+from generator.localkaggle.sessions.runner import SessionOrder
+
+SESSION_ROOT = PurePosixPath("/kaggle/session")
+
+# Programs and libraries; what is personal or secret stays out of sight.
+SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
+SYSTEM_FILES = (
+    *("/etc/passwd", "/etc/group", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/localtime"),
+    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/fonts", "/etc/alternatives", "/etc/mime.types"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The paths of a session, as its notebook sees them.
+
+    `session` is where the worker finds the notebook and saves what came of it; `home` is lost with the session. With
+    `is_real` they are those of Kaggle, and what must not be changed or reached cannot be.
+    """
+
+    input_root: str
+    working: str
+    session: str
+    home: str
+    is_real: bool
+
+
+class Isolation(Protocol):
+    """A way to run a process apart from this machine."""
+
+    @property
+    def description(self) -> str:
+        """What it is, and what it does not do, in a few words for people."""
+
+    def place(self, order: SessionOrder) -> Place:
+        """The paths that the session will see."""
+
+    def command(self, order: SessionOrder, program: Sequence[str]) -> list[str]:
+        """What to execute on this machine for the program to run in the session; its folders are made already."""
+
+
+REAL_PLACE = Place(
+    input_root="/kaggle/input",
+    working="/kaggle/working",
+    session=str(SESSION_ROOT),
+    home="/root",
+    is_real=True,
+)
+
+
+def session_folders(order: SessionOrder) -> dict[str, Path]:
+    """The folders of this machine that a session may write to, by where it sees them."""
+    return {
+        REAL_PLACE.working: order.working,
+        REAL_PLACE.session: order.private / "session",
+        REAL_PLACE.home: order.private / "home",
+        "/tmp": order.private / "scratch",  # noqa: S108 - a folder of the session's own
+        "/kaggle/temp": order.private / "temp",
+    }
+
+
+def input_folders(order: SessionOrder) -> Mapping[str, Path]:
+    """The folders of this machine that a session may read, by where it sees them."""
+    return {f"{REAL_PLACE.input_root}/{place}": folder for place, folder in order.mounts.items()}
+
+
+def python_folders() -> list[Path]:
+    """The folders that this Python and the kit's own worker are made of, without those of the system."""
+    package = Path(generator.__file__).resolve().parent
+    wanted = [Path(sys.prefix), Path(sys.base_prefix), package]
+    wanted += [Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+    found: list[Path] = []
+    for folder in [*wanted, *(folder.resolve() for folder in wanted)]:
+        seen = [Path(known) for known in SYSTEM_FOLDERS] + found
+        if folder.is_dir() and not any(folder.is_relative_to(known) for known in seen):
+            found.append(folder)
+    return found

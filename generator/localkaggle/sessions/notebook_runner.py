@@ -1,0 +1,254 @@
+"""Executes notebooks for real: a worker process in a sandbox, watched from outside."""
+
+import json
+import logging
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO
+
+import generator
+from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.sessions.environment import process_variables, session_variables
+from generator.localkaggle.sessions.isolation import Isolation, Place, session_folders
+from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
+from generator.localkaggle.sessions.session_log import SessionLog
+from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, TIMEOUT, WorkOrder
+
+TOO_LARGE = "Your notebook was stopped because its output exceeded the disk space of a session."
+STOPPED = "The session was stopped."
+_EMULATED = {
+    AcceleratorKind.CPU: "",
+    AcceleratorKind.GPU: " (the CPU of this machine stands for it)",
+    AcceleratorKind.TPU: " (emulated: {} devices of this machine's CPU)",
+}
+_LOOK_SECONDS = 0.25
+_SIZE_SECONDS = 2.0
+# How long a worker has to end a notebook in good order before everything is killed.
+_GRACE = 15.0
+_PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+_LONGEST_LINE = 2**20
+_LONGEST_FAILURE = 500
+_MOST_FILES = 200_000
+_LARGEST_NOTEBOOK = 256 * 2**20
+_LOG = logging.getLogger(__name__)
+
+
+class NotebookRunner(Runner):
+    """Runs every notebook in a process of its own, by the isolation it is given or the best that the machine has."""
+
+    def __init__(self, isolation: Isolation | None = None) -> None:
+        self._given = isolation
+
+    @cached_property
+    def _isolation(self) -> Isolation:
+        from generator.localkaggle.sessions.choice import best_isolation
+
+        return self._given or best_isolation()
+
+    @property
+    def isolation(self) -> str:
+        """How notebooks are kept apart from this machine."""
+        return self._isolation.description
+
+    def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
+        """Executes a notebook and waits for its end."""
+        log = SessionLog(order.log)
+        log.write(f"{order.title}: {_machine(order)}; {self.isolation}\n")
+        folders = session_folders(order)
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        session = order.private / "session"
+        shutil.copyfile(order.notebook, session / NOTEBOOK)
+        place = self._isolation.place(order)
+        watch = _Watch(order, stop)
+        with _started(self._isolation.command(order, _program()), order, place) as process:
+            said = _Said(log)
+            listening = threading.Thread(target=said.listen, args=(process.stdout,), daemon=True)
+            listening.start()
+            _give(process, _work(order, place))
+            reason = watch.until_end(process)
+        listening.join(_GRACE)
+        _keep(session / EXECUTED, order.executed)
+        failure = reason or said.failure(order)
+        if failure:
+            log.write(f"{failure}\n", stream="stderr")
+        return SessionEnd(failure)
+
+
+def _machine(order: SessionOrder) -> str:
+    network = "internet on" if order.internet else "internet off"
+    return f"{order.accelerator.upper()}{_EMULATED[order.accelerator].format(order.devices)}, {network}"
+
+
+def _program() -> list[str]:
+    # The folder of the kit comes last on the path, and only in the worker: the notebook's process starts afresh.
+    folder = str(Path(generator.__file__).resolve().parent.parent)
+    code = f"import sys; sys.path.append({folder!r}); from generator.localkaggle.sessions.worker import main; main()"
+    return [sys.executable, "-P", "-c", code]
+
+
+def _work(order: SessionOrder, place: Place) -> WorkOrder:
+    roots = {} if place.is_real else {"INPUT_ROOT": place.input_root, "WORKING_ROOT": place.working}
+    inputs = [str(folder) for folder in order.mounts.values()]
+    return WorkOrder(
+        title=order.title,
+        session=place.session,
+        working=place.working,
+        parameters=order.parameters,
+        variables=session_variables(order),
+        read_only=() if place.is_real else (place.input_root, *inputs),
+        offline=not order.internet and not place.is_real,
+        seconds=order.time_limit.total_seconds(),
+        largest_file=order.output_limit,
+        roots=roots,
+    )
+
+
+@contextmanager
+def _started(command: list[str], order: SessionOrder, place: Place) -> Iterator[subprocess.Popen[bytes]]:
+    # Python forgets folders that are not there when it starts.
+    (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
+    variables = {
+        **process_variables(),
+        "HOME": place.home,
+        # What a notebook installs goes where it may write, and is found there before what was there already.
+        "PIP_PREFIX": place.home,
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PYTHONPATH": f"{place.home}/{_PACKAGES}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    with (order.private / "worker.txt").open("wb") as errors:
+        process = subprocess.Popen(  # noqa: S603 - a sandbox's program, with paths that this package made
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=variables,
+            cwd=order.working,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
+        _end(process, grace=0.0 if place.is_real else _GRACE)
+
+
+def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.write(work.as_json().encode() + b"\n")
+            process.stdin.flush()  # and stays open as long as this process lives
+
+
+def _end(process: "subprocess.Popen[bytes]", *, grace: float) -> None:
+    """Ends a worker that has not ended: in good order if it has seconds for that, its whole group for sure."""
+    if grace and process.poll() is None:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdin is not None:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+
+
+@dataclass
+class _Watch:
+    """Looks at a session from outside, and says why it must end."""
+
+    order: SessionOrder
+    stop: threading.Event
+    started: float = field(default_factory=time.monotonic)
+    looked: float = 0.0
+
+    def until_end(self, process: "subprocess.Popen[bytes]") -> str:
+        """Waits until the process ends or has to: why, or nothing if it ended by itself."""
+        while True:
+            try:
+                process.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                reason = self._reason()
+                if reason:
+                    return reason
+            else:
+                return ""
+
+    def _reason(self) -> str:
+        now = time.monotonic()
+        if self.stop.is_set():
+            return STOPPED
+        # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
+        if now - self.started > self.order.time_limit.total_seconds() + _GRACE:
+            return TIMEOUT
+        if now - self.looked > _SIZE_SECONDS:
+            self.looked = now
+            if any(_is_larger(folder, self.order.output_limit) for folder in (self.order.working, self.order.private)):
+                return TOO_LARGE
+        return ""
+
+
+def _is_larger(folder: Path, limit: int) -> bool:
+    """Whether the files of a folder take more of the disk than that, or are too many to be looked at."""
+    total = count = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += os.lstat(os.path.join(where, name)).st_blocks * 512  # noqa: PTH118 - thousands of files
+        count += len(names)
+        if total > limit or count > _MOST_FILES:
+            return True
+    return False
+
+
+class _Said:
+    """What a worker says on its standard output; whoever runs in the session may have said it."""
+
+    def __init__(self, log: SessionLog) -> None:
+        self._log = log
+        self._end: str | None = None
+
+    def listen(self, stdout: IO[bytes]) -> None:
+        """Takes the messages down until there are no more."""
+        while line := stdout.readline(_LONGEST_LINE):
+            try:
+                message = json.loads(line)
+                if "end" in message:
+                    self._end = str(message["end"])
+                elif "text" in message:
+                    stream = "stderr" if message.get("stream") == "stderr" else "stdout"
+                    self._log.write(str(message["text"]), stream=stream)
+            except (ValueError, TypeError, RecursionError):
+                continue
+
+    def failure(self, order: SessionOrder) -> str:
+        """Why the notebook ended before its end, or nothing."""
+        if self._end is not None:
+            return self._end[:_LONGEST_FAILURE]
+        _LOG.warning(
+            "the worker of %s died: %s", order.title, (order.private / "worker.txt").read_text(errors="replace")
+        )
+        return "The session's process died. It may have run out of memory."
+
+
+def _keep(executed: Path, at: Path) -> None:
+    """Takes the executed notebook out of the session, if it is what it should be."""
+    try:
+        status = executed.lstat()
+    except FileNotFoundError:
+        return
+    if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_NOTEBOOK:
+        shutil.move(executed, at)

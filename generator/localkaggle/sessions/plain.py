@@ -1,0 +1,36 @@
+"""Sessions as plain processes of this user, where the machine has no means to keep them apart."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from generator.localkaggle.sessions.isolation import Place, session_folders
+from generator.localkaggle.sessions.runner import SessionOrder
+
+
+class PlainProcess:
+    """Kaggle's tree as a folder of links; the kernel's own audit hook refuses what a sandbox would make impossible."""
+
+    description = (
+        "a plain process (mapped paths; Python code is kept from the inputs and the network, programs are not)"
+    )
+
+    def place(self, order: SessionOrder) -> Place:
+        """Paths of this machine, which reach the notebook as its parameters."""
+        folders = session_folders(order)
+        return Place(
+            input_root=str(order.private / "input"),
+            working=str(order.working),
+            session=str(folders["/kaggle/session"]),
+            home=str(folders["/root"]),
+            is_real=False,
+        )
+
+    def command(self, order: SessionOrder, program: Sequence[str]) -> list[str]:
+        """The program itself, once the links are there."""
+        root = order.private / "input"
+        root.mkdir()
+        for place, folder in order.mounts.items():
+            link = Path(root, place)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(folder, target_is_directory=True)
+        return list(program)

@@ -1,0 +1,73 @@
+"""The seam between a session and what executes its notebook: a sandbox, or a script in a test."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from generator.accelerators.catalog import AcceleratorKind
+from generator.competition.facts import Value
+
+INPUT_ROOT = PurePosixPath("/kaggle/input")
+WORKING_ROOT = PurePosixPath("/kaggle/working")
+
+
+@dataclass(frozen=True)
+class SessionOrder:
+    """One session to come.
+
+    Attributes:
+        title: What the notebook is called in messages: `owner/slug`, and its version.
+        notebook: The notebook as it was pushed.
+        executed: Where the notebook with its outputs is saved, however far it gets.
+        mounts: The read-only folders of this machine by their place below /kaggle/input; none of them is the user's
+            choice, so nothing is checked again.
+        working: The empty folder that becomes /kaggle/working, and whose files are the output.
+        log: The file that `sessions.session_log` writes what the notebook prints to.
+        private: An empty folder for whatever the runner needs meanwhile.
+        parameters: What overrides the notebook's parameters cell, for names that the cell has.
+        environment: Environment variables beside those that every session has.
+        internet: Whether the session may reach the network.
+        accelerator: What the session was given; a TPU is emulated by `devices` devices of the CPU.
+        devices: How many devices a framework is to see.
+        time_limit: After this long the session is killed.
+        output_limit: More bytes than this in `working` end the session.
+    """
+
+    title: str
+    notebook: Path
+    executed: Path
+    mounts: Mapping[PurePosixPath, Path]
+    working: Path
+    log: Path
+    private: Path
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    internet: bool = False
+    accelerator: AcceleratorKind = AcceleratorKind.CPU
+    devices: int = 1
+    time_limit: timedelta = timedelta(hours=12)
+    output_limit: int = 20 * 2**30
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """How a session ended: well if `failure` is empty, else `failure` is what the API answers for it."""
+
+    failure: str = ""
+
+
+class Runner(Protocol):
+    """What executes notebooks."""
+
+    @property
+    def isolation(self) -> str:
+        """How notebooks are kept apart from this machine, in a few words for people."""
+
+    def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
+        """Executes a notebook and waits for its end, which comes soon after `stop` is set.
+
+        What goes wrong in the notebook is the `failure` of the end; an exception is a bug of the runner.
+        """

@@ -1,0 +1,145 @@
+"""The process that executes a session's notebook by papermill, inside of whatever keeps the session apart.
+
+It reads one line of JSON, a `WorkOrder`, from its standard input, whose end it takes for the end of the server. It
+writes JSON lines to its standard output: pieces of the log, and at last how the notebook ended. The notebook runs
+beside it as the same user, so all of that is a stranger's word, and the server takes it as such.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from generator.competition.facts import Value
+from generator.run.events import CellStarted, Event, OutputLine
+
+NOTEBOOK, EXECUTED = "notebook.ipynb", "executed.ipynb"
+THREW = "Notebook Threw Exception"
+TIMEOUT = "Notebook Timeout"
+
+
+@dataclass(frozen=True)
+class WorkOrder:
+    """What is to be executed, in the paths that the session sees; `roots` are parameters of mapped paths only."""
+
+    title: str
+    session: str
+    working: str
+    parameters: Mapping[str, Value]
+    variables: Mapping[str, str]
+    read_only: tuple[str, ...]
+    offline: bool
+    seconds: float
+    largest_file: int
+    roots: Mapping[str, str] = field(default_factory=dict)
+
+    def as_json(self) -> str:
+        """The order as the worker reads it."""
+        return json.dumps(asdict(self))
+
+
+def main() -> None:
+    """Executes what standard input asks for."""
+    work = WorkOrder(**json.loads(sys.stdin.readline()))
+    threading.Thread(target=_die_with_the_server, daemon=True).start()
+    _limit_files(work.largest_file)
+    try:
+        failure = execute_work(work)
+    except KeyboardInterrupt:
+        failure = "stopped"
+    _say({"end": failure})
+
+
+def execute_work(work: WorkOrder) -> str:
+    """Executes the notebook, and returns why it ended before its end, or nothing."""
+    from generator.errors import RunError
+    from generator.run.execution import Execution, execute
+    from generator.run.failure import CellError, NotebookTimeoutError
+    from generator.run.kernel import KernelPlace, private_folder
+
+    notebook = Path(work.session, NOTEBOOK)
+    refusal = _refusal(notebook)
+    if refusal:
+        _say({"stream": "stderr", "text": f"{refusal}\n"})
+        return f"{THREW}: {refusal}"
+    with private_folder() as private:
+        execution = Execution(
+            title=work.title,
+            source=notebook,
+            saved_as=Path(work.session, EXECUTED),
+            parameters=_parameters(notebook, work),
+            place=KernelPlace(
+                private=private,
+                working=Path(work.working),
+                read_only=tuple(Path(path) for path in work.read_only),
+                variables=work.variables,
+                offline=work.offline,
+            ),
+            timeout=work.seconds,
+        )
+        try:
+            failure = execute(execution, _listen).failure
+        except RunError as error:
+            failure = error
+    if isinstance(failure, CellError):
+        _say({"stream": "stderr", "text": f"{failure.error.traceback}\n"})
+        return f"{THREW}: {failure.error.name}: {failure.error.message}"
+    if isinstance(failure, NotebookTimeoutError):
+        return TIMEOUT
+    return failure.message if failure is not None else ""
+
+
+def _refusal(notebook: Path) -> str:
+    """Why papermill would not even begin, in its own words, or nothing."""
+    from generator.run.notebook_file import read_notebook
+
+    kernel = read_notebook(notebook).metadata.get("kernelspec", {})
+    if not kernel.get("name"):
+        return "No kernel name found in notebook and no override provided."
+    language = str(kernel.get("language", "python"))
+    if language.lower() != "python":
+        return f"There is no kernel for {language} here, only for Python."
+    return ""
+
+
+def _parameters(notebook: Path, work: WorkOrder) -> dict[str, Value]:
+    """The parameters that the notebook has: a stranger's notebook gets none that it does not know."""
+    from generator.errors import PairError
+    from generator.run.parameters import read_notebook_parameters
+
+    try:
+        known = read_notebook_parameters(notebook).defaults
+    except PairError:  # a cell of that name with more than plain values in it
+        return {}
+    return {name: value for name, value in {**work.roots, **work.parameters}.items() if name in known}
+
+
+def _listen(event: Event, /) -> None:
+    if isinstance(event, OutputLine):
+        _say({"stream": event.stream, "text": f"{event.text}\n"})
+    elif isinstance(event, CellStarted):
+        _say({"cell": event.name, "index": event.index, "total": event.total})
+
+
+def _say(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def _die_with_the_server() -> None:
+    """Ends the notebook when the other end of standard input is gone: the server was killed, and nobody waits."""
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _limit_files(largest: int) -> None:
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest if hard < 0 else min(largest, hard), hard))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

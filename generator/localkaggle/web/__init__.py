@@ -1,0 +1,1 @@
+"""The pages of a local Kaggle, for people."""

@@ -1,0 +1,142 @@
+"""A notebook that somebody is editing: from a version to the fields of a form, and from those to a version again."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.localkaggle.services.kernel_records import KernelSettings
+from generator.localkaggle.web.kernel_facts import machine_name
+from generator.localkaggle.web.notebook_source import SourceCell, one_cell_notebook, source_cells, with_sources
+
+_SEPARATORS = re.compile(r"[\s,]+")
+_CELL = re.compile(r"cell-(\d{1,4})")
+_KINDS = ("code", "markdown")
+_FIRST_CODE = """\
+from pathlib import Path
+
+for path in sorted(Path("/kaggle/input").rglob("*"))[:50]:
+    print(path)
+"""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What stands in the fields of the editor; the sources are texts with one name a word.
+
+    Attributes:
+        title: The title, and by it the slug of a new notebook.
+        machine: The machine's id, empty for a CPU.
+        internet: Whether its session may reach the network.
+        is_private: Whether only its owner sees it.
+        competitions: The competitions whose data are mounted.
+        kernels: The notebooks whose output is mounted.
+        datasets: The datasets that are mounted.
+        models: The models that are mounted.
+        base: The notebook's text, whose cells are edited.
+        is_script: Whether it is a script and `base` its code.
+        cells: The cells as they stand in the form.
+        added: What stands in the fields for further cells, by their kind.
+    """
+
+    title: str
+    machine: str = ""
+    internet: bool = False
+    is_private: bool = True
+    competitions: str = ""
+    kernels: str = ""
+    datasets: str = ""
+    models: str = ""
+    base: str = ""
+    is_script: bool = False
+    language: str = "python"
+    cells: tuple[SourceCell, ...] = ()
+    added: Mapping[str, str] | None = None
+
+    def fields(self, *, runs: bool) -> dict[str, Any]:
+        """The fields of the API's call that saves it."""
+        offered = catalog().accelerators.get(self.machine)
+        kind = offered.kind if offered is not None else AcceleratorKind.CPU
+        return {
+            "newTitle": self.title,
+            "text": self.text(),
+            "language": self.language,
+            "kernelType": "script" if self.is_script else "notebook",
+            "isPrivate": self.is_private,
+            "enableInternet": self.internet,
+            "enableGpu": kind is AcceleratorKind.GPU,
+            "enableTpu": kind is AcceleratorKind.TPU,
+            "machineShape": self.machine,
+            "competitionDataSources": _names(self.competitions),
+            "kernelDataSources": _names(self.kernels),
+            "datasetDataSources": _names(self.datasets),
+            "modelDataSources": _names(self.models),
+            "kernelExecutionType": "SAVE_AND_RUN_ALL" if runs else "QUICK_SAVE",
+        }
+
+    def text(self) -> str:
+        """The notebook's text with what was typed."""
+        if self.is_script:
+            return self.cells[0].source if self.cells else ""
+        sources = {place: cell.source for place, cell in enumerate(self.cells)}
+        added = [(kind, source) for kind, source in (self.added or {}).items() if source.strip()]
+        return with_sources(self.base, sources, added)
+
+
+def machines() -> list[tuple[str, str]]:
+    """The menu of accelerators: id and name."""
+    return [(shape, machine_name(shape)) for shape in catalog().accelerators]
+
+
+def draft_of(title: str, settings: KernelSettings, *, source: str, is_private: bool) -> Draft:
+    """A version of a kernel, to be edited."""
+    is_script = settings.kernel_type == "script"
+    return Draft(
+        title=title,
+        machine=settings.machine_shape,
+        internet=settings.internet,
+        is_private=is_private,
+        competitions=" ".join(settings.competitions),
+        kernels=" ".join(settings.kernels),
+        datasets=" ".join(settings.datasets),
+        models=" ".join(settings.models),
+        base=source,
+        is_script=is_script,
+        language=settings.language,
+        cells=(SourceCell("script", "code", source),) if is_script else tuple(source_cells(source)),
+    )
+
+
+def new_draft(competition: str) -> Draft:
+    """A notebook to begin with, on the data of a competition if one is named."""
+    base = one_cell_notebook("inputs", _FIRST_CODE)
+    return Draft(title="", competitions=competition, base=base, cells=tuple(source_cells(base)))
+
+
+def typed(draft: Draft, form: Mapping[str, str]) -> Draft:
+    """The draft with what somebody typed into its form."""
+    sources = {int(found[1]): text for name, text in form.items() if (found := _CELL.fullmatch(name))}
+    cells = tuple(replace(cell, source=_lines(sources.get(n, ""))) for n, cell in enumerate(draft.cells))
+    return replace(
+        draft,
+        title=form.get("title", "").strip(),
+        machine=form.get("machine", ""),
+        internet="internet" in form,
+        is_private="private" in form,
+        competitions=form.get("competitions", ""),
+        kernels=form.get("kernels", ""),
+        datasets=form.get("datasets", ""),
+        models=form.get("models", ""),
+        cells=cells,
+        added={kind: _lines(form.get(f"added-{kind}", "")) for kind in _KINDS},
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in _SEPARATORS.split(text) if name]
+
+
+def _lines(text: str) -> str:
+    # Forms end their lines as HTTP does.
+    return text.replace("\r\n", "\n").rstrip("\n")

@@ -1,0 +1,109 @@
+"""Notebooks and logs of strangers as pages show them."""
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from markupsafe import Markup
+
+from generator.errors import TandemError
+from generator.localkaggle.sessions.session_log import read_all, read_piece
+from generator.localkaggle.web.notebook_source import source_cells
+from generator.run.notebook_view import CellView, view_content
+from generator.run.printed_lines import plain, settled
+from generator.run.safe_html import code_html, terminal_html
+
+LONGEST_LOG = 100_000
+"""The characters of a log that a page shows; the file has all of it."""
+
+_LARGEST_NOTEBOOK = 32 * 2**20
+_LARGEST_SOURCE = 300_000
+_LOG_BYTES = 1_000_000  # a line of the file has more than its text: the time, and escapes
+
+
+@dataclass(frozen=True)
+class ShownNotebook:
+    """A notebook or a script; `problem` says why there is nothing to show."""
+
+    cells: tuple[CellView, ...] = ()
+    script: Markup | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class ShownLog:
+    """The end of a log; `next` is where what comes later begins, `left_out` whether something stands before it."""
+
+    html: Markup
+    next: int
+    left_out: bool
+
+
+def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
+    """Renders a notebook or a script; the last few are kept, as people go to and fro between pages."""
+    return _rendered(content, is_script)
+
+
+@lru_cache(maxsize=8)
+def _rendered(content: bytes, is_script: bool) -> ShownNotebook:
+    if is_script:
+        return ShownNotebook(script=code_html(content.decode("utf-8", "replace")[:_LARGEST_SOURCE]))
+    text = content.decode("utf-8", "replace") if len(content) <= _LARGEST_NOTEBOOK else ""
+    if not text or sum(len(cell.source) for cell in source_cells(text)) > _LARGEST_SOURCE:
+        return ShownNotebook(problem="This notebook is too large to be shown; its output can be downloaded.")
+    try:
+        return ShownNotebook(cells=view_content(content, name="notebook").cells)
+    # What its author wrote may break the format in any way, and nbformat takes much of it without a word.
+    except (TandemError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return ShownNotebook(problem="This is no notebook that can be shown.")
+
+
+def shown_log(path: Path) -> ShownLog:
+    """The end of a log, with its colours."""
+    pieces: list[str] = []
+    length = 0
+    position = _line_near_the_end(path)
+    left_out = position > 0
+    piece = read_piece(path, position=position)
+    while piece.events:
+        for event in piece.events:
+            text = str(event.get("data", ""))
+            pieces.append(text)
+            length += len(text)
+        while length > LONGEST_LOG and len(pieces) > 1:
+            length -= len(pieces.pop(0))
+            left_out = True
+        position = piece.position
+        piece = read_piece(path, position=position)
+    text = settled("".join(pieces))
+    return ShownLog(terminal_html(text[-LONGEST_LOG:]), position, left_out or len(text) > LONGEST_LOG)
+
+
+def _line_near_the_end(path: Path) -> int:
+    """Where a line begins after which there is about as much as a page shows; 0 for a log that is shorter."""
+    try:
+        with path.open("rb") as file:
+            start = file.seek(0, os.SEEK_END) - _LOG_BYTES
+            if start <= 0:
+                return 0
+            file.seek(start)
+            file.readline()
+            return file.tell()
+    except FileNotFoundError:
+        return 0
+
+
+def log_text(path: Path) -> str:
+    """A whole log as text, without what a terminal would obey."""
+    return _harmless("".join(str(event.get("data", "")) for event in read_all(path)))
+
+
+def log_news(path: Path, *, position: int) -> tuple[str, int]:
+    """What was added to a log since a position, as text, and the position after it."""
+    piece = read_piece(path, position=position)
+    return _harmless("".join(str(event.get("data", "")) for event in piece.events)), piece.position
+
+
+def _harmless(text: str) -> str:
+    return "".join(character for character in plain(settled(text)) if character.isprintable() or character in "\n\t")

@@ -1,0 +1,118 @@
+"""Filling in the templates of the pages, the one place of this package that meets `jinja2`.
+
+Everything that a page shows was written by somebody else. Values are escaped unless `generator.run.safe_html` made
+them, and every page forbids what it does not need: scripts and styles but its own, frames, and forms that lead away.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from http import HTTPStatus
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from generator.localkaggle.web import formats
+from generator.localkaggle.web.request import WebAnswer
+from generator.run.safe_html import code_styles
+
+if TYPE_CHECKING:
+    import jinja2
+
+_FOLDER = Path(__file__).parent
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SAFE_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+PAGE_HEADERS = {**SAFE_HEADERS, "Cache-Control": "no-store"}
+_STATIC_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+
+
+@dataclass(frozen=True)
+class StaticFile:
+    """A file that the pages refer to; `version` changes with its content, so that browsers may keep it for ever."""
+
+    body: bytes
+    media_type: str
+    version: str
+
+
+@cache
+def static_files() -> Mapping[str, StaticFile]:
+    """The files that the pages refer to, by name."""
+    files = {}
+    for path in sorted((_FOLDER / "static").iterdir()):
+        if path.suffix not in _STATIC_TYPES:
+            continue
+        body = path.read_bytes()
+        if path.name == "pages.css":
+            body += code_styles(light="default", dark="github-dark").encode()
+        files[path.name] = StaticFile(body, _STATIC_TYPES[path.suffix], hashlib.sha256(body).hexdigest()[:12])
+    return files
+
+
+def static_answer(version: str, name: str) -> WebAnswer | None:
+    """A file that the pages refer to, or None if there is none of that name and version."""
+    file = static_files().get(name)
+    if file is None or file.version != version:
+        return None
+    headers = {**SAFE_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    return WebAnswer(body=file.body, media_type=file.media_type, headers=headers)
+
+
+def page(template: str, values: Mapping[str, Any], *, status: int = 200) -> WebAnswer:
+    """Fills in a template."""
+    text = _environment().get_template(template).render(values)
+    # What a notebook prints may hold half of a surrogate pair, which UTF-8 has no bytes for.
+    return WebAnswer(status=status, body=text.encode("utf-8", "replace"), headers=PAGE_HEADERS)
+
+
+def sign_in(*, is_wrong: bool = False) -> WebAnswer:
+    """What somebody sees who is not logged in; it stands alone, as they may not fetch anything else.
+
+    Args:
+        is_wrong: Whether they tried, with a token that is none of this server's.
+    """
+    styles = Markup(static_files()["sign_in.css"].body.decode())  # noqa: S704 (a file of this package)
+    digest = base64.b64encode(hashlib.sha256(styles.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    )
+    answer = page("sign_in.html.j2", {"styles": styles, "is_wrong": is_wrong}, status=HTTPStatus.UNAUTHORIZED)
+    return replace(answer, headers={**answer.headers, "Content-Security-Policy": policy})
+
+
+@cache
+def _environment() -> "jinja2.Environment":
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(
+        duration=formats.duration,
+        hours=formats.hours,
+        size=formats.size,
+        file_path=formats.file_path,
+    )
+    made.globals.update(ago=formats.ago, path=formats.path, static=_static_address)
+    return made
+
+
+def _static_address(name: str) -> str:
+    return formats.path("static", static_files()[name].version, name)

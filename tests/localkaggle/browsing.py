@@ -1,0 +1,198 @@
+"""A reader of the pages without a browser: what a page says, where it leads, what its forms ask for."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
+
+from scripted import ScriptedRunner, writing
+from toy import submission_text, toy_competition
+
+from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.rpc import Call
+from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.sessions.runner import Runner
+from generator.localkaggle.web.pages import Pages
+from generator.localkaggle.web.request import WebAnswer, WebRequest
+
+BASE = "http://127.0.0.1:8000"
+FORM = "application/x-www-form-urlencoded"
+ME = "local"
+
+
+@dataclass
+class Page:
+    """What somebody sees of an answer."""
+
+    answer: WebAnswer
+    address: str
+    text: str = ""
+    tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        return int(self.answer.status)
+
+    def elements(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    def fields(self) -> dict[str, str]:
+        """What the page's form would send if its button were pressed at once."""
+        reader = _FormReader()
+        reader.feed(self.answer.body.decode())
+        return reader.fields
+
+
+class Browsing:
+    """Somebody who looks at the pages of a local Kaggle, by default as the account that it belongs to."""
+
+    def __init__(self, local_kaggle: LocalKaggle) -> None:
+        self.local_kaggle = local_kaggle
+        self._pages = Pages(local_kaggle)
+
+    def get(self, address: str, *, caller: str = "") -> Page:
+        return self._ask("GET", address, caller=caller)
+
+    def post(self, address: str, form: dict[str, str], *, caller: str = "") -> Page:
+        return self._ask("POST", address, urlencode(form).encode(), caller=caller)
+
+    def send(self, address: str, form: dict[str, str], *, file: tuple[str, bytes]) -> Page:
+        """Sends a form with a file in its field `file`."""
+        parts = [
+            f'--XX\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n' for name, text in form.items()
+        ]
+        head = f'--XX\r\nContent-Disposition: form-data; name="file"; filename="{file[0]}"\r\n\r\n'
+        body = "".join(parts).encode() + head.encode() + file[1] + b"\r\n--XX--\r\n"
+        return self._ask("POST", address, body, caller="", content_type="multipart/form-data; boundary=XX")
+
+    def follow(self, page: Page) -> Page:
+        """The page that an answer leads to."""
+        assert page.status == 303, page.text
+        return self.get(page.answer.headers["Location"])
+
+    def ask(self, method: str, *, caller: str = ME, **fields: Any) -> Any:
+        return self.local_kaggle.handle(Call(method, caller, BASE, fields))
+
+    def push(self, title: str, *cells: str, caller: str = ME, **fields: Any) -> str:
+        """Saves and runs a notebook, and returns the address of its page."""
+        whole = {
+            "newTitle": title,
+            "text": notebook(*cells),
+            "kernelType": "notebook",
+            "enableInternet": False,
+            **fields,
+        }
+        answer = self.ask("kernels.KernelsApiService/SaveKernel", caller=caller, **whole)
+        assert not answer["error"], answer
+        return f"/code{answer['ref']}"
+
+    def _ask(self, method: str, address: str, body: bytes = b"", *, caller: str, content_type: str = FORM) -> Page:
+        parts = urlsplit(address)
+        request = WebRequest(
+            method=method,
+            path=unquote(parts.path),
+            base=BASE,
+            caller=caller,
+            query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+            body=body,
+            content_type=content_type if body else "",
+        )
+        answer = self._pages.answer(request)
+        page = Page(answer, address)
+        if answer.media_type.startswith("text/html"):
+            reader = _Reader(page)
+            reader.feed(answer.body.decode())
+            page.text = " ".join("".join(reader.pieces).split())
+        return page
+
+
+def notebook(*cells: str) -> str:
+    """A notebook's text with these code cells."""
+    made = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "execution_count": None, "outputs": [], "source": cell}
+        for n, cell in enumerate(cells or ("print(1)",))
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+
+
+@contextmanager
+def browsing(folder: Path, runner: Runner | None = None, *, slots: int = 0, is_code: bool = True) -> Iterator[Browsing]:
+    """A local Kaggle with the competition `toy-heights`, whose sessions write a submission that is off by 2."""
+    toy = toy_competition(folder / "toy", is_code=is_code)
+    runner = runner or ScriptedRunner(writing({"submission.csv": submission_text(off_by=2)}))
+    local_kaggle = LocalKaggle(folder / "kaggle", competitions=[toy], runner=runner, rules=SessionRules(slots=slots))
+    try:
+        yield Browsing(local_kaggle)
+    finally:
+        local_kaggle.close()
+
+
+def same_site(page: Page, link: str) -> str | None:
+    """Where a link leads on this server, or None if it leads elsewhere."""
+    target = urlsplit(urljoin(BASE + page.address, link))
+    if f"{target.scheme}://{target.netloc}" != BASE:
+        return None
+    return target.path + (f"?{target.query}" if target.query else "")
+
+
+class _Reader(HTMLParser):
+    def __init__(self, page: Page) -> None:
+        super().__init__(convert_charrefs=True)
+        self._page = page
+        self.pieces: list[str] = []
+        self._link: str | None = None
+        self._words: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = {name: value or "" for name, value in attrs}
+        self._page.tags.append((tag, attributes))
+        self.pieces.append(" ")
+        if tag == "a":
+            self._link, self._words = attributes.get("href", ""), []
+
+    def handle_endtag(self, tag: str) -> None:
+        self.pieces.append(" ")
+        if tag == "a" and self._link is not None:
+            self._page.links[" ".join("".join(self._words).split())] = self._link
+            self._link = None
+
+    def handle_data(self, data: str) -> None:
+        self.pieces.append(data)
+        self._words.append(data)
+
+
+class _FormReader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.fields: dict[str, str] = {}
+        self._area = ""
+        self._select = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        if tag == "input" and (found.get("type") != "checkbox" or "checked" in found):
+            self.fields[found["name"]] = found.get("value", "on")
+        elif tag == "textarea":
+            self._area = found["name"]
+            self.fields[self._area] = ""
+        elif tag == "select":
+            self._select = found["name"]
+        elif tag == "option" and self._select and ("selected" in found or self._select not in self.fields):
+            self.fields[self._select] = found.get("value", "")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "textarea":
+            self._area = ""
+        elif tag == "select":
+            self._select = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._area:
+            # HTML drops the line end that a text area begins with.
+            self.fields[self._area] += data if self.fields[self._area] else data.removeprefix("\n")

@@ -1,0 +1,5 @@
+"""Fixtures of the tests of the local Kaggle."""
+
+from local_fixtures import local_kaggle
+
+__all__ = ["local_kaggle"]

@@ -1,0 +1,544 @@
+"""The pages of a local Kaggle, as somebody reads and uses them."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browsing import BASE, FORM, ME, Browsing, Page, browsing, same_site
+from scripted import ScriptedRunner, ScriptFailure, writing
+from toy import submission_text
+
+from generator.localkaggle.sessions.runner import SessionOrder
+from generator.localkaggle.sessions.session_log import SessionLog
+from generator.localkaggle.web.pages import Pages
+from generator.localkaggle.web.request import LARGEST_FORM, WebRequest
+from generator.localkaggle.web.templating import static_files
+
+TOY = {"competitionDataSources": ["toy-heights"]}
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Iterator[Browsing]:
+    """The pages of a local Kaggle whose sessions end at once and write a good submission."""
+    with browsing(tmp_path) as opened:
+        yield opened
+
+
+def scored(pages: Browsing) -> Page:
+    """The page of one's submissions once nothing is being scored any more."""
+    until = time.monotonic() + 20
+    while "Scoring" in (page := pages.get("/competitions/toy-heights/submissions")).text:
+        assert time.monotonic() < until, page.text
+        time.sleep(0.005)
+    return page
+
+
+def everything(pages: Browsing, start: str = "/") -> Iterator[Page]:
+    """Every page that links lead to."""
+    seen, waiting = {start}, [start]
+    while waiting:
+        page = pages.get(waiting.pop())
+        yield page
+        for link in [found["href"] for found in page.elements("a")]:
+            address = same_site(page, link)
+            # The built-in competitions would have to write their data first.
+            if address and address not in seen and not address.startswith(("/competitions/d", "/competitions/tu")):
+                seen.add(address)
+                waiting.append(address)
+
+
+def filled(pages: Browsing) -> None:
+    """Notebooks of every state, a submission, a dataset."""
+    pages.push("Heights inference", "print('height')", **TOY)
+    address = pages.push("Heights inference", "print('taller')", **TOY)
+    pages.post(f"{address}/submit", {**pages.get(f"{address}/submit").fields()})
+    pages.ask(
+        "kernels.KernelsApiService/SaveKernel",
+        newTitle="Only saved",
+        text=json.dumps({"cells": []}),
+        kernelExecutionType="QUICK_SAVE",
+    )
+    scored(pages)
+
+
+def test_the_first_page_shows_notebooks_competitions_and_quota(pages: Browsing) -> None:
+    pages.push("Heights training", machineShape="TpuV5E8", **TOY)
+
+    page = pages.get("/")
+
+    assert page.links["Heights training"] == "/code/local/heights-training"
+    assert page.links["Toy heights"] == "/competitions/toy-heights"
+    assert "TPU this week" in page.text
+    assert "of 20 h" in page.text
+    assert "Complete" in page.text
+
+
+def test_every_link_of_every_page_leads_somewhere(pages: Browsing) -> None:
+    filled(pages)
+
+    visited = list(everything(pages))
+
+    assert {page.status for page in visited} <= {200, 303}, [page.address for page in visited if page.status >= 400]
+    assert len(visited) > 40
+
+
+def test_every_page_can_be_read_by_a_screen_reader(pages: Browsing) -> None:
+    filled(pages)
+    for page in everything(pages):
+        if not page.tags:
+            continue
+        assert page.elements("html")[0]["lang"] == "en"
+        assert len(page.elements("h1")) == 1, page.address
+        labels = {label["for"] for label in page.elements("label") if "for" in label}
+        for tag in ("input", "select", "textarea"):
+            for each in page.elements(tag):
+                assert each.get("type") == "checkbox" or each["id"] in labels, (page.address, each)
+        assert all("alt" in image for image in page.elements("img"))
+        levels = [int(tag[1]) for tag, _ in page.tags if tag in ("h1", "h2", "h3")]
+        assert levels[0] == 1, page.address
+        ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+        assert len(ids) == len(set(ids)), page.address
+
+
+def test_pages_allow_no_script_but_their_own_and_are_kept_nowhere(pages: Browsing) -> None:
+    filled(pages)
+    for page in everything(pages):
+        if page.tags:
+            policy = page.answer.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert page.answer.headers["Cache-Control"] == "no-store"
+            assert not [each for _, each in page.tags if "style" in each or any(name.startswith("on") for name in each)]
+
+
+def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
+    attack = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+    def script(order: SessionOrder) -> None:
+        log = SessionLog(order.log)
+        log.write(f"\x1b]0;title\x07\x1b[31m{attack}\x1b[0m\r\n")
+        for name in (attack.replace("/", "_"), "a b&c=d#e?.csv"):
+            (order.working / name).write_text(f"{attack},2\n")
+        text = json.loads(order.notebook.read_text())
+        text["cells"][0]["outputs"] = [
+            {"output_type": "display_data", "metadata": {}, "data": {"text/html": attack, "text/plain": attack}},
+            {"output_type": "stream", "name": "stdout", "text": attack},
+        ]
+        order.executed.write_text(json.dumps(text))
+        raise ScriptFailure(attack)
+
+    with browsing(tmp_path, ScriptedRunner(script)) as pages:
+        address = pages.push(f"T {attack}"[:50], attack, **TOY)
+        visited = list(everything(pages))
+        for page in [*visited, pages.get(f"{address}/output?file=a+b%26c%3Dd%23e%3F.csv")]:
+            scripts = page.elements("script")
+            assert all(each["src"].startswith("/static/") for each in scripts), page.address
+            assert len(scripts) <= 1
+            assert not [each for each in page.elements("img") if each.get("src") == "x"]
+            assert not [each for each in page.elements("a") if "javascript" in each.get("href", "").lower()[:12]]
+        log, output = pages.get(f"{address}/log"), pages.get(f"{address}/output")
+    assert attack in log.text
+    assert attack.replace("/", "_") in output.text
+    assert "\x1b" not in log.text
+
+
+def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
+    runner = ScriptedRunner(held=True)
+    with browsing(tmp_path, runner, slots=1) as pages:
+        address = pages.push("Heights training", **TOY)
+        until = time.monotonic() + 20
+        while "begins" not in (page := pages.get(f"{address}/log")).text:
+            assert time.monotonic() < until, page.text
+            time.sleep(0.005)
+        log = next(each for each in page.elements("pre") if "data-log" in each)
+        assert [each["http-equiv"] for each in page.elements("meta") if "http-equiv" in each] == ["refresh"]
+        assert "Live log" in pages.get(address).text
+
+        pages.local_kaggle.kernels.sessions.folder(1).log.open("ab").write(b'{"data": "epoch 1\\u001b[2J\\n"}\n')
+        news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").answer.body)
+        assert news["text"] == "epoch 1\n"
+        assert not news["is_final"]
+        assert news["state"] == "running"
+
+        runner.release()
+        assert pages.local_kaggle.kernels.wait_until_idle(20)
+        rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").answer.body)
+        last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").answer.body)
+        assert "ends" in rest["text"]
+        assert last["is_final"]
+        finished = pages.get(address)
+    assert "Complete" in finished.text
+    assert not finished.elements("noscript")
+
+
+def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
+    def script(order: SessionOrder) -> None:
+        text = json.loads(order.notebook.read_text())
+        text["cells"][0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "mae 2.0\n"}]
+        text["cells"][0]["metadata"]["papermill"] = {"duration": 75.2}
+        order.executed.write_text(json.dumps(text))
+
+    with browsing(tmp_path, ScriptedRunner(script)) as pages:
+        page = pages.get(pages.push("Heights training", "print(mae)", machineShape="NvidiaTeslaT4", **TOY))
+    assert "print ( mae )" in page.text or "print(mae)" in page.text
+    assert "mae 2.0" in page.text
+    assert "1 min 15 s" in page.text
+    assert "GPU T4 x2 emulated" in page.text
+    assert page.links["toy-heights"] == "/competitions/toy-heights"
+
+
+@pytest.mark.parametrize("broken", ['{"cells": [{"cell_type": "code"}]}', "[]", '{"cells": 3}', "no json", ""])
+def test_a_broken_notebook_gets_a_sentence_and_not_an_error(tmp_path: Path, broken: str) -> None:
+    def script(order: SessionOrder) -> None:
+        order.executed.write_text(broken)
+
+    with browsing(tmp_path, ScriptedRunner(script)) as pages:
+        page = pages.get(pages.push("Heights training"))
+    assert page.status == 200
+    assert "Heights training" in page.text
+    assert "shown" in page.text or "no cells" in page.text
+
+
+def test_a_failed_session_says_why(tmp_path: Path) -> None:
+    def script(order: SessionOrder) -> None:
+        raise ScriptFailure("KeyError: 'height'")
+
+    with browsing(tmp_path, ScriptedRunner(script)) as pages:
+        page = pages.get(pages.push("Heights training"))
+    assert "This session failed. KeyError: 'height'" in page.text
+    assert "Submit" not in page.links
+
+
+def test_outputs_are_listed_previewed_and_downloaded(tmp_path: Path) -> None:
+    files = {"submission.csv": "id,height\np1,180\n", "models/fold 0.h5": b"\x00\x01", "notes.txt": "fine <b>"}
+    with browsing(tmp_path, ScriptedRunner(writing(files))) as pages:
+        address = pages.push("Heights inference")
+        listing = pages.get(f"{address}/output")
+        table = pages.get(same_site(listing, listing.links["submission.csv"]) or "")
+        text = pages.get(same_site(listing, listing.links["notes.txt"]) or "")
+        binary = pages.get(same_site(listing, listing.links["models/fold 0.h5"]) or "")
+        downloads = [same_site(listing, each["href"]) or "" for each in listing.elements("a") if "download" in each]
+        bodies = [stored.path.read_bytes() for each in downloads if (stored := pages.get(each).answer.stored)]
+        archive = pages.get(f"{address}/output.zip").answer.stored
+        missing = pages.get(f"{address}/output/../../kaggle.sqlite")
+    assert [each["scope"] for each in table.elements("th")][-2:] == ["col", "col"]
+    assert "p1 180" in table.text
+    assert "fine <b>" in text.text
+    assert "no preview" in binary.text
+    assert bodies == [b"\x00\x01", b"fine <b>", b"id,height\np1,180\n"]
+    assert archive is not None
+    assert missing.status == 404
+
+
+def test_versions_stay_open_to_be_read(pages: Browsing) -> None:
+    pages.push("Heights training", "print('first')")
+    address = pages.push("Heights training", "print('second')")
+
+    versions = pages.get(f"{address}/versions")
+    first = pages.get(same_site(versions, versions.links["Version 1"]) or "")
+
+    assert "first" in first.text
+    assert "second" not in first.text
+    assert "version 1 of 2" in first.text
+    assert pages.get(f"{address}?version=3").status == 404
+
+
+def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
+    form = pages.get("/code/new?competition=toy-heights").fields()
+    assert form["competitions"] == "toy-heights"
+
+    page = pages.follow(
+        pages.post("/code/new", {**form, "title": "My heights", "cell-0": "x = 1\r\ny = 2", "then": "run"})
+    )
+
+    assert "My heights" in page.text
+    assert "Complete" in page.text
+    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="my-heights")
+    assert [cell["source"] for cell in json.loads(kernel["blob"]["source"])["cells"]] == ["x = 1\ny = 2"]
+    assert kernel["metadata"]["competitionDataSources"] == ["toy-heights"]
+
+
+def test_what_was_typed_is_kept_when_a_notebook_cannot_be_saved(pages: Browsing) -> None:
+    form = {**pages.get("/code/new").fields(), "title": "Four", "cell-0": "\n\nprecious = '</textarea>'", "then": "run"}
+
+    page = pages.post("/code/new", form)
+
+    assert page.status == 422
+    assert "A title has 5 to 50 characters; this one has 4." in page.text
+    assert page.fields()["cell-0"].endswith("precious = '</textarea>'")
+
+
+def test_inputs_that_do_not_exist_are_named(pages: Browsing) -> None:
+    form = {**pages.get("/code/new").fields(), "title": "My heights", "competitions": "toy-heights, nowhere"}
+
+    page = pages.post("/code/new", form)
+
+    assert "Saved as version 1, without all of its inputs" in page.text
+    assert "There is no such input here: nowhere." in page.text
+
+
+def test_editing_makes_the_next_version(pages: Browsing) -> None:
+    address = pages.push("Heights training", "keep = 1", "drop = 1", **TOY)
+    form = pages.get(f"{address}/edit").fields()
+
+    pages.follow(
+        pages.post(f"{address}/edit?version=1", {**form, "cell-1": " ", "added-markdown": "# End", "then": "save"})
+    )
+
+    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="heights-training")
+    cells = json.loads(kernel["blob"]["source"])["cells"]
+    assert [(cell["cell_type"], cell["source"]) for cell in cells] == [("code", "keep = 1"), ("markdown", "# End")]
+    assert len({cell["id"] for cell in cells}) == 2
+    assert kernel["metadata"]["currentVersionNumber"] == 2
+    assert "Saved" in pages.get(address).text
+
+
+def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Browsing) -> None:
+    address = pages.push("Heights training", "a = 1")
+    for text in ("b = 1", "c = 1"):
+        form = pages.get(f"{address}/edit").fields()
+        # Each time the first cell goes, so that their number stays.
+        pages.post(f"{address}/edit", {**form, "cell-0": "", "added-code": text, "added-markdown": text})
+
+    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="heights-training")
+    cells = json.loads(kernel["blob"]["source"])["cells"]
+    assert [cell["source"] for cell in cells] == ["b = 1", "c = 1", "c = 1"]
+    assert len({cell["id"] for cell in cells}) == 3
+
+
+def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
+    address = pages.push("Heights training", "height = 1", **TOY)
+    form = pages.get(f"{address}/copy").fields()
+    assert form["title"] == "Heights training copy"
+
+    page = pages.follow(pages.post(f"{address}/copy?version=1", {**form, "cell-0": "height = 2"}))
+
+    assert page.address == "/code/local/heights-training-copy"
+    assert "height = 1" in pages.get(f"{address}/edit").fields()["cell-0"]
+    assert pages.get(f"{address}/copy").fields()["title"] == "Heights training copy 2"
+    taken = pages.post(f"{address}/copy?version=1", {**form, "cell-0": "height = 3"})
+    assert "You have a notebook of this title already." in taken.text
+
+
+def test_notebooks_of_others_can_be_copied_if_public_and_not_edited(pages: Browsing) -> None:
+    pages.local_kaggle.accounts.token("other")
+    public = pages.push("Public heights", "p = 1", caller="other", isPrivate=False)
+    private = pages.push("Private heights", caller="other", isPrivate=True)
+
+    assert "Edit" not in pages.get(public).links
+    assert pages.get(f"{public}/edit").status == 403
+    assert pages.post(f"{public}/delete", {}).status in (403, 404)
+    assert pages.get(private).status == 404
+    assert "Private heights" not in pages.get("/code").text
+    copied = pages.follow(pages.post(f"{public}/copy?version=1", pages.get(f"{public}/copy").fields()))
+    assert copied.address == "/code/local/public-heights-copy"
+
+
+def test_a_version_is_submitted_and_its_score_stands_on_the_leaderboard(pages: Browsing) -> None:
+    address = pages.push("Heights inference", **TOY)
+    form = pages.get(f"{address}/submit").fields()
+    assert (form["competition"], form["file"]) == ("toy-heights", "submission.csv")
+
+    sent = pages.post(f"{address}/submit?version=1", form)
+
+    assert sent.answer.headers["Location"] == "/competitions/toy-heights/submissions"
+    page = scored(pages)
+    assert "Heights inference, version 1" in page.links
+    assert "2.00000" in page.text
+    assert "1 submitted today, 4 left." in page.text
+    leaderboard = pages.get("/competitions/toy-heights/leaderboard")
+    assert "1 local you 2.00000" in leaderboard.text
+    assert "Toy heights" in pages.get("/submissions").links
+
+
+def test_a_refused_submission_says_what_the_api_says(pages: Browsing) -> None:
+    address = pages.push("Heights inference", enableInternet=True, **TOY)
+
+    page = pages.post(f"{address}/submit", {"competition": "toy-heights", "file": "submission.csv"})
+
+    assert page.status == 422
+    assert "Your Notebook cannot use internet access in this competition." in page.text
+
+
+def test_a_file_is_submitted_where_the_competition_takes_files(tmp_path: Path) -> None:
+    with browsing(tmp_path, is_code=False) as pages:
+        address = "/competitions/toy-heights/submit"
+        assert pages.get(address).elements("form")[0]["enctype"] == "multipart/form-data"
+        content = submission_text(off_by=3).encode()
+
+        nothing = pages.send(address, {"description": "by hand"}, file=("", b""))
+        pages.follow(pages.send(address, {"description": "by hand"}, file=("C:\\mine.csv", content)))
+
+        page = scored(pages)
+    assert nothing.status == 422
+    assert "Choose a file first." in nothing.text
+    assert "by hand" in page.text
+    assert "mine.csv" in page.text
+    assert "3.00000" in page.text
+
+
+def test_a_code_competition_takes_no_files(pages: Browsing) -> None:
+    address = "/competitions/toy-heights/submit"
+
+    refused = pages.send(address, {}, file=("submission.csv", b"id,height\n"))
+
+    assert not pages.get(address).elements("form")
+    assert refused.status == 422
+    assert "only accepts Submissions from Notebooks" in refused.text
+
+
+def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:
+    def script(order: SessionOrder) -> None:
+        events = [json.dumps({"stream_name": "stdout", "time": n, "data": f"step {n}\n"}) for n in range(60_000)]
+        order.log.write_text("\n".join(events) + "\n")
+
+    with browsing(tmp_path, ScriptedRunner(script)) as pages:
+        address = pages.push("Heights training")
+        page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").answer.body.decode()
+    assert "Only the end is shown" in page.text
+    assert "step 59999" in page.text
+    assert "step 1 " not in page.text
+    assert len(page.text) < 200_000
+    assert whole.startswith("step 0\nstep 1\n")
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status"),
+    [
+        (b"title=%ff", FORM, 400),
+        (b"&".join(b"f%d=" % n for n in range(3_000)), FORM, 400),
+        (b"--XX\r\n\r\n", "multipart/form-data; boundary=XX", 400),
+        (b"no boundary at all", "multipart/form-data; boundary=XX", 400),
+        (b"--XX--", "multipart/form-data", 415),
+        (b"{}", "application/json", 415),
+        (b"", "", 415),
+    ],
+)
+def test_what_is_no_form_is_refused(pages: Browsing, body: bytes, content_type: str, status: int) -> None:
+    request = WebRequest("POST", "/code/new", BASE, body=body, content_type=content_type)
+
+    assert Pages(pages.local_kaggle).answer(request).status == status
+
+
+def test_a_deleted_notebook_is_gone(pages: Browsing) -> None:
+    address = pages.push("Heights training")
+    assert "Delete “Heights training”?" in pages.get(f"{address}/delete").text
+
+    pages.follow(pages.post(f"{address}/delete", {}))
+
+    assert pages.get(address).status == 404
+
+
+def test_data_are_shown_one_folder_at_a_time(tmp_path: Path) -> None:
+    with browsing(tmp_path) as pages:
+        (tmp_path / "toy" / "data" / "scans" / "deep").mkdir(parents=True)
+        for number in range(3):
+            (tmp_path / "toy" / "data" / "scans" / "deep" / f"{number}.txt").write_text("12345")
+        top = pages.get("/competitions/toy-heights/data")
+        middle = pages.get(same_site(top, top.links["scans/"]) or "")
+        inner = pages.get(same_site(middle, middle.links["deep/"]) or "")
+        missing = pages.get("/competitions/toy-heights/data?folder=nowhere/")
+    assert "scans/ 3 files 15 B" in top.text
+    assert "0.txt 5 B" in inner.text
+    assert same_site(inner, inner.links["Up"]) == "/competitions/toy-heights/data?folder=scans/"
+    assert missing.status == 404
+
+
+@pytest.mark.parametrize(
+    "address", ["/nothing", "/code/local/nothing", "/competitions/nothing", "/datasets/a/b", "/static/0/x"]
+)
+def test_what_is_not_there_gets_a_page_that_says_so(pages: Browsing, address: str) -> None:
+    page = pages.get(address)
+
+    assert page.status == 404
+    assert page.links["Go to the first page"] == "/"
+
+
+def test_addresses_are_taken_only_as_they_are_meant(pages: Browsing) -> None:
+    assert pages.post("/competitions", {"a": "b"}).status == 405
+    address = pages.push("Heights training")
+    huge = {"title": "x" * (LARGEST_FORM + 1)}
+    assert pages.post(f"{address}/edit", huge).status == 413
+
+
+@pytest.mark.parametrize("ground", ["ground", "raised", "hover"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_enough_contrast_in_both_colour_schemes(scheme: str, ground: str) -> None:
+    sheet = static_files()["pages.css"].body.decode()
+    light, dark = (dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6});", part)) for part in sheet.split("\n}", 3)[:2])
+    colours = {**light, **(dark if scheme == "dark" else {})}
+
+    pairs = [(colours[name], colours[ground]) for name in ("ink", "soft", "accent", "good", "bad")]
+    pairs += [(colours[name], colours[f"{name}-ground"]) for name in ("good", "bad", "mark")]
+    pairs += [(colours["on-accent"], colours["accent"]), (colours["accent"], colours["tint"])]
+
+    assert len(dark) > 10
+    assert min(contrast(*pair) for pair in pairs) >= 4.5, [(pair, contrast(*pair)) for pair in pairs]
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2.2 between two colours."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    brighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (brighter + 0.05) / (darker + 0.05)
+
+
+def test_browsers_keep_the_style_sheet_until_it_changes(pages: Browsing) -> None:
+    sheet = next(each["href"] for each in pages.get("/").elements("link") if each["rel"] == "stylesheet")
+
+    answer = pages.get(sheet).answer
+
+    assert "immutable" in answer.headers["Cache-Control"]
+    assert answer.media_type.startswith("text/css")
+    assert b".code .k" in answer.body
+    assert pages.get(sheet.replace(sheet.split("/")[2], "0" * 12)).status == 404
+
+
+def test_datasets_and_models_are_listed_with_their_files(tmp_path: Path) -> None:
+    with browsing(tmp_path) as pages:
+        site = pages.local_kaggle
+        token = upload(pages, "train.csv", b"id\n1\n")
+        made = pages.ask(
+            "datasets.DatasetApiService/CreateDataset",
+            ownerSlug=ME,
+            slug="my-heights",
+            title="My heights",
+            isPrivate=True,
+            files=[{"token": token}],
+        )
+        assert not made["error"], made
+        pages.ask("models.ModelApiService/CreateModel", ownerSlug=ME, slug="my-model", title="My model", isPrivate=True)
+        body = {
+            "instanceSlug": "main",
+            "framework": "MODEL_FRAMEWORK_KERAS",
+            "licenseName": "MIT",
+            "files": [{"token": upload(pages, "w.h5", b"12")}],
+        }
+        pages.ask("models.ModelApiService/CreateModelInstance", ownerSlug=ME, modelSlug="my-model", body=body)
+        dataset, model = pages.get("/datasets/local/my-heights"), pages.get("/models/local/my-model")
+        assert pages.get("/datasets").links["My heights"] == "/datasets/local/my-heights"
+        assert pages.get("/models").links["My model"] == "/models/local/my-model"
+        assert pages.get(dataset.links["Download"]).answer.headers["Location"].endswith(".zip")
+        assert pages.get(model.links["Download"]).answer.headers["Location"].endswith(".tar.gz")
+        assert site.site.account == ME
+    assert "train.csv 5 B" in dataset.text
+    assert "keras / main" in model.text
+    assert "w.h5 2 B" in model.text
+
+
+def upload(pages: Browsing, name: str, content: bytes) -> str:
+    """Sends a file, and returns the token that stands for it."""
+    answer = pages.ask("blobs.BlobApiService/StartBlobUpload", name=name, contentLength=len(content), type="DATASET")
+    blobs = pages.local_kaggle.blobs
+    found = blobs.find(answer["token"])
+    assert found is not None
+    blobs.append(found, 0, content)
+    return str(answer["token"])

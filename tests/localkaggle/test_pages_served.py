@@ -1,0 +1,76 @@
+"""The pages as a browser's requests get them: signed in by a cookie, files with any name, forms of our own only."""
+
+import re
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+import requests
+from browsing import notebook
+from scripted import ScriptedRunner, writing
+from serving import Served, served
+
+from generator.localkaggle.rpc import Call
+
+ODD = "a b&c=d#e?f%2F.csv"
+SAVE = "kernels.KernelsApiService/SaveKernel"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A local Kaggle with one notebook, which wrote a file with an odd name."""
+    runner = ScriptedRunner(writing({ODD: "id,height\n"}))
+    with served(tmp_path_factory.mktemp("site"), runner=runner) as made:
+        made.local_kaggle.handle(Call(SAVE, made.account, made.address, {"newTitle": "My heights", "text": notebook()}))
+        assert made.local_kaggle.kernels.wait_until_idle(20)
+        yield made
+
+
+@pytest.fixture
+def browser(running: Served) -> requests.Session:
+    """Somebody who opened the address that the server printed."""
+    session = requests.Session()
+    session.trust_env = False
+    session.get(f"{running.address}/?token={running.token}", timeout=10)
+    return session
+
+
+def test_the_printed_address_signs_in_and_leaves_the_token_nowhere(running: Served, browser: requests.Session) -> None:
+    page = browser.get(f"{running.address}/code", timeout=10)
+
+    assert page.status_code == 200
+    assert "My heights" in page.text
+    assert running.token not in page.text
+    assert running.token not in "".join(cookie.value or "" for cookie in browser.cookies)
+
+
+@pytest.mark.parametrize(("query", "says"), [("", "enter the token here"), ("?token=wrong", "not the token")])
+def test_who_is_not_signed_in_is_told_how(running: Served, query: str, says: str) -> None:
+    answer = requests.get(f"{running.address}/{query}", timeout=10)
+
+    assert answer.status_code == 401
+    assert says in answer.text
+    assert "My heights" not in answer.text
+    assert re.search(r"style-src 'sha256-[\w+/=]+'", answer.headers["Content-Security-Policy"])
+
+
+def test_a_file_with_any_name_is_downloaded(running: Served, browser: requests.Session) -> None:
+    page = f"{running.address}/code/local/my-heights/output"
+    link = re.search(r'href="([^"]+)" download', browser.get(page, timeout=10).text)
+    assert link is not None
+    assert link[1].endswith(quote(ODD))
+
+    answer = browser.get(f"{running.address}{link[1]}", timeout=10)
+
+    assert answer.text == "id,height\n"
+    assert answer.headers["Content-Disposition"].startswith("attachment")
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+
+
+def test_a_form_of_another_site_changes_nothing(running: Served, browser: requests.Session) -> None:
+    page = f"{running.address}/code/local/my-heights"
+
+    foreign = browser.post(f"{page}/delete", data={}, headers={"Origin": "http://evil.example"}, timeout=10)
+
+    assert foreign.status_code == 403
+    assert browser.get(page, timeout=10).status_code == 200

@@ -1,0 +1,234 @@
+"""The verb `serve`: what it prints, how it ends, and the environment that it gives to official clients."""
+
+import json
+import os
+import shlex
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+import requests
+from miniature import Outcome
+
+from generator.local_place import ServerRecord
+
+TANDEM = [sys.executable, "-m", "generator"]
+
+
+@contextmanager
+def serving(root: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The verb in a process of its own: the first line that it printed."""
+    process = subprocess.Popen(
+        [*TANDEM, "serve", "--root", str(root), "--port", "0", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip(), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def exported(lines: str) -> Mapping[str, str]:
+    """The variables that a shell would have after these lines."""
+    found = (shlex.split(line) for line in lines.splitlines() if line.startswith("export "))
+    return dict(pair.split("=", 1) for _, pair in found)
+
+
+def test_without_a_server_the_environment_leads_nowhere(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    outcome = tandem("serve", "--env", "--root", tmp_path)
+    assert outcome.code == 1
+    assert "start it with `tandem serve`" in outcome.err
+    variables = exported(outcome.out)
+    assert variables["KAGGLE_API_ENVIRONMENT"] == "LOCALHOST"
+    assert variables["https_proxy"] == variables["HTTP_PROXY"] == "http://127.0.0.1:9"
+    assert variables["NO_PROXY"] == variables["no_proxy"] == ""
+    assert variables["HOME"].startswith(str(tmp_path))
+
+
+def test_the_environment_is_that_of_the_server_that_runs(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    root = tmp_path / "a root; with `odd` $(characters)"
+    root.mkdir()
+    ServerRecord("http://127.0.0.1:8400", "local-token", "local", os.getpid()).write(root)
+    outcome = tandem("serve", "--env", "--root", root)
+    assert outcome.code == 0
+    variables = exported(outcome.out)
+    assert variables["http_proxy"] == "http://127.0.0.1:8400"
+    assert variables["KAGGLE_API_TOKEN"].startswith("local-")
+    assert variables["TANDEM_LOCAL_KAGGLE"] == str(root)
+    assert "unset KAGGLE_USERNAME KAGGLE_KEY" in outcome.out
+
+
+def test_other_machines_are_let_in_only_when_told_in_so_many_words(
+    tandem: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    outcome = tandem("serve", "--root", tmp_path / "site", "--host", "0.0.0.0")  # noqa: S104 - to be refused
+    assert outcome.code == 2
+    assert "--allow-other-machines" in outcome.err
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_folder_that_is_no_competition_is_explained_and_nothing_is_made(
+    tandem: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    (tmp_path / "holiday").mkdir()
+    outcome = tandem("serve", "--root", tmp_path / "site", "--competition", tmp_path / "holiday")
+    assert outcome.code == 1
+    assert "holiday/data cannot be hosted" in outcome.err
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_wrong_fault_is_explained(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    outcome = tandem("serve", "--root", tmp_path / "site", "--fault", "earthquake")
+    assert (outcome.code, "earthquake" in outcome.err) == (1, True)
+
+
+@pytest.mark.slow
+def test_the_first_line_opens_the_server_and_the_record_is_its_owners_alone(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with serving(tmp_path / "site") as (line, process):
+        taken = time.monotonic() - began
+        assert requests.get(line, timeout=10, allow_redirects=False).status_code == 303
+        # Under a second on a machine with nothing else to do.
+        assert taken < 5
+        record = tmp_path / "site" / "server.json"
+        assert stat.S_IMODE(record.stat().st_mode) == 0o600
+        assert json.loads(record.read_text())["pid"] == process.pid
+        second = subprocess.run(
+            [*TANDEM, "serve", "--root", str(tmp_path / "site"), "--port", "0"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert second.returncode == 1
+        assert "Another local Kaggle runs" in second.stderr
+        assert record.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_server_and_takes_its_record_away(tmp_path: Path, number: int, code: int) -> None:
+    with serving(tmp_path / "site") as (_, process):
+        process.send_signal(number)
+        assert process.wait(timeout=30) == code
+        assert not (tmp_path / "site" / "server.json").exists()
+
+
+@pytest.mark.slow
+def test_a_client_that_still_waits_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with serving(tmp_path / "site", "--fault", "stall@Hello") as (line, process):
+        address, _, token = line.partition("/?token=")
+        hello = f"{address}/v1/api.v1.DiagnosticsService/Hello"
+        headers = {"Authorization": f"Bearer {token}"}
+        with pytest.raises(requests.RequestException):
+            requests.post(hello, json={}, headers=headers, timeout=0.5)
+        stalled = threading.Thread(target=lambda: _ignored(requests.post, hello, json={}, headers=headers, timeout=60))
+        stalled.start()
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 0
+        stalled.join()
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
+
+
+def _ignored(function: Callable[..., object], *arguments: object, **options: object) -> None:
+    with suppress(requests.RequestException):
+        function(*arguments, **options)
+
+
+def _ask(line: str, method: str, **fields: object) -> dict[str, Any]:
+    address, _, token = line.partition("/?token=")
+    headers = {"Authorization": f"Bearer {token}"}
+    target = f"{address}/v1/kernels.KernelsApiService/{method}"
+    answer: dict[str, Any] = requests.post(target, json=fields, headers=headers, timeout=30).json()
+    return answer
+
+
+def _soon(is_so: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 60
+    while not is_so():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_notebook_that_runs_ends_with_the_server_and_is_marked_as_failed(tmp_path: Path, number: int) -> None:
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
+    source = "import time\nprint('It sleeps.', flush=True)\ntime.sleep(600)"
+    notebook = {"cells": [{**cell, "source": source}], "metadata": {"kernelspec": {"name": "python3"}}}
+    text = json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 5})
+    kernel = {"userName": "local", "kernelSlug": "sleeping-kernel"}
+    with serving(tmp_path / "site") as (line, process):
+        about = {"newTitle": "Sleeping kernel", "language": "python", "kernelType": "notebook", "isPrivate": True}
+        saved = _ask(line, "SaveKernel", slug="local/sleeping-kernel", text=text, **about)
+        assert saved["error"] == ""
+        assert _soon(lambda: "It sleeps." in _ask(line, "ListKernelSessionOutput", **kernel).get("log", ""))
+        started = psutil.Process(process.pid).children(recursive=True)
+        assert started
+        process.send_signal(number)
+        process.wait(timeout=60)
+        assert _soon(lambda: not any(child.is_running() and child.status() != "zombie" for child in started))
+    with serving(tmp_path / "site") as (line, _):
+        status = _ask(line, "GetKernelSessionStatus", **kernel)
+        assert status["status"] == "ERROR"
+        assert "stopped" in status["failureMessage"]
+
+
+@pytest.mark.slow
+def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
+    with serving(tmp_path / "site") as (line, _):
+        port = line.partition("/?")[0].rpartition(":")[2]
+        second = subprocess.run(
+            [*TANDEM, "serve", "--root", str(tmp_path / "other"), "--port", port],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert second.returncode == 1
+    assert "--port" in second.stderr
+
+
+@pytest.mark.slow
+def test_a_shell_with_the_environment_reaches_the_local_kaggle_and_nothing_else(tmp_path: Path) -> None:
+    kaggle = Path(sys.executable).with_name("kaggle")
+    probe = "import requests; print(requests.get('https://api.kaggle.com/v1/', timeout=20).status_code)"
+    script = f"""
+        eval "$({shlex.join([*TANDEM, "serve", "--env", "--root", str(tmp_path / "site")])})"
+        {shlex.quote(str(kaggle))} competitions list --csv
+        {shlex.quote(sys.executable)} -c {shlex.quote(probe)} || echo closed
+    """
+    with serving(tmp_path / "site"):
+        done = subprocess.run(
+            ["bash", "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+            env={
+                **os.environ,
+                "NO_PROXY": "localhost,api.kaggle.com",
+                "KAGGLE_USERNAME": "somebody",
+                "KAGGLE_KEY": "x",
+            },
+        )
+    assert "competitions/digits" in done.stdout, done.stderr
+    assert done.stdout.rstrip().endswith("closed")
+    assert "ProxyError" in done.stderr
