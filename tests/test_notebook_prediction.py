@@ -99,6 +99,17 @@ def test_test_time_augmentation_averages_views_that_differ_and_repeat(
         assert averaged[row] == pytest.approx(expected, abs=1e-5)
 
 
+def test_no_further_pass_begins_that_would_end_too_late(sessions: Sessions, trained: Trained, tmp_path: Path) -> None:
+    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
+    infer = Notebook("tensorflow", "infer")
+    hurried = mirror.parameters(infer, TTA=3, SESSION_HOURS=1.0, RESERVE_MINUTES=59.99)
+
+    ended = sessions.run(infer, hurried, look="[passes, len(predictions)]")
+
+    assert ended.is_done, ended
+    assert ended.seen == [1, 21]
+
+
 @pytest.mark.parametrize(
     ("label", "names"),
     [("0.5", tuple("0123456789")), ("7", tuple(f"00{digit}" for digit in range(10))), ("3", tuple("abcdefghij"))],

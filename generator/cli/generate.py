@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
+from generator.cli.asking import TARGETS, AskedKaggle
+from generator.cli.generate_report import pair_as_json, pair_as_text, value_text
 from generator.cli.table import table
 from generator.competition import builtin
 from generator.competition.metrics import METRICS
 from generator.installation import template_folder
 from generator.pair import generation
-from generator.pair.choices import Choices
-from generator.pair.folder import FileState
 from generator.pair.generation import Draft, Request
-from generator.pair.owner import PLACEHOLDER_OWNER, checked_owner
+from generator.pair.owner import checked_owner
 from generator.pair.proposal import link_data
 from generator.pair.task_keys import setting_of
 from generator.pair.template_folder import families, frameworks
@@ -46,6 +46,12 @@ _TASK_FLAGS = {
     metavar="DIR",
     help="The folder with its files; by default input/competitions/SLUG.",
 )
+@click.option(
+    "--to",
+    type=click.Choice(TARGETS),
+    help="Which Kaggle to ask about a competition whose files are not here: kaggle by default, or the one of "
+    "`tandem serve`. Said in so many words, it is asked for title, metric and rules even if the files are here.",
+)
 @click.option("--framework", metavar="NAME", help="What the notebooks are written in; keras by default.")
 @click.option("--family", metavar="NAME", help="The kind of task, where the inferred one is wrong.")
 @click.option("--metric", metavar="NAME", help="The competition's metric, such as auc, rmse or map@5.")
@@ -58,6 +64,12 @@ _TASK_FLAGS = {
 @click.option("--test", metavar="FILE", help="The table of the test examples.")
 @click.option("--sample", metavar="FILE", help="The sample submission.")
 @click.option("--file-name", metavar="NAME", help="The name that the submission has to have.")
+@click.option(
+    "--inference-hours",
+    type=click.FloatRange(0, 48, min_open=True),
+    metavar="N",
+    help="How long the inference notebook may run, where the pages' limit is another.",
+)
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any other key of the task in pair.toml.")
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
 @click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
@@ -78,9 +90,9 @@ _TASK_FLAGS = {
 def generate(context: click.Context, /, **options: Any) -> int:
     """Write a pair of notebooks for a competition to kernels/NAME.
 
-    What the task is gets inferred from the competition's files, each value with its evidence, and each can be
-    overruled by a flag or in pair.toml. What you changed there is kept. Notebooks that you edited are not overwritten
-    without --force.
+    What the task is gets inferred from the competition's files, or by looking at them through Kaggle's API where they
+    are not here; each value comes with its evidence, and a flag or pair.toml overrules it. What you changed there
+    is kept. Notebooks that you edited are not overwritten without --force.
 
     \b
     tandem generate --competition digits
@@ -103,7 +115,19 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
         context.fail("Use exactly one of --competition SLUG, --list and --all.")
     if options["check"] and not options["all_pairs"]:
         context.fail("--check goes with --all.")
-    of_one_pair = ("data", "framework", "family", *_TASK_FLAGS, "settings", "owner", "name", "force", "explain")
+    of_one_pair = (
+        "data",
+        "to",
+        "inference_hours",
+        "framework",
+        "family",
+        *_TASK_FLAGS,
+        "settings",
+        "owner",
+        "name",
+        "force",
+        "explain",
+    )
     given = [name for name in of_one_pair if options[name]]
     if given and not options["competition"]:
         option = "set" if given[0] == "settings" else given[0].replace("_", "-")
@@ -111,7 +135,7 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: options[key] for key in ("framework", "family") if options[key]}
+    flags = {key: options[key] for key in ("framework", "family", "inference_hours") if options[key]}
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
     request = Request(
@@ -120,6 +144,8 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
         flags=flags,
         task_flags=_task_flags(options),
         data=options["data"],
+        ask=AskedKaggle(options["to"]),
+        asks_always=options["to"] is not None,
         force=options["force"],
     )
     draft = generation.draft(workspace, request)
@@ -130,8 +156,8 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
         generation.write(draft)
     for warning in draft.proposal.warnings:
         click.echo(f"Warning: {printable(warning)}", err=True)
-    report = _pair_as_json if options["as_json"] else _pair_as_text
-    click.echo(report(workspace, draft, is_dry_run=options["dry_run"], explain=options["explain"]))
+    report = pair_as_json if options["as_json"] else pair_as_text
+    click.echo(report(workspace, draft, is_dry_run=options["dry_run"], explain=options["explain"], to=options["to"]))
     return 0
 
 
@@ -153,7 +179,7 @@ def _asked(workspace: Workspace, request: Request, draft: Draft) -> Draft:
             continue
         click.echo(f"The {weighed.key} is not clear from the files:", err=True)
         for number, (value, evidence, _) in enumerate(weighed.candidates, start=1):
-            click.echo(f"  {number}  {printable(_value_text(value))}  {printable(evidence)}", err=True)
+            click.echo(f"  {number}  {printable(value_text(value))}  {printable(evidence)}", err=True)
         number = click.prompt("Which one", type=click.IntRange(1, len(weighed.candidates)), default=1, err=True)
         chosen = weighed.candidates[number - 1][0]
         if weighed.key == "family":
@@ -170,85 +196,13 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
     competition = draft.proposal.competition.slug
     mounted = workspace.competition_data(competition)
     data = draft.proposal.data
-    if data is None:
+    if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
         if not builtin.has_data(built_in, workspace):
             click.echo(f"Writing the data of {competition} …", err=True)
         builtin.ensure_data(built_in, workspace)
-    elif link_data(data, mounted):
+    elif data is not None and link_data(data, mounted):
         click.echo(f"{mounted} is a link to {data} now.", err=True)
-
-
-def _pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool) -> str:
-    rows = [
-        [key, _value_text(choice.value), str(choice.by), choice.evidence] for key, choice in _all_choices(draft.choices)
-    ]
-    written = "would be written" if is_dry_run else "written"
-    states = {FileState.WRITTEN: written, FileState.UNCHANGED: "unchanged"}
-    files = [[str(draft.folder.path / path), states[state]] for path, state in draft.states.items()]
-    lines = [table(["choice", "value", "by", "evidence"], rows), "", table(["file", "state"], files), ""]
-    if explain:
-        lines = [_explanation(draft), "", *lines]
-    if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
-        lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
-    return "\n".join([*lines, f"Next: {_next_command(workspace, draft)}"])
-
-
-def _explanation(draft: Draft) -> str:
-    """Everything that was weighed, the best candidate of each key first."""
-    rows = [
-        [
-            weighed.key if place == 0 else "",
-            _value_text(value),
-            f"{weight:g}",
-            f"{evidence}{' (thin)' if weighed.is_thin and place == 0 else ''}",
-        ]
-        for weighed in draft.proposal.weighed
-        for place, (value, evidence, weight) in enumerate(weighed.candidates)
-    ]
-    if not rows:
-        return f"Nothing was weighed: the task is known from {draft.proposal.source}."
-    return table(["key", "candidate", "weight", "what speaks for it"], rows)
-
-
-def _pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool) -> str:
-    sections = {
-        name: {key: {"value": c.value, "by": str(c.by), "evidence": c.evidence} for key, c in section.items()}
-        for name, section in draft.choices.sections().items()
-    }
-    report = {
-        "pair": draft.folder.name,
-        "folder": str(draft.folder.path),
-        "dry_run": is_dry_run,
-        "choices": sections,
-        "warnings": list(draft.proposal.warnings),
-        "files": {path.as_posix(): str(state) for path, state in draft.states.items()},
-        "next": _next_command(workspace, draft),
-    }
-    if explain:
-        report["weighed"] = {
-            weighed.key: [
-                {"value": value, "evidence": evidence, "weight": weight}
-                for value, evidence, weight in weighed.candidates
-            ]
-            for weighed in draft.proposal.weighed
-        }
-    return json.dumps(report, indent=2)
-
-
-def _next_command(workspace: Workspace, draft: Draft) -> str:
-    import shlex
-
-    elsewhere = [] if workspace.root == Path() else ["--workspace", str(workspace.root)]
-    return shlex.join(["tandem", "run", draft.folder.name, *elsewhere])
-
-
-def _all_choices(choices: Choices) -> list[tuple[str, Any]]:
-    return [item for section in choices.sections().values() for item in section.items()]
-
-
-def _value_text(value: object) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
 def _show_list(*, as_json: bool) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from generator.cli.asking import TARGETS
 from generator.cli.table import table
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
@@ -14,6 +15,7 @@ from generator.untrusted import printable
 if TYPE_CHECKING:
     from generator.competition.facts import Task
     from generator.competition.specimen import SpecimenSummary
+    from generator.competition.survey.facts import Survey
 
 _USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
 _USUAL_SEED = 1
@@ -26,6 +28,11 @@ _USUAL_SEED = 1
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
     help="The folder with its files; by default input/competitions/COMPETITION.",
+)
+@click.option(
+    "--to",
+    type=click.Choice(TARGETS),
+    help="Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.",
 )
 @click.option(
     "--rows",
@@ -56,28 +63,38 @@ def specimen(**options: Any) -> int:
     """Write a miniature synthetic copy of a competition's data to input/specimens/COMPETITION.
 
     It has the files, columns, formats, ids, distributions and labels of the real data, and no row, text, picture or
-    sound of it: what a pair of notebooks does can be rehearsed on it in a minute. Scores on it mean nothing.
+    sound of it: what a pair of notebooks does can be rehearsed on it in a minute. Scores on it mean nothing. Where the
+    files are not here, Kaggle's API is asked for their names and sizes and for pieces of some: nothing is downloaded.
 
     \b
     tandem specimen titanic
     tandem specimen birdclef --data /mnt/birdclef --rows 200
     """  # noqa: D301 - click wants the character itself
+    from generator.cli.asking import AskedKaggle
     from generator.pair.choices import decisions
+    from generator.pair.description_file import kept_description
     from generator.pair.folder import pair_folder, read_choices
-    from generator.pair.proposal import propose
+    from generator.pair.proposal import Sources, propose
 
     workspace, slug = Workspace(options["workspace"]), options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
-    decided = decisions(read_choices(pair_folder(workspace, slug)), flags={}, task_flags={})
-    proposal = propose(slug, workspace.competition_data(slug), data=options["data"], decisions=decided)
+    pair = pair_folder(workspace, slug)
+    decided = decisions(read_choices(pair), flags={}, task_flags={})
+    sources = Sources(
+        mounted=workspace.competition_data(slug),
+        data=options["data"],
+        ask=AskedKaggle(options["to"]),
+        known=kept_description(pair, slug),
+    )
+    proposal = propose(slug, sources, decisions=decided)
     for warning in proposal.warnings:
         click.echo(f"Warning: {printable(warning)}", err=True)
     folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = (
         _of_built_in(slug, proposal.task, folder, options)
-        if proposal.data is None
-        else _of_folder(proposal.data, proposal.task, folder, options)
+        if proposal.survey is None
+        else _of_survey(proposal.survey, proposal.task, folder, options)
     )
     click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
     return 0
@@ -88,18 +105,18 @@ def _of_built_in(slug: str, task: "Task", folder: Path, options: Mapping[str, An
     from tempfile import TemporaryDirectory
 
     from generator.competition import builtin
+    from generator.competition.survey import survey_folder
 
     with TemporaryDirectory() as place:
         builtin.require(slug).write(Path(place))
-        return _of_folder(Path(place), task, folder, options)
+        return _of_survey(survey_folder(Path(place)), task, folder, options)
 
 
-def _of_folder(data: Path, task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
+def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
     from generator.competition.specimen import write_specimen
-    from generator.competition.survey import survey_folder
 
     return write_specimen(
-        survey_folder(data),
+        survey,
         task,
         folder,
         rows=options["rows"],

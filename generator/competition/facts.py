@@ -12,11 +12,22 @@ class Competition:
     """What Kaggle knows of a competition.
 
     `title` and everything else that a host typed is untrusted text.
+
+    Attributes:
+        slug: Its name in URLs.
+        title: What it is called.
+        is_code_competition: Whether notebooks are submitted, not files.
+        inference_hours: How long a submitted notebook may run, where its pages say so.
+        internet: Whether a submitted notebook may use the internet, where its pages say so.
+        evidence: What each value rests on, by the key of `pair.toml`.
     """
 
     slug: str
     title: str
     is_code_competition: bool
+    inference_hours: float | None = None
+    internet: bool | None = None
+    evidence: Mapping[str, str] = field(default_factory=dict)
 
 
 class TargetKind(StrEnum):

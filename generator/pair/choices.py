@@ -7,6 +7,7 @@ ChoicesError                  pair.toml cannot be used as it stands
 └── WrongValueError           a value of the wrong type, or one that is not allowed
 """
 
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -106,11 +107,14 @@ PAIR_TYPES: dict[str, type] = {
     "family": str,
     "framework": str,
     "owner": str,
+    "inference_hours": float,
+    "internet": bool,
     "flagship": bool,
 }
+OPTIONAL = ("inference_hours", "internet", "flagship")
 _SLUGS = ("competition", "owner")
 _TEMPLATE_NAMES = ("family", "framework")
-_TYPE_NAMES = {bool: "true or false", str: "text"}
+_TYPE_NAMES = {bool: "true or false", str: "text", float: "a number of hours above 0"}
 _CHOICE_KEYS = ("value", "by", "evidence")
 
 
@@ -126,18 +130,26 @@ def proposed(competition: Competition, task: Task, *, framework: str, owner: Cho
     known = "what is known of the competition"
     # A title from an API can hold half of a surrogate pair, which no file can.
     title = competition.title.encode("utf-8", "replace").decode("utf-8")
+    evidence = competition.evidence
     pair = {
         "competition": Choice(competition.slug, MadeBy.FLAG),
-        "title": Choice(title, MadeBy.INFERRED, known),
-        "code_competition": Choice(competition.is_code_competition, MadeBy.INFERRED, known),
+        "title": Choice(title, MadeBy.INFERRED, evidence.get("title", known)),
+        "code_competition": Choice(
+            competition.is_code_competition, MadeBy.INFERRED, evidence.get("code_competition", known)
+        ),
         "family": Choice(task.family, MadeBy.INFERRED, task.evidence.get("family", "")),
         "framework": Choice(framework, MadeBy.DEFAULT),
         "owner": owner,
     }
+    if competition.inference_hours is not None:
+        hours = evidence.get("inference_hours", known)
+        pair["inference_hours"] = Choice(competition.inference_hours, MadeBy.INFERRED, hours)
+    if competition.internet is not None:
+        pair["internet"] = Choice(competition.internet, MadeBy.INFERRED, evidence.get("internet", known))
     return Choices(pair=pair, task=_task_choices(task))
 
 
-def decisions(kept: Choices, *, flags: Mapping[str, str], task_flags: Mapping[str, Value]) -> dict[str, Value]:
+def decisions(kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value]) -> dict[str, Value]:
     """What the user has decided of a task, now or before, by key; the family is among it.
 
     Args:
@@ -151,7 +163,7 @@ def decisions(kept: Choices, *, flags: Mapping[str, str], task_flags: Mapping[st
 
 
 def merged(
-    proposal: Choices, kept: Choices, *, flags: Mapping[str, str], task_flags: Mapping[str, Value] | None = None
+    proposal: Choices, kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value] | None = None
 ) -> Choices:
     """Combines what the kit proposes with what the user said, now and before.
 
@@ -165,8 +177,10 @@ def merged(
     Returns:
         The choices in the proposal's order, with the user's own keys after them.
     """
+    # What pages said once stays in the file, even if nobody could be asked this time.
+    said = {key: choice for key, choice in kept.pair.items() if key in OPTIONAL and key not in proposal.pair}
     return Choices(
-        pair={**_prevailing(proposal.pair, kept.pair), **_flagged(flags, kept.pair)},
+        pair={**_prevailing(proposal.pair, kept.pair), **said, **_flagged(flags, kept.pair)},
         task={**_prevailing(proposal.task, kept.task), **_flagged(task_flags or {}, kept.task)},
         parameters=_prevailing(proposal.parameters, kept.parameters),
     )
@@ -303,6 +317,8 @@ def _rule_of_task_broken_by(key: str, value: Any) -> str:
 
 def _rule_broken_by(key: str, value: Any) -> str:
     expected_type = PAIR_TYPES[key]
+    if expected_type is float:
+        return "" if type(value) in (int, float) and 0 < value < math.inf else _TYPE_NAMES[float]
     if type(value) is not expected_type:
         return _TYPE_NAMES[expected_type]
     if key in _SLUGS and not is_slug(str(value)):

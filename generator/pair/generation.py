@@ -6,23 +6,34 @@ from functools import partial
 from pathlib import Path
 
 from generator.competition import builtin
+from generator.competition.description import FactSource
 from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
-from generator.pair.choices import PAIR_TYPES, Choice, Choices, MissingKeyError, completed, decisions, merged, proposed
+from generator.pair.choices import (
+    OPTIONAL,
+    PAIR_TYPES,
+    Choice,
+    Choices,
+    MissingKeyError,
+    completed,
+    decisions,
+    merged,
+    proposed,
+)
 from generator.pair.choices_text import text_of
+from generator.pair.description_file import keep_description, kept_description
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kernels import render_kernels
 from generator.pair.owner import find_owner, unknown_owner
-from generator.pair.proposal import Proposal, propose
+from generator.pair.proposal import Proposal, Sources, propose
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.task_keys import keys_of
 from generator.pair.template_folder import check_offered
 from generator.pair.workspace import PairFolder, Workspace
 
 DEFAULT_FRAMEWORK = "keras"
-_OPTIONAL = ("flagship",)
 
 
 @dataclass(frozen=True)
@@ -35,14 +46,18 @@ class Request:
         flags: Choices of the section `pair` that the command line makes, such as the framework.
         task_flags: Choices of the section `task` that the command line makes, such as the metric.
         data: The folder with the competition's files, where it is not in its place in the workspace.
+        ask: Who can be asked about competitions; nobody by default.
+        asks_always: Whether to ask what the hosts say even where the competition's files are at hand.
         force: Whether edits in the pair may be overwritten.
     """
 
     competition: str
     name: str | None = None
-    flags: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, Value] = field(default_factory=dict)
     task_flags: Mapping[str, Value] = field(default_factory=dict)
     data: Path | None = None
+    ask: FactSource | None = None
+    asks_always: bool = False
     force: bool = False
 
 
@@ -82,8 +97,13 @@ def draft(workspace: Workspace, request: Request, *, templates: Path | None = No
     flags = {"competition": request.competition, **request.flags}
     made = propose(
         request.competition,
-        workspace.competition_data(request.competition),
-        data=request.data,
+        Sources(
+            mounted=workspace.competition_data(request.competition),
+            data=request.data,
+            ask=request.ask,
+            asks_always=request.asks_always,
+            known=kept_description(folder, request.competition),
+        ),
         decisions=decisions(kept, flags=flags, task_flags=request.task_flags),
     )
     choices = merged(_choices_of(made, owner=find_owner()), kept, flags=flags, task_flags=request.task_flags)
@@ -105,6 +125,8 @@ def write(made: Draft) -> None:
         FileWriteError: Nothing was changed.
     """
     write_pair(made.folder, made.files, made.states)
+    if made.proposal.description is not None:
+        keep_description(made.folder, made.proposal.description)
 
 
 def complete_choices(folder: PairFolder) -> Choices:
@@ -162,7 +184,7 @@ def _known_choices(competition: str) -> Choices:
 
 
 def _is_complete(choices: Choices) -> bool:
-    pair = (key for key in PAIR_TYPES if key not in _OPTIONAL)
+    pair = (key for key in PAIR_TYPES if key not in OPTIONAL)
     if not all(key in choices.pair for key in pair):
         return False
     keys = keys_of(str(choices.pair["family"].value))

@@ -34,13 +34,14 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "is_private": True,
         "enable_gpu": accelerator.kind is AcceleratorKind.GPU,
         "enable_tpu": accelerator.kind is AcceleratorKind.TPU,
-        # Training fetches ImageNet weights. Code competitions refuse a submission from a kernel with internet.
-        "enable_internet": is_training,
+        # Training fetches ImageNet weights. Code competitions refuse a submission from a kernel with internet, so that
+        # it stays off even where the pages would allow it, unless the user says otherwise.
+        "enable_internet": is_training or bool(spec.competition.internet),
         "machine_shape": accelerator.machine_shape,
         "keywords": [],
         "dataset_sources": [],
         "competition_sources": [spec.competition.slug],
         "kernel_sources": [] if is_training else [spec.train.ref],
-        "model_sources": [],
+        "model_sources": list(spec.model_sources),
     }
     return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"

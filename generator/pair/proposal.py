@@ -1,19 +1,25 @@
-"""What the kit would choose for a competition: from its own knowledge of it, or from the files that are there.
+"""What the kit would choose for a competition: from its own knowledge of it, from its files, or from Kaggle's API.
 
 CompetitionNameError          text that is no competition's name
-CompetitionUnknownError       neither a built-in competition nor one whose files are there
+CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
 DataFolderError               the folder that was named cannot be the competition's data
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from generator.competition import builtin
+from generator.competition.description import CannotAskError, Description, FactSource
 from generator.competition.facts import Competition, Task, Value
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
 from generator.untrusted import is_slug, printable
+
+if TYPE_CHECKING:
+    from generator.competition.pages import Rules
+    from generator.competition.survey.facts import Survey
 
 
 class CompetitionNameError(CompetitionError):
@@ -27,13 +33,13 @@ class CompetitionNameError(CompetitionError):
 
 
 class CompetitionUnknownError(CompetitionError):
-    """Neither a built-in competition nor one whose files are there."""
+    """Neither a built-in competition nor one whose files are there, and nobody can be asked."""
 
-    def __init__(self, *, slug: str, folder: Path, known: list[str]) -> None:
+    def __init__(self, *, slug: str, folder: Path, known: list[str], reason: str = "") -> None:
         super().__init__(
             f'There are no files of a competition "{printable(slug)}" in {printable(str(folder))}: put them there, as '
             f"Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
-            f"{did_you_mean(slug, known)}"
+            f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
         )
 
 
@@ -63,6 +69,25 @@ class Weighed:
 
 
 @dataclass(frozen=True)
+class Sources:
+    """Where the facts of a competition may come from.
+
+    Attributes:
+        mounted: Where its files are, if they are there.
+        data: The folder with its files that the user names; before anything else.
+        ask: Who can be asked where there are no files; nobody, if None.
+        asks_always: Whether to ask what the hosts say even where there are files.
+        known: What the hosts said when they were asked before.
+    """
+
+    mounted: Path
+    data: Path | None = None
+    ask: FactSource | None = None
+    asks_always: bool = False
+    known: Description | None = None
+
+
+@dataclass(frozen=True)
 class Proposal:
     """A competition and the task that the kit makes of it.
 
@@ -70,7 +95,9 @@ class Proposal:
         competition: What is known of it.
         task: What the kit makes of it.
         source: What that rests on, for the user.
-        data: The folder that was looked at; None for a built-in competition.
+        data: The folder that was looked at; None where there is none.
+        survey: What was seen, of a competition that is not built in.
+        description: What the hosts say of it, if they were asked.
         weighed: What was weighed, in the order to show.
         warnings: Sentences for the user.
     """
@@ -79,32 +106,48 @@ class Proposal:
     task: Task
     source: str
     data: Path | None = None
+    survey: "Survey | None" = field(default=None, repr=False)
+    description: Description | None = field(default=None, repr=False)
     weighed: tuple[Weighed, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the kit itself brings the competition, its data included."""
+        return self.survey is None
 
-def propose(slug: str, mounted: Path, *, data: Path | None, decisions: Mapping[str, Value]) -> Proposal:
+    @property
+    def has_data(self) -> bool:
+        """Whether the competition's files are on this machine, or can be written without asking anybody."""
+        return self.is_built_in or self.data is not None
+
+
+def propose(slug: str, sources: Sources, *, decisions: Mapping[str, Value]) -> Proposal:
     """Makes a task of a competition.
 
     Args:
         slug: The competition.
-        mounted: Where its files are, if they are there.
-        data: The folder with its files that the user names; before anything else.
+        sources: Where its facts may come from.
         decisions: What the user has decided, by key of the task; the rest is inferred given that.
 
     Raises:
         CompetitionError: There is nothing to make it of, or it does not make a task.
+        KaggleError: It had to be asked, and could not answer.
     """
     if not is_slug(slug):
         raise CompetitionNameError(slug=slug, known=builtin.known())
     built_in = builtin.find(slug)
-    if data is not None:
-        return _from_folder(slug, data, decisions)
-    if built_in is not None:
+    if built_in is not None and sources.data is None:
         return Proposal(built_in.competition, built_in.task, source="the kit's own description")
-    if not _has_files(mounted):
-        raise CompetitionUnknownError(slug=slug, folder=mounted, known=builtin.known())
-    return _from_folder(slug, mounted, decisions)
+    folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
+    if folder is None:
+        return _read(slug, *_asked(slug, sources), decisions)
+    from generator.competition.survey import survey_folder
+
+    description = sources.known
+    if sources.ask is not None and sources.asks_always:
+        description = sources.ask.describe(slug)
+    return _read(slug, survey_folder(folder), description, decisions, folder=folder)
 
 
 def link_data(data: Path, mounted: Path) -> bool:
@@ -133,14 +176,44 @@ def _has_files(folder: Path) -> bool:
     return folder.is_dir() and next(folder.iterdir(), None) is not None
 
 
-def _from_folder(slug: str, folder: Path, decisions: Mapping[str, Value]) -> Proposal:
+def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
+    """What somebody knows of a competition whose files are not here."""
+    reason = ""
+    if sources.ask is not None:
+        try:
+            # The description first: it is the cheaper one, and says whether there is such a competition.
+            description = sources.ask.describe(slug)
+            return sources.ask.survey(slug), description
+        except CannotAskError as error:
+            reason = error.message
+    raise CompetitionUnknownError(slug=slug, folder=sources.mounted, known=builtin.known(), reason=reason)
+
+
+def _read(
+    slug: str,
+    survey: "Survey",
+    description: Description | None,
+    decisions: Mapping[str, Value],
+    *,
+    folder: Path | None = None,
+) -> Proposal:
     from generator.competition.introspection.facts import Confidence, Hints
     from generator.competition.introspection.reading import read_task
-    from generator.competition.survey import survey_folder
+    from generator.competition.pages import evaluation_text, read_rules
 
-    survey = survey_folder(folder)
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
-    reading = read_task(survey, Hints(slug=slug, overrides=overrides))
+    hints, competition = Hints(slug=slug, overrides=overrides), _nameless(slug)
+    if description is not None:
+        rules = read_rules(description.pages)
+        competition = _described(description, rules)
+        hints = replace(
+            hints,
+            metric_text=description.metric_text,
+            evaluation_text=evaluation_text(description.pages),
+            file_name=rules.file_name.value if rules.file_name else "",
+            file_name_evidence=rules.file_name.evidence if rules.file_name else "",
+        )
+    reading = read_task(survey, hints)
     weighed = tuple(
         Weighed(
             key=finding.key,
@@ -149,12 +222,53 @@ def _from_folder(slug: str, folder: Path, decisions: Mapping[str, Value]) -> Pro
         )
         for finding in reading.findings.values()
     )
-    title = slug.replace("-", " ").capitalize()
+    said = description.source if description is not None else "what somebody said"
     return Proposal(
-        competition=Competition(slug=slug, title=title, is_code_competition=False),
+        competition=competition,
         task=reading.task,
-        source=f"the files in {folder}",
+        source=f"the files in {folder}" if folder is not None else said,
         data=folder,
+        survey=survey,
+        description=description,
         weighed=weighed,
-        warnings=(*survey.notes, *reading.warnings),
+        warnings=(
+            *(description.warnings if description else ()),
+            *survey.notes,
+            *reading.warnings,
+            *_beyond_the_templates(survey, reading.task),
+        ),
     )
+
+
+def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
+    """What a competition wants of an inference notebook that the templates cannot do."""
+    if any("kaggle_evaluation" in folder.path.split("/") for folder in survey.folders):
+        yield (
+            "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
+            "inference notebook reads them from files: train with this pair, and write the server's predict() by hand."
+        )
+    if not task.submission_file.lower().endswith(".csv"):
+        yield (
+            f"The submission has to be called {printable(task.submission_file)}, and the inference notebook writes csv "
+            "only: change its last cells by hand, or say --file-name if csv is accepted as well."
+        )
+
+
+def _nameless(slug: str) -> Competition:
+    """What is known of a competition of which there are only files."""
+    return Competition(slug=slug, title=slug.replace("-", " ").capitalize(), is_code_competition=False)
+
+
+def _described(description: Description, rules: "Rules") -> Competition:
+    """The competition with what its pages demand of a submitted notebook, which runs on a GPU."""
+    evidence = dict.fromkeys(("title", "code_competition"), f"{description.source} says it")
+    competition = description.competition
+    limit = rules.hours.get("gpu") or rules.hours.get("cpu")
+    if limit is not None:
+        competition = replace(competition, inference_hours=float(limit.value))
+        evidence["inference_hours"] = limit.evidence
+    # Where pages allow the internet it stays off: the notebook needs none, and another rule may forbid it.
+    if rules.internet is not None and rules.internet.value == "off":
+        competition = replace(competition, internet=False)
+        evidence["internet"] = rules.internet.evidence
+    return replace(competition, evidence=evidence)

@@ -2,16 +2,20 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from generator.accelerators.catalog import catalog
 from generator.competition import metrics
 from generator.competition.facts import Competition, TargetKind, Task, Value
+from generator.errors import PairError
 from generator.pair.choices import Choices
 from generator.pair.task_keys import keys_of, task_of, values_of
 from generator.pair.workspace import Role
+from generator.untrusted import printable
 
+_MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _PREDICTED = {
@@ -21,6 +25,16 @@ _PREDICTED = {
     TargetKind.MASK: "a mask",
     TargetKind.IMAGE: "an image",
 }
+
+
+class PretrainedModelError(PairError):
+    """What the user named as a pretrained model is none that Kaggle could attach."""
+
+    def __init__(self, *, handle: str) -> None:
+        super().__init__(
+            f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes '
+            "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/2."
+        )
 
 
 @dataclass(frozen=True)
@@ -74,6 +88,12 @@ class PairSpec:
         return float(catalog().training.session_hours)
 
     @property
+    def inference_hours(self) -> float:
+        """How long Kaggle lets the inference notebook run: the competition's limit, else that of a session."""
+        session = float(catalog().inference.session_hours)
+        return min(session, float(self.competition.inference_hours or session))
+
+    @property
     def metric_cell(self) -> str:
         """The file of the metric's cell, without its parameter: "map_at_k" for "map@5"."""
         return metrics.parsed(self.task.metric)[0].name
@@ -116,6 +136,18 @@ class PairSpec:
         return int(self.metric_parameter or _USUAL_TOP_K)
 
     @property
+    def model_sources(self) -> tuple[str, ...]:
+        """The Kaggle Models that both notebooks have attached: the pretrained one, if the user named one.
+
+        Raises:
+            PretrainedModelError: What the user named cannot be a Kaggle Model.
+        """
+        handle = str(self.task_values.get("pretrained", ""))
+        if handle and not _MODEL_HANDLE.fullmatch(handle):
+            raise PretrainedModelError(handle=handle)
+        return (handle,) if handle else ()
+
+    @property
     def task_sentence(self) -> str:
         """What is predicted, for the table at the top of the notebooks; untrusted text."""
         predicted = _PREDICTED[self.task.target_kind]
@@ -139,7 +171,11 @@ def spec_of(choices: Choices) -> PairSpec:
     """
     chosen: dict[str, Any] = {key: choice.value for key, choice in choices.pair.items()}
     competition = Competition(
-        slug=chosen["competition"], title=chosen["title"], is_code_competition=chosen["code_competition"]
+        slug=chosen["competition"],
+        title=chosen["title"],
+        is_code_competition=chosen["code_competition"],
+        inference_hours=chosen.get("inference_hours"),
+        internet=chosen.get("internet"),
     )
     keys = keys_of(chosen["family"])
     values: dict[str, Any] = {

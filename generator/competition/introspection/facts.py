@@ -52,12 +52,16 @@ class Hints:
         metric_text: The metric as Kaggle's API calls it.
         evaluation_text: The page that describes the evaluation.
         overrides: What the user decided, by the key of a task or of its details.
+        file_name: What the submission has to be called, if a page demands it.
+        file_name_evidence: The words that demand it.
     """
 
     slug: str
     metric_text: str = ""
     evaluation_text: str = ""
     overrides: Mapping[str, str | list[str]] = field(default_factory=dict)
+    file_name: str = ""
+    file_name_evidence: str = ""
 
 
 @dataclass(frozen=True)

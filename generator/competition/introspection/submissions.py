@@ -46,6 +46,8 @@ def best_in_cell(targets: Targets) -> int:
 
 def file_name(hints: Hints) -> Finding:
     """The name of the file: what the pages demand, else the usual one."""
+    if hints.file_name:
+        return settled("submission_file", hints.file_name, hints.file_name_evidence, hints)
     said = _NAMED.search(hints.evaluation_text)
     if said is not None:
         return settled("submission_file", said[1], "the evaluation page demands it", hints)

@@ -1,4 +1,4 @@
-"""A bounded look at the files of a competition, of any size: `survey_folder`."""
+"""A bounded look at the files of a competition: `survey_folder` on this disk, `survey_files` elsewhere."""
 
 from collections.abc import Iterable, Sequence, Set
 from contextlib import ExitStack
@@ -8,15 +8,16 @@ from pathlib import Path
 from generator.competition.survey.bounds import MOST_TABLES, TableBounds, bounds_for
 from generator.competition.survey.errors import EmptyFolderError, MissingFolderError, why
 from generator.competition.survey.facts import Folder, Survey, Table
+from generator.competition.survey.files import DiskFiles, Files, Reach
 from generator.competition.survey.folders import folders_of
 from generator.competition.survey.listing import Directory, list_directories, suffix_of
-from generator.competition.survey.places import Disk, Place, open_archives
+from generator.competition.survey.places import Mounted, Place, open_archives
 from generator.competition.survey.records import take_records
 from generator.competition.survey.sample import NotATableError, UnreadableTableError
 from generator.competition.survey.tables import is_table_name, read_table
 from generator.untrusted import printable
 
-__all__ = ["survey_folder"]
+__all__ = ["survey_files", "survey_folder"]
 
 _MOST_TABLES_OF_A_FOLDER = 50
 
@@ -49,12 +50,23 @@ def survey_folder(folder: Path) -> Survey:
         raise MissingFolderError(folder=folder, cause=error if isinstance(error, OSError) else OSError()) from error
     if not any(directory.names for directory in directories):
         raise EmptyFolderError(folder=folder)
-    record_groups, directories, record_notes = take_records(root, directories)
+    return survey_files(DiskFiles(root), directories, notes)
+
+
+def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence[str] = ()) -> Survey:
+    """Looks at files whose names are known, wherever they are, as far as their `reach` allows.
+
+    Args:
+        files: The competition's files.
+        directories: Their names, folder by folder.
+        notes: Sentences on how the names were found.
+    """
+    record_groups, directories, record_notes = take_records(files, directories)
     with ExitStack() as stack:
         zipped = [found.path_of(name) for found in directories for name in found.names if suffix_of(name) == ".zip"]
-        archives, archive_notes = open_archives(stack, root, zipped)
-        disk = Disk(root, _without_files(directories, {archive.path for archive in archives}))
-        tables, folders, table_notes = _survey_places([disk, *archives])
+        archives, archive_notes = open_archives(stack, files, zipped)
+        mounted = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
+        tables, folders, table_notes = _survey_places([mounted, *archives], files.reach)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),
         folders=tuple(sorted(folders, key=lambda found: found.path)),
@@ -63,10 +75,10 @@ def survey_folder(folder: Path) -> Survey:
     )
 
 
-def _survey_places(places: Sequence[Place]) -> tuple[list[Table], list[Folder], list[str]]:
+def _survey_places(places: Sequence[Place], reach: Reach) -> tuple[list[Table], list[Folder], list[str]]:
     sorted_places = [_sorted(place) for place in places]
     count = sum(len(found.tables) for found in sorted_places)
-    bounds = bounds_for(count)
+    bounds = bounds_for(count, pieces=reach.pieces, row_group=reach.row_group)
     tables: list[Table] = []
     folders: list[Folder] = []
     notes: list[str] = []
@@ -82,7 +94,7 @@ def _survey_places(places: Sequence[Place]) -> tuple[list[Table], list[Folder], 
                 tables.append(table)
         left = max(0, left - len(found.tables))
         directories = _with_files(found.others, others)
-        folders += folders_of(directories, found.place.opened, is_archive=found.place.is_archive)
+        folders += folders_of(directories, found.place.opened, reach=reach, is_archive=found.place.is_archive)
     if count > MOST_TABLES:
         notes.append(f"Of {count:,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes

@@ -23,23 +23,29 @@ class TableBounds:
         rows: Rows.
         cells: Rows times columns.
         size: Bytes that are read of it, uncompressed.
+        pieces: From how many places they are taken where it has more.
+        row_group: Bytes, uncompressed, of the groups of rows that a parquet file may be read from.
     """
 
     rows: int = _MOST_ROWS
     cells: int = _MOST_CELLS
     size: int = _MOST_BYTES
+    pieces: int = 20
+    row_group: int = 512 << 20
 
     def rows_of(self, columns: int) -> int:
         """How many rows of so many columns may be sampled; at least one."""
         return max(1, min(self.rows, self.cells // max(1, columns)))
 
 
-def bounds_for(tables: int) -> TableBounds:
+def bounds_for(tables: int, *, pieces: int, row_group: int) -> TableBounds:
     """The bounds of each of so many tables: all their samples are in memory at the same time."""
     share = max(1, min(tables, MOST_TABLES))
     return TableBounds(
         cells=min(_MOST_CELLS, _MOST_CELLS_OF_ALL // share),
         size=min(_MOST_BYTES, _MOST_BYTES_OF_ALL // share),
+        pieces=pieces,
+        row_group=row_group,
     )
 
 

@@ -7,7 +7,7 @@ the length, its bytes, and a checksum of these.
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import BinaryIO
 
 _FRAME = 12 + 4
 _LARGEST_RECORD = 16 << 20
@@ -33,11 +33,11 @@ def begins_like_records(head: bytes) -> bool:
     return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == _checksum(head[:8])  # noqa: PLR2004
 
 
-def first_records(file: Path, count: int) -> list[bytes]:
+def first_records(stream: BinaryIO, count: int) -> list[bytes]:
     """The first records of a file.
 
     Args:
-        file: A TFRecord file that is not compressed.
+        stream: A TFRecord file that is not compressed, at its beginning.
         count: How many to read at most.
 
     Raises:
@@ -45,16 +45,15 @@ def first_records(file: Path, count: int) -> list[bytes]:
         OSError: It cannot be read.
     """
     records: list[bytes] = []
-    with file.open("rb") as stream:
-        while len(records) < count and (head := stream.read(12)):
-            length = struct.unpack_from("<Q", head)[0] if begins_like_records(head) else _LARGEST_RECORD + 1
-            if length > _LARGEST_RECORD:
-                raise NotRecordsError
-            record = stream.read(length)
-            if len(record) < length:
-                break
-            records.append(record)
-            stream.seek(4, 1)
+    while len(records) < count and (head := stream.read(12)):
+        length = struct.unpack_from("<Q", head)[0] if begins_like_records(head) else _LARGEST_RECORD + 1
+        if length > _LARGEST_RECORD:
+            raise NotRecordsError
+        record = stream.read(length)
+        if len(record) < length:
+            break
+        records.append(record)
+        stream.seek(4, 1)
     return records
 
 

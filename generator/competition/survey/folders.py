@@ -8,10 +8,10 @@ from pathlib import Path
 from generator.competition.survey import images, sound
 from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
 from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat
+from generator.competition.survey.files import Reach
 from generator.competition.survey.listing import Directory, suffix_of
 
-_MOST_FOLDERS_ON_THEIR_OWN = 50
-_PROBED_FILES, _FEWEST_PROBED, _MOST_PROBED = 400, 2, 12
+_FEWEST_PROBED = 2
 
 Opener = Callable[[Directory, str], Path | bytes | None]
 
@@ -26,7 +26,9 @@ class _Contents:
     main: tuple[str, ...]
 
 
-def folders_of(directories: Sequence[Directory], opener: Opener, *, is_archive: bool = False) -> tuple[Folder, ...]:
+def folders_of(
+    directories: Sequence[Directory], opener: Opener, *, reach: Reach, is_archive: bool = False
+) -> tuple[Folder, ...]:
     """Describes folders by their file names and by a few of their files.
 
     Where there are many folders, such as one for each class, those that stand beside each other share the format:
@@ -35,11 +37,12 @@ def folders_of(directories: Sequence[Directory], opener: Opener, *, is_archive: 
     Args:
         directories: With the names of the files that are no tables; folders without any are left out.
         opener: Gives the path or the first bytes of a file, None if it cannot be read.
+        reach: How many of them may be opened.
         is_archive: Whether the folders are in a zip.
     """
     contents = [_contents(directory) for directory in directories if directory.names]
-    groups = _groups(contents)
-    probes = max(_FEWEST_PROBED, min(_MOST_PROBED, _PROBED_FILES // max(1, len(groups))))
+    groups = _groups(contents, reach.lone_folders)
+    probes = max(_FEWEST_PROBED, min(reach.probes_of_one, reach.probes // max(1, len(groups))))
     described: dict[str, Folder] = {}
     for group in groups:
         pictures, sounds = _formats(group, opener, probes)
@@ -50,6 +53,9 @@ def folders_of(directories: Sequence[Directory], opener: Opener, *, is_archive: 
 
 def _contents(directory: Directory) -> _Contents:
     suffixes = Counter(map(suffix_of, directory.names))
+    if directory.total > len(directory.names):
+        scale = directory.total / len(directory.names)
+        suffixes = Counter({suffix: round(count * scale) for suffix, count in suffixes.items()})
     suffix = max(suffixes, key=lambda known: (suffixes[known], known))
     main = directory.names
     if len(suffixes) > 1:
@@ -57,14 +63,14 @@ def _contents(directory: Directory) -> _Contents:
     return _Contents(directory=directory, suffixes=dict(suffixes.most_common()), suffix=suffix, main=main)
 
 
-def _groups(contents: Sequence[_Contents]) -> list[list[_Contents]]:
-    if len(contents) <= _MOST_FOLDERS_ON_THEIR_OWN:
+def _groups(contents: Sequence[_Contents], lone: int) -> list[list[_Contents]]:
+    if len(contents) <= lone:
         return [[found] for found in contents]
     tops = {found.directory.path.partition("/")[0] for found in contents}
     groups: dict[tuple[str, int, str], list[_Contents]] = defaultdict(list)
     for found in contents:
         top, _, below = found.directory.path.partition("/")
-        shared = top if below and len(tops) <= _MOST_FOLDERS_ON_THEIR_OWN else ""
+        shared = top if below and len(tops) <= lone else ""
         groups[shared, found.directory.path.count("/"), found.suffix].append(found)
     return list(groups.values())
 

@@ -28,11 +28,13 @@ class Directory:
         path: Relative to the competition's folder, with `/`; "" for itself.
         names: The names of its files, in order.
         is_complete: Whether these are all of its files.
+        total: How many files it has, where that is known of a folder that is not complete.
     """
 
     path: str
     names: tuple[str, ...]
     is_complete: bool = True
+    total: int = 0
 
     def path_of(self, name: str) -> str:
         """The relative path of one of its files."""

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import lzma
 import zlib
-from pathlib import Path
 from typing import BinaryIO
 
 from generator.competition.survey.sample import UnreadableTableError
@@ -17,11 +16,12 @@ _ABSURD_RATIO = 200
 _GZIP_MODULUS, _PLAUSIBLE_FACTOR = 1 << 32, 4
 
 
-def unpacked(file: Path, compression: str, limit: int) -> tuple[Unpacked, tuple[str, ...]]:
+def unpacked(raw: BinaryIO, size: int, compression: str, limit: int) -> tuple[Unpacked, tuple[str, ...]]:
     """Unpacks the beginning of a file.
 
     Args:
-        file: A compressed file.
+        raw: A compressed file, at its beginning.
+        size: How many bytes it has.
         compression: One of the values of `COMPRESSIONS`.
         limit: How many bytes to unpack at most.
 
@@ -30,22 +30,19 @@ def unpacked(file: Path, compression: str, limit: int) -> tuple[Unpacked, tuple[
 
     Raises:
         UnreadableTableError: It is damaged, or this Python cannot unpack it.
-        OSError: It cannot be opened.
     """
     if compression == "zstd":
         raise UnreadableTableError("is compressed by zstd and was not read; unpack it with: zstd -d FILE")
-    size = file.stat().st_size
-    with file.open("rb", buffering=0) as raw:
-        try:
-            content = _read_gzip(raw, limit + 1) if compression == "gzip" else _read_stream(raw, compression, limit + 1)
-        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise UnreadableTableError(f"cannot be unpacked: it is damaged, cut off, or not {compression}") from error
-        consumed = raw.tell()
+    try:
+        content = _read_gzip(raw, limit + 1) if compression == "gzip" else _read_stream(raw, compression, limit + 1)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise UnreadableTableError(f"cannot be unpacked: it is damaged, cut off, or not {compression}") from error
+    consumed = raw.tell()
     if len(content) <= limit:
         return Unpacked(content, total=len(content)), ()
     total = round(limit * max(1.0, size / max(1, consumed)))
     if compression == "gzip":
-        total = _said_size(file, total)
+        total = _said_size(raw, total)
     return Unpacked(content[:limit], total=total), ratio_remarks(total, size)
 
 
@@ -57,11 +54,10 @@ def ratio_remarks(unpacked_size: int, packed_size: int) -> tuple[str, ...]:
     return (f"unpacks to {ratio:,} times its size; only its beginning was, so look at it before you unpack it",)
 
 
-def _said_size(file: Path, estimated: int) -> int:
+def _said_size(raw: BinaryIO, estimated: int) -> int:
     """The size that the end of a gzip file says, modulo 4 GB, unless it is that of the last of several parts."""
-    with file.open("rb") as raw:
-        raw.seek(-4, 2)
-        said = int.from_bytes(raw.read(4), "little")
+    raw.seek(-4, 2)
+    said = int.from_bytes(raw.read(4), "little")
     said += max(0, round((estimated - said) / _GZIP_MODULUS)) * _GZIP_MODULUS
     return said if estimated / _PLAUSIBLE_FACTOR < said < estimated * _PLAUSIBLE_FACTOR else estimated
 

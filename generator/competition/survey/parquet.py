@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from generator.competition.survey.bounds import MOST_COLUMNS, TableBounds, evenly_drawn
 from generator.competition.survey.columns import column_of, header_names
@@ -12,14 +11,13 @@ from generator.competition.survey.sample import Sample, UnreadableTableError
 
 SUFFIXES = frozenset((".parquet", ".pq"))
 _ROW_GROUPS = 4
-_LARGEST_ROW_GROUP = 512 << 20  # bytes, uncompressed; pages of larger ones may not fit into memory
 
 
-def sample_parquet(file: Path, bounds: TableBounds) -> Sample:
+def sample_parquet(file: BinaryIO, bounds: TableBounds) -> Sample:
     """Reads the first rows of a few row groups.
 
     Args:
-        file: Where it is.
+        file: To read and to seek in; only the pieces that are needed are read.
         bounds: How much may be read.
 
     Raises:
@@ -34,7 +32,7 @@ def sample_parquet(file: Path, bounds: TableBounds) -> Sample:
             "was not read, since pyarrow is missing; install it with: pip install pyarrow"
         ) from error
     try:
-        with arrow_parquet.ParquetFile(file, memory_map=True, buffer_size=1 << 16) as opened:
+        with arrow_parquet.ParquetFile(file, buffer_size=1 << 16) as opened:
             return _sample(opened, bounds)
     except arrow.ArrowInvalid as error:
         raise UnreadableTableError("is not a parquet file, or it is damaged or cut off") from error
@@ -51,12 +49,12 @@ def _sample(opened: Any, bounds: TableBounds) -> Sample:
     groups = [
         group
         for group in evenly_drawn(range(opened.metadata.num_row_groups), _ROW_GROUPS)
-        if opened.metadata.row_group(group).total_byte_size <= _LARGEST_ROW_GROUP
+        if opened.metadata.row_group(group).total_byte_size <= bounds.row_group
     ]
     if total and not groups:
-        remarks = (*remarks, "has row groups of more than 512 MB; only its schema was read")
+        remarks = (*remarks, f"has row groups of more than {bounds.row_group >> 20} MB; only its schema was read")
     kept: list[list[Any]] = [[] for _ in names]
-    if opened.metadata.num_rows <= wanted:
+    if groups and total <= wanted:
         groups = list(range(opened.metadata.num_row_groups))
     each = wanted if total <= wanted else -(-wanted // max(1, len(groups)))
     for group in groups:

@@ -1,18 +1,20 @@
 """Where files are: in a folder on the disk, or in a zip archive, which is read without being unpacked."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from generator.competition.survey.bounds import MOST_FOLDERS, evenly_drawn
 from generator.competition.survey.errors import why
+from generator.competition.survey.files import Files
 from generator.competition.survey.listing import Directory, suffix_of
 from generator.competition.survey.packed import COMPRESSIONS, ratio_remarks, unpacked
 from generator.competition.survey.sample import UnreadableTableError
-from generator.competition.survey.sources import ByteSource, FileSource, Unpacked
+from generator.competition.survey.sources import ByteSource, Unpacked
 from generator.competition.survey.zip_directory import (
     DamagedArchiveError,
     PackedMemberError,
@@ -24,7 +26,6 @@ from generator.untrusted import printable
 # A file's header is in its first bytes, but photographs may begin with a preview of 64 KB and more.
 _HEAD = 1 << 18
 _MOST_ARCHIVES = 20
-_LARGEST_DIRECTORIES = 64 << 20  # bytes, of all archives; that of 200,000 files takes about 20 MB
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class TableFile:
         size: Bytes as stored.
         compression: "" or what pandas calls it.
         remarks: Predicates for the notes.
-        file: Where it is on the disk, None for a member of an archive.
+        opened: Opens it to read and to seek in, None for a member of an archive.
     """
 
     source: ByteSource
@@ -45,7 +46,7 @@ class TableFile:
     size: int
     compression: str = ""
     remarks: tuple[str, ...] = ()
-    file: Path | None = None
+    opened: Callable[[], BinaryIO] | None = None
 
 
 class Place(Protocol):
@@ -72,32 +73,36 @@ class Place(Protocol):
 
 
 @dataclass(frozen=True)
-class Disk:
-    """The competition's folder."""
+class Mounted:
+    """The competition's folder, as it is mounted."""
 
-    root: Path
+    files: Files
     directories: tuple[Directory, ...]
     is_archive: bool = False
 
     def table_file(self, path: str, limit: int) -> TableFile:
         """Opens a table, see `Place`."""
-        file = self.root / path
-        stored, suffix = FileSource.of(file), suffix_of(file.name)
+        suffix = suffix_of(path)
         if suffix not in COMPRESSIONS:
-            return TableFile(source=stored, suffix=suffix, size=stored.total, file=file)
-        content, remarks = unpacked(file, COMPRESSIONS[suffix], limit)
+            stored = self.files.source(path)
+            return TableFile(source=stored, suffix=suffix, size=stored.total, opened=partial(self.files.opened, path))
+        size = self.files.size(path)
+        with self.files.opened(path) as file:
+            content, remarks = unpacked(file, size, COMPRESSIONS[suffix], limit)
         return TableFile(
             source=content,
-            suffix=suffix_of(file.name[: -len(suffix)]),
-            size=stored.total,
+            suffix=suffix_of(path[: -len(suffix)]),
+            size=size,
             compression=COMPRESSIONS[suffix],
             remarks=remarks,
-            file=file,
         )
 
-    def opened(self, directory: Directory, name: str) -> Path | None:
-        """The path of a file."""
-        return self.root / directory.path_of(name)
+    def opened(self, directory: Directory, name: str) -> Path | bytes | None:
+        """The path of a file, or its first bytes."""
+        try:
+            return self.files.head(directory.path_of(name), _HEAD)
+        except OSError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -136,24 +141,24 @@ class Archive:
             return None
 
 
-def open_archives(stack: ExitStack, root: Path, paths: Sequence[str]) -> tuple[tuple[Archive, ...], tuple[str, ...]]:
+def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple[tuple[Archive, ...], tuple[str, ...]]:
     """Opens zip archives.
 
     Args:
         stack: Closes them.
-        root: The competition's folder.
-        paths: The archives in it.
+        files: The competition's files.
+        paths: The archives among them.
 
     Returns:
         Those that can be read, and notes.
     """
-    archives, notes, left = [], [], _LARGEST_DIRECTORIES
+    archives, notes, left = [], [], files.reach.archive_listings
     if len(paths) > _MOST_ARCHIVES:
         notes.append(f"Of {len(paths):,} zip archives, {_MOST_ARCHIVES} were looked at; unpack them first.")
     for path in paths[:_MOST_ARCHIVES]:
         shown = printable(path)
         try:
-            listing = read_directory(stack.enter_context((root / path).open("rb")), left)
+            listing = read_directory(stack.enter_context(files.opened(path)), left)
         except DamagedArchiveError:
             notes.append(f"{shown} is not a zip archive, or it is damaged or cut off.")
             continue

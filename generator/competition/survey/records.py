@@ -4,7 +4,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from generator.competition.survey import images
 from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
@@ -17,6 +16,7 @@ from generator.competition.survey.examples import (
     stored_size,
 )
 from generator.competition.survey.facts import RecordFeature, Records
+from generator.competition.survey.files import Files
 from generator.competition.survey.listing import Directory, suffix_of
 from generator.untrusted import printable
 
@@ -32,12 +32,12 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def take_records(
-    root: Path, directories: Sequence[Directory]
+    files: Files, directories: Sequence[Directory]
 ) -> tuple[tuple[Records, ...], tuple[Directory, ...], tuple[str, ...]]:
     """Reads a few examples of the TFRecord files of all folders.
 
     Args:
-        root: The competition's folder.
+        files: The competition's files.
         directories: All folders.
 
     Returns:
@@ -48,13 +48,13 @@ def take_records(
     notes: list[str] = []
     taken = 0
     for directory in directories:
-        names = frozenset(_names(root, directory))
+        names = frozenset(_names(files, directory))
         if not names:
             rest.append(directory)
             continue
         taken += 1
         if taken <= _MOST_FOLDERS:
-            found, remarks = _groups(root, replace(directory, names=tuple(sorted(names))))
+            found, remarks = _groups(files, replace(directory, names=tuple(sorted(names))))
             groups += found
             notes += (f"{printable(directory.path) or 'The folder'} {remark}." for remark in remarks)
         rest.append(replace(directory, names=tuple(name for name in directory.names if name not in names)))
@@ -63,14 +63,14 @@ def take_records(
     return tuple(groups), tuple(rest), tuple(notes)
 
 
-def _names(root: Path, directory: Directory) -> list[str]:
+def _names(files: Files, directory: Directory) -> list[str]:
     named = [name for name in directory.names if suffix_of(name) in _SUFFIXES]
     if named:
         return named
     # Names such as `train-00000-of-00010` say nothing; then the first of those that are alike does.
     alike = _alike(name for name in directory.names if not suffix_of(name))
     drawn = evenly_drawn(list(alike.values()), _MOST_GROUPS)
-    return [name for names in drawn if _is_records_file(root / directory.path_of(names[0])) for name in names]
+    return [name for names in drawn if _is_records_file(files, directory.path_of(names[0])) for name in names]
 
 
 def _alike(names: Iterable[str]) -> dict[str, list[str]]:
@@ -81,15 +81,15 @@ def _alike(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-def _is_records_file(file: Path) -> bool:
+def _is_records_file(files: Files, path: str) -> bool:
     try:
-        with file.open("rb", buffering=0) as stream:
+        with files.opened(path) as stream:
             return begins_like_records(stream.read(12))
     except OSError:
         return False
 
 
-def _groups(root: Path, directory: Directory) -> tuple[tuple[Records, ...], tuple[str, ...]]:
+def _groups(files: Files, directory: Directory) -> tuple[tuple[Records, ...], tuple[str, ...]]:
     """The groups of the TFRecord files of one folder, and remarks on those that cannot be read."""
     by_pattern = _alike(directory.names)
     if len(by_pattern) > _MOST_GROUPS:
@@ -102,7 +102,7 @@ def _groups(root: Path, directory: Directory) -> tuple[tuple[Records, ...], tupl
             found = [
                 record
                 for name in evenly_drawn(names, _FILES_OF_A_GROUP)
-                for record in first_records(root / directory.path_of(name), _RECORDS_OF_A_FILE)
+                for record in _first_records(files, directory.path_of(name))
             ]
             signature = _signature(found)
         except (NotRecordsError, OSError):
@@ -110,8 +110,13 @@ def _groups(root: Path, directory: Directory) -> tuple[tuple[Records, ...], tupl
             continue
         groups[signature] += names
         sampled[signature] += found
-    records = [_group(root, directory, sorted(groups[key]), sampled[key]) for key in groups]
+    records = [_group(files, directory, sorted(groups[key]), sampled[key]) for key in groups]
     return tuple(sorted(records, key=lambda group: group.names)), tuple(remarks)
+
+
+def _first_records(files: Files, path: str) -> list[bytes]:
+    with files.opened(path) as stream:
+        return first_records(stream, _RECORDS_OF_A_FILE)
 
 
 def _signature(records: Sequence[bytes]) -> frozenset[tuple[str, str]]:
@@ -120,14 +125,14 @@ def _signature(records: Sequence[bytes]) -> frozenset[tuple[str, str]]:
     return frozenset((name, feature.kind) for record in records for name, feature in features_of(record).items())
 
 
-def _group(root: Path, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> Records:
+def _group(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> Records:
     parsed = [features_of(record) for record in sampled]
     features = dict.fromkeys(name for example in parsed for name in example)
     return Records(
         path=directory.path,
         names=evenly_drawn(names, MOST_NAMES),
         features=tuple(_feature(name, [example[name] for example in parsed if name in example]) for name in features),
-        examples=_examples(root, directory, names, sampled),
+        examples=_examples(files, directory, names, sampled),
     )
 
 
@@ -159,10 +164,10 @@ def _text(value: bytes | float) -> str | None:
         return None
 
 
-def _examples(root: Path, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> int:
+def _examples(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> int:
     """How many examples there are, by the names if these count them, else by the sizes of the files."""
     drawn = evenly_drawn(names, MOST_NAMES)
-    size = sum((root / directory.path_of(name)).stat().st_size for name in drawn) * len(names) / len(drawn)
+    size = sum(files.size(directory.path_of(name)) for name in drawn) * len(names) / len(drawn)
     estimated = size * len(sampled) / sum(map(stored_size, sampled))
     counts = [int(match[1]) for name in names if (match := _COUNT_IN_NAME.fullmatch(name))]
     # The last number of `train-00001-00010.tfrec` is something else; the sizes tell.

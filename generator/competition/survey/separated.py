@@ -23,7 +23,6 @@ _SPACES = r"\s+"
 _SEPARATORS = (",", "\t", ";", "|", " ", _SPACES)
 _BLANKS = (" ", _SPACES)
 _HEAD = 1 << 20
-_PIECES = 20
 _SNIFFED_ROWS = 50
 _CHECKED_ROWS = 20
 _LINES_TO_RESYNCHRONISE = 50
@@ -133,7 +132,7 @@ def _sample_whole(source: ByteSource, layout: _Layout, bounds: TableBounds) -> S
     layout = _with_encoding(layout, encoding_of(content))
     text, is_cut = decoded(content, layout.encoding), source.total > source.available
     total = sum(1 for row in _reader(io.StringIO(text, newline=""), layout.separator) if row) - 1 - is_cut
-    wanted = {row for run in blocks(total, wanted=bounds.rows_of(layout.width), count=_PIECES) for row in run}
+    wanted = {row for run in blocks(total, wanted=bounds.rows_of(layout.width), count=bounds.pieces) for row in run}
     reader = (row for row in _reader(io.StringIO(text, newline=""), layout.separator) if row)
     next(reader)
     rows = [row for position, row in enumerate(reader) if position in wanted]
@@ -143,10 +142,10 @@ def _sample_whole(source: ByteSource, layout: _Layout, bounds: TableBounds) -> S
 
 
 def _sample_pieces(source: ByteSource, layout: _Layout, bounds: TableBounds) -> Sample:
-    wanted = max(1, bounds.rows_of(layout.width) // _PIECES)
-    size = int(min(wanted * layout.row_size * 1.3 + 2 * layout.row_size + _MARGIN, bounds.size / _PIECES))
+    wanted = max(1, bounds.rows_of(layout.width) // bounds.pieces)
+    size = int(min(wanted * layout.row_size * 1.3 + 2 * layout.row_size + _MARGIN, bounds.size / bounds.pieces))
     last = max(source.available - size, 0)
-    offsets = [offset - offset % 4 for offset in evenly_drawn(range(last + 1), _PIECES)]
+    offsets = [offset - offset % 4 for offset in evenly_drawn(range(last + 1), bounds.pieces)]
     raw = [source.read(offset, size + layout.header_size * (not offset)) for offset in offsets]
     head = raw[0]
     is_wide = "16" in layout.encoding or "32" in layout.encoding

@@ -53,9 +53,10 @@ def read_table(place: Place, path: str, bounds: TableBounds) -> tuple[Table, tup
 
 def _sample(stored: TableFile, bounds: TableBounds) -> tuple[TableFormat, Sample]:
     if stored.suffix in parquet.SUFFIXES:
-        if stored.file is None:
+        if stored.opened is None:
             raise UnreadableTableError("is a parquet file in an archive; unpack the archive first")
-        return TableFormat.PARQUET, parquet.sample_parquet(stored.file, bounds)
+        with stored.opened() as file:
+            return TableFormat.PARQUET, parquet.sample_parquet(file, bounds)
     if stored.suffix in json_tables.SUFFIXES:
         return json_tables.sample_json(stored.source, suffix=stored.suffix, bounds=bounds)
     return TableFormat.CSV, separated.sample_separated(stored.source, suffix=stored.suffix, bounds=bounds)

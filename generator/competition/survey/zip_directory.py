@@ -7,6 +7,7 @@ The layout is that of PKWARE's APPNOTE.TXT 6.3.10, sections 4.3 and 4.5.3.
 
 import os
 import struct
+import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -172,3 +173,30 @@ def _inflated(file: BinaryIO, packed_size: int, limit: int) -> bytes:
             break
         content += decoder.decompress(block, limit - len(content))
     return bytes(content)
+
+
+def beginning_of_first(file: BinaryIO, limit: int) -> bytes:
+    """The first bytes of an archive's first member, without its directory, which stands at the other end.
+
+    Args:
+        file: The archive, at its beginning.
+        limit: How many bytes to unpack at most.
+
+    Raises:
+        PackedMemberError: It is damaged, encrypted, or packed by an unusual method.
+        OSError: The archive cannot be read.
+    """
+    header = file.read(_MEMBER_SIZE)
+    if len(header) < _MEMBER_SIZE or not header.startswith(_MEMBER_MARK):
+        raise PackedMemberError("cannot be unpacked: the archive is damaged")
+    flags, method, packed, name_size, extra_size = struct.unpack_from("<HH8xI4xHH", header, 6)
+    if flags & _ENCRYPTED or method not in (_STORED, _DEFLATED):
+        raise PackedMemberError("is encrypted, or packed by a method that is not deflate; download it first")
+    file.read(name_size + extra_size)
+    if method == _STORED:
+        return file.read(min(limit, packed))
+    try:
+        # A size that is written behind the member is 0 here; the packed bytes say themselves where they end.
+        return _inflated(file, packed or sys.maxsize, limit)
+    except zlib.error as error:
+        raise PackedMemberError("cannot be unpacked: the archive is damaged") from error

@@ -1,0 +1,95 @@
+"""Asking a Kaggle about a competition from the command line: which one, with progress on stderr."""
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from generator.errors import CompetitionError, did_you_mean
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.competition.description import Description
+    from generator.competition.survey.facts import Survey
+    from generator.kaggle.api import Kaggle
+    from generator.kaggle.remote_facts import RemoteFacts
+
+TARGETS = ("kaggle", "local")
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+class NoSuchCompetitionError(CompetitionError):
+    """The Kaggle that was asked knows no such competition."""
+
+    def __init__(self, *, slug: str, known: list[str]) -> None:
+        super().__init__(
+            f'Kaggle knows no competition "{printable(slug)}"; its name is the last part of its address, '
+            f"kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
+        )
+
+
+@dataclass
+class AskedKaggle:
+    """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
+
+    to: str | None
+    _facts: "RemoteFacts | None" = None
+    _described: "dict[str, Description]" = field(default_factory=dict)
+    _surveyed: "dict[str, Survey]" = field(default_factory=dict)
+    _last_line: float = field(default_factory=time.monotonic)
+
+    def describe(self, slug: str) -> "Description":
+        """What the hosts say of a competition, see `RemoteFacts`."""
+        from generator.competition import builtin
+        from generator.kaggle.errors import NotFoundError
+
+        if slug in self._described:
+            return self._described[slug]
+        facts = self._met()
+        click.echo(f"Asking {facts.source} about {printable(slug)} …", err=True)
+        try:
+            self._described[slug] = facts.describe(slug)
+        except NotFoundError as error:
+            raise NoSuchCompetitionError(slug=slug, known=builtin.known()) from error
+        return self._described[slug]
+
+    def survey(self, slug: str) -> "Survey":
+        """A look at its files where they are, see `RemoteFacts`."""
+        if slug not in self._surveyed:
+            self._surveyed[slug] = self._met().survey(slug)
+        return self._surveyed[slug]
+
+    def _met(self) -> "RemoteFacts":
+        from generator.competition.description import CannotAskError
+        from generator.kaggle.errors import CredentialsError, OtherKaggleError
+        from generator.kaggle.remote_facts import RemoteFacts
+
+        if self._facts is None:
+            try:
+                self._facts = RemoteFacts(connected(self.to), tell=self._tell)
+            except (CredentialsError, OtherKaggleError) as error:
+                if self.to is not None:
+                    raise
+                raise CannotAskError(why=error.message) from error
+        return self._facts
+
+    def _tell(self, path: str) -> None:
+        """A line now and then: a small competition needs none, a large one must not look stuck."""
+        if time.monotonic() - self._last_line > _SECONDS_BETWEEN_LINES:
+            self._last_line = time.monotonic()
+            click.echo(f"Looking at {printable(path)} …", err=True)
+
+
+def connected(to: str | None) -> "Kaggle":
+    """The Kaggle that the user chose, the real one by default; what is not safe about this machine is said on stderr.
+
+    Raises:
+        KaggleError: There are no credentials for it, or no local one runs.
+    """
+    from generator.kaggle.connect import Target, connect
+
+    kaggle = connect(Target(to or Target.KAGGLE))
+    for warning in kaggle.warnings():
+        click.echo(f"Warning: {printable(warning)}", err=True)
+    return kaggle

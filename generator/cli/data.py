@@ -1,0 +1,133 @@
+"""The verb `data`: a competition's files, downloaded to where the notebooks look for them."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.asking import TARGETS, connected
+from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.competition.builtin import BuiltIn
+    from generator.kaggle.data_download import Downloaded, Step
+
+_MEGABYTE = 1e6
+_SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_UPDATES = 0.2
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("competition")
+@click.option(
+    "--to",
+    type=click.Choice(TARGETS),
+    help="Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.",
+)
+@click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder with kernels/ and input/; by default the current one.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be downloaded, and download nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+def data(**options: Any) -> int:
+    """Download a competition's data to input/competitions/COMPETITION, as Kaggle mounts them.
+
+    Every size is checked, and the folder appears when all of it is there. A download that was interrupted goes on where
+    it stopped when the command is run again.
+
+    \b
+    tandem data titanic
+    tandem data titanic --dry-run
+    """  # noqa: D301 - click wants the character itself
+    from generator.competition import builtin
+
+    workspace, slug = Workspace(options["workspace"]), options["competition"]
+    _check_name(slug)
+    built_in = builtin.find(slug)
+    if built_in is not None and options["to"] != "local":
+        return _write_built_in(built_in, workspace, options)
+    kaggle = connected(options["to"])
+    if options["dry_run"]:
+        from generator.kaggle.api import total_size
+
+        files = kaggle.competition_files(slug)
+        return _report({"files": len(files), "size": total_size(files)}, workspace.competition_data(slug), options)
+    from generator.kaggle.data_download import download_data
+
+    click.echo(f"Listing the files of {printable(slug)} …", err=True)
+    with _Progress() as progress:
+        done = download_data(kaggle, slug, workspace.competition_data(slug), tell=progress)
+    return _report_download(done, options)
+
+
+def _check_name(slug: str) -> None:
+    from generator.competition import builtin
+    from generator.pair.proposal import CompetitionNameError
+    from generator.untrusted import is_slug
+
+    if not is_slug(slug):
+        raise CompetitionNameError(slug=slug, known=builtin.known())
+
+
+def _write_built_in(built_in: "BuiltIn", workspace: Workspace, options: dict[str, Any]) -> int:
+    from generator.competition import builtin
+
+    folder = workspace.competition_data(built_in.competition.slug)
+    if not options["dry_run"]:
+        builtin.ensure_data(built_in, workspace)
+    return _report({"built_in": True}, folder, options)
+
+
+def _report_download(done: "Downloaded", options: dict[str, Any]) -> int:
+    facts = {"files": done.files, "size": done.size, "was_there": done.was_there}
+    return _report(facts, done.folder, options)
+
+
+def _report(facts: dict[str, Any], folder: Path, options: dict[str, Any]) -> int:
+    if options["as_json"]:
+        click.echo(json.dumps({"folder": str(folder), "dry_run": options["dry_run"], **facts}, indent=2))
+        return 0
+    amount = "Files of the kit's own"
+    if "files" in facts:
+        amount = f"{facts['files']:,} files, {facts['size'] / _MEGABYTE:,.1f} MB"
+    verb = "would be in" if options["dry_run"] else "are in"
+    already = " already" if facts.get("was_there") else ""
+    click.echo(f"{amount}, {verb} {printable(str(folder))}{already}.")
+    return 0
+
+
+class _Progress:
+    """How far a download is: one line that changes on a terminal, a line every few seconds elsewhere."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._started = self._last = time.monotonic()
+        self._stage = ""
+        self._first = 0
+
+    def __enter__(self) -> "_Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_terminal and self._stage:
+            click.echo("", err=True)
+
+    def __call__(self, step: "Step") -> None:
+        """Tells of one step, if the last one was told long enough ago."""
+        now = time.monotonic()
+        if step.stage != self._stage:
+            self._stage, self._started, self._first = step.stage, now, step.done
+        elif now - self._last < (_SECONDS_BETWEEN_UPDATES if self._is_terminal else _SECONDS_BETWEEN_LINES):
+            return
+        self._last = now
+        speed = (step.done - self._first) / max(now - self._started, 1e-3)
+        share = f" of {step.total / _MEGABYTE:,.1f}" if step.total else ""
+        text = f"{step.stage:<9}{step.done / _MEGABYTE:>10,.1f}{share} MB, {speed / _MEGABYTE:,.1f} MB/s"
+        click.echo(f"\r{text:<60}" if self._is_terminal else text, err=True, nl=not self._is_terminal)

@@ -1,0 +1,77 @@
+"""The files of a competition, wherever they are: on this disk, or behind an API that hands out pieces of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from generator.competition.survey.sources import ByteSource, FileSource
+
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a survey may reach into files; each look at one costs little on a disk, and a request elsewhere.
+
+    Attributes:
+        pieces: From how many places a large table is read.
+        probes: How many image or sound files are opened, of all folders.
+        probes_of_one: How many of them of one folder.
+        lone_folders: Up to how many folders are looked at each by itself; of more, those beside each other share.
+        archive_listings: How many bytes the directories of all zip archives may have.
+        row_group: How many bytes, uncompressed, a group of rows in a parquet file may have to be read from.
+    """
+
+    pieces: int = 20
+    probes: int = 400
+    probes_of_one: int = 12
+    lone_folders: int = 50
+    archive_listings: int = 64 * _MEGABYTE
+    row_group: int = 512 * _MEGABYTE
+
+
+class Files(Protocol):
+    """Files by their paths, relative to the competition's folder, with `/`.
+
+    Every method raises OSError where a file cannot be read.
+    """
+
+    @property
+    def reach(self) -> Reach:
+        """How far a survey may reach into them."""
+
+    def size(self, path: str) -> int:
+        """How many bytes a file has."""
+
+    def opened(self, path: str) -> BinaryIO:
+        """A file to read and to seek in; the caller closes it."""
+
+    def source(self, path: str) -> ByteSource:
+        """A file to read pieces from."""
+
+    def head(self, path: str, length: int) -> Path | bytes:
+        """The path of a file on this disk, else its first bytes."""
+
+
+@dataclass(frozen=True)
+class DiskFiles:
+    """A folder on this disk."""
+
+    root: Path
+    reach: Reach = Reach()
+
+    def size(self, path: str) -> int:
+        """How many bytes a file has."""
+        return (self.root / path).stat().st_size
+
+    def opened(self, path: str) -> BinaryIO:
+        """A file to read and to seek in."""
+        return (self.root / path).open("rb")
+
+    def source(self, path: str) -> FileSource:
+        """A file to read pieces from."""
+        return FileSource.of(self.root / path)
+
+    def head(self, path: str, length: int) -> Path:  # noqa: ARG002 - all of it is at hand
+        """The path of a file."""
+        return self.root / path

@@ -1,0 +1,209 @@
+"""Downloading all of a competition's data: resumed where it stopped, checked, and there as a whole or not at all."""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.files import FileWriteError, sync_folder
+from generator.kaggle.api import Kaggle, RemoteFile, total_size
+from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
+from generator.kaggle.unpacking import ArchiveError, unpack
+from generator.untrusted import printable
+
+_ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
+_MOST_ADDRESSES = 20
+_GIGABYTE = 1e9
+
+
+class DataInTheWayError(KaggleError):
+    """Other files stand where the data belong."""
+
+    def __init__(self, *, folder: Path, problem: str) -> None:
+        super().__init__(
+            f"{printable(str(folder))} is not empty, and not the competition's data: {problem}; move it away, then run "
+            "the command again."
+        )
+
+
+class NoFilesError(KaggleError):
+    """The competition has no files to download."""
+
+    def __init__(self, *, slug: str) -> None:
+        super().__init__(
+            f"Kaggle lists no files of {printable(slug)}: look at "
+            f"https://www.kaggle.com/competitions/{printable(slug)}/data, and accept the rules there if it asks for it."
+        )
+
+
+class NotEnoughSpaceError(KaggleError):
+    """The disk is too small for the data."""
+
+    def __init__(self, *, slug: str, needed: int, free: int, folder: Path) -> None:
+        super().__init__(
+            f"The data of {printable(slug)} take {needed / _GIGABYTE:,.1f} GB to download and unpack, and "
+            f"{free / _GIGABYTE:,.1f} GB are free in {printable(str(folder))}: make room, use --workspace on another "
+            f"disk, or rehearse without them: tandem specimen {printable(slug)}."
+        )
+
+
+class AlreadyDownloadingError(KaggleError):
+    """Another process downloads the same data."""
+
+    def __init__(self, *, slug: str) -> None:
+        super().__init__(
+            f"Another `tandem data {printable(slug)}` is at work in this workspace: wait until it is done."
+        )
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a download is: `done` of `total` bytes of "download" or "unpack"; a total of 0 is not known."""
+
+    stage: str
+    done: int
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """What is on the disk now; `was_there` where nothing had to be done."""
+
+    folder: Path
+    files: int
+    size: int
+    was_there: bool = False
+
+
+Tell = Callable[[Step], None]
+
+
+def download_data(kaggle: Kaggle, slug: str, folder: Path, *, tell: Tell) -> Downloaded:
+    """Downloads and unpacks a competition's data, as Kaggle mounts them.
+
+    What was downloaded stays beside the folder until all of it is unpacked, so that a command that was interrupted goes
+    on where it stopped.
+
+    Args:
+        kaggle: Who has them.
+        slug: The competition.
+        folder: Where they belong; it appears when all of it is there.
+        tell: Is told how far it is.
+
+    Raises:
+        KaggleError: They cannot be had, or are not what is listed.
+        FileWriteError: The disk does not take them.
+    """
+    files = kaggle.competition_files(slug)
+    if not files:
+        raise NoFilesError(slug=slug)
+    if _is_there(folder, files):
+        return Downloaded(folder, len(files), total_size(files), was_there=True)
+    try:
+        with _work_folder(folder, slug) as work:
+            _check_space(slug, work, files)
+            archive = _fetch(kaggle, slug, work / "archive", tell)
+            _unpack(slug, archive, work / "files", files=files, tell=tell)
+            with suppress(FileNotFoundError):
+                folder.rmdir()  # only one that is empty
+            (work / "files").rename(folder)
+            shutil.rmtree(work, ignore_errors=True)
+    except OSError as error:
+        raise FileWriteError(path=folder, cause=error) from error
+    sync_folder(folder.parent)
+    return Downloaded(folder, len(files), total_size(files))
+
+
+def _is_there(folder: Path, files: tuple[RemoteFile, ...]) -> bool:
+    """Whether all files are there; an empty folder is as good as none."""
+    if not folder.exists() and not folder.is_symlink():
+        return False
+    if folder.is_dir() and not folder.is_symlink() and next(folder.iterdir(), None) is None:
+        return False
+    for file in files:
+        path = folder / file.name
+        if not path.is_file():
+            raise DataInTheWayError(folder=folder, problem=f"{printable(file.name)} is not in it")
+        if path.stat().st_size != file.size:
+            problem = f"{printable(file.name)} has {path.stat().st_size:,} bytes where Kaggle lists {file.size:,}"
+            raise DataInTheWayError(folder=folder, problem=problem)
+    return True
+
+
+@contextmanager
+def _work_folder(folder: Path, slug: str) -> Iterator[Path]:
+    """A folder of the download's own beside the one to fill, for one process at a time; it stays after an error."""
+    work = folder.parent / f".{folder.name}.download"
+    work.mkdir(parents=True, exist_ok=True)
+    handle = os.open(work, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise AlreadyDownloadingError(slug=slug) from error
+        yield work
+    finally:
+        os.close(handle)
+
+
+def _check_space(slug: str, work: Path, files: tuple[RemoteFile, ...]) -> None:
+    """The archive is hardly larger than what is in it; how much smaller nobody says beforehand."""
+    needed, free = total_size(files), shutil.disk_usage(work).free
+    if free < needed:
+        raise NotEnoughSpaceError(slug=slug, needed=needed, free=free, folder=work.parent)
+
+
+def _fetch(kaggle: Kaggle, slug: str, archive: Path, tell: Tell) -> Path:
+    """Downloads the archive; addresses are short-lived, so that a long download takes several."""
+    if archive.is_file():
+        return archive
+    done, last = 0, -1
+    for _ in range(_MOST_ADDRESSES):
+        try:
+            for done in kaggle.download(kaggle.competition_archive_url(slug), archive):
+                tell(Step("download", done))
+            return archive
+        except RulesNotAcceptedError:
+            raise
+        except (ForbiddenError, NotFoundError):
+            if done <= last or not done:
+                raise
+            last = done
+    raise ArchiveError(slug=slug, problem="its address changes all the time")
+
+
+def _unpack(slug: str, archive: Path, target: Path, *, files: tuple[RemoteFile, ...], tell: Tell) -> None:
+    sizes = {file.name: file.size for file in files}
+    total = total_size(files)
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir()
+    try:
+        with archive.open("rb") as file:
+            is_zip = file.read(4) in _ZIP_MARKS
+        if len(sizes) == 1 and (not is_zip or _is_the_file(archive, sizes)):
+            # A competition of one file is sent as it is.
+            _take_the_file(slug, archive, target, sizes)
+        else:
+            unpack(slug, archive, target, sizes=sizes, tell=lambda done: tell(Step("unpack", done, total)))
+    except ArchiveError:
+        # What is wrong now is wrong the next time as well.
+        archive.unlink(missing_ok=True)
+        raise
+
+
+def _is_the_file(archive: Path, sizes: dict[str, int]) -> bool:
+    """Whether the one listed file is itself a zip, and was sent as it is."""
+    ((name, size),) = sizes.items()
+    return name.lower().endswith(".zip") and archive.stat().st_size == size
+
+
+def _take_the_file(slug: str, archive: Path, target: Path, sizes: dict[str, int]) -> None:
+    ((name, size),) = sizes.items()
+    if archive.stat().st_size != size:
+        problem = f"{printable(name)} has {archive.stat().st_size:,} bytes where {size:,} are listed"
+        raise ArchiveError(slug=slug, problem=problem)
+    (target / name).parent.mkdir(parents=True, exist_ok=True)
+    archive.rename(target / name)

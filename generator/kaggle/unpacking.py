@@ -1,0 +1,91 @@
+"""Unpacking a competition's archive: only what Kaggle lists, no byte more than it lists, nothing out of the folder."""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO
+
+from generator.files import PathOutsideError, contained
+from generator.kaggle.errors import KaggleError
+from generator.untrusted import printable
+
+_CHUNK = 1 << 20
+
+
+class ArchiveError(KaggleError):
+    """An archive is not what Kaggle lists; nothing of it was kept."""
+
+    def __init__(self, *, slug: str, problem: str) -> None:
+        super().__init__(
+            f"The archive of {printable(slug)} is not what Kaggle lists: {problem}; nothing of it was kept, so run "
+            f"`tandem data {printable(slug)}` again, and if it stays so, download the files in a browser."
+        )
+
+
+def unpack(slug: str, archive: Path, folder: Path, *, sizes: Mapping[str, int], tell: Callable[[int], None]) -> None:
+    """Unpacks the listed files of a zip archive into a folder, and checks that each is there with the listed size.
+
+    Members that are not listed are left out: what is mounted on Kaggle is the listing. Links, devices and permissions
+    of an archive mean nothing here, since only bytes are copied.
+
+    Args:
+        slug: The competition, for messages.
+        archive: The archive.
+        folder: An empty folder.
+        sizes: How many bytes each file has, by its relative path, which passed the guards.
+        tell: Is told the bytes that were unpacked so far.
+
+    Raises:
+        ArchiveError: A file is missing, of another size, damaged, encrypted, or leads elsewhere.
+        OSError: The folder cannot be written.
+    """
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            members = {member.filename: member for member in opened.infolist() if not member.is_dir()}
+            _check(slug, members, sizes)
+            done = 0
+            for name, size in sizes.items():
+                path = _place(slug, folder, name)
+                with opened.open(members[name]) as source, path.open("xb") as target:
+                    done += _copied(slug, name, source, target, size)
+                tell(done)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+        raise ArchiveError(slug=slug, problem=f"it cannot be unpacked ({printable(str(error))[:100]})") from error
+
+
+def _check(slug: str, members: Mapping[str, zipfile.ZipInfo], sizes: Mapping[str, int]) -> None:
+    """Compares an archive's own directory with the listing, before a byte is unpacked."""
+    missing = [name for name in sizes if name not in members]
+    if missing:
+        raise ArchiveError(slug=slug, problem=f"{len(missing):,} files are missing, such as {printable(missing[0])}")
+    for name, size in sizes.items():
+        member = members[name]
+        if member.file_size != size:
+            problem = f"{printable(name)} has {member.file_size:,} bytes where {size:,} are listed"
+            raise ArchiveError(slug=slug, problem=problem)
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise ArchiveError(slug=slug, problem=f"{printable(name)} is a link")
+
+
+def _place(slug: str, folder: Path, name: str) -> Path:
+    try:
+        path = contained(folder / name, root=folder)
+    except PathOutsideError as error:
+        raise ArchiveError(slug=slug, problem=f"{printable(name)} leads out of the folder") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _copied(slug: str, name: str, source: IO[bytes], target: IO[bytes], size: int) -> int:
+    """Copies a member and counts: a directory that says a small size may lie."""
+    copied = 0
+    while chunk := source.read(_CHUNK):
+        copied += len(chunk)
+        if copied > size:
+            raise ArchiveError(slug=slug, problem=f"{printable(name)} unpacks to more than the {size:,} bytes listed")
+        target.write(chunk)
+    if copied < size:
+        raise ArchiveError(slug=slug, problem=f"{printable(name)} has {copied:,} bytes where {size:,} are listed")
+    return copied

@@ -1,0 +1,269 @@
+"""`tandem data`: all of a competition's files, resumed, checked, and there as a whole or not at all."""
+
+import fcntl
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from folder_kaggle import FolderKaggle
+from miniature import write_tree
+
+from generator.kaggle.api import RemoteFile
+from generator.kaggle.data_download import (
+    AlreadyDownloadingError,
+    DataInTheWayError,
+    Downloaded,
+    NoFilesError,
+    NotEnoughSpaceError,
+    Step,
+    download_data,
+)
+from generator.kaggle.errors import ForbiddenError, RulesNotAcceptedError, UnreachableError
+from generator.kaggle.unpacking import ArchiveError, unpack
+
+FILES = {"train.csv": "id,label\n1,0\n", "images/a/1.bin": "x" * 5_000, "empty.txt": ""}
+
+
+@pytest.fixture
+def kaggle(tmp_path: Path) -> FolderKaggle:
+    return FolderKaggle(write_tree(tmp_path / "remote" / "data", FILES))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """Where the data belong; nothing is there yet, not even the folder around it."""
+    return tmp_path / "input" / "competitions" / "some-thing"
+
+
+def download(kaggle: FolderKaggle, place: Path, steps: list[Step] | None = None) -> Downloaded:
+    return download_data(kaggle, "some-thing", place, tell=(steps if steps is not None else []).append)  # type: ignore[arg-type] # a part of Kaggle
+
+
+def files_in(folder: Path) -> dict[str, str]:
+    return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_all_files_are_where_the_notebooks_look_for_them(kaggle: FolderKaggle, place: Path) -> None:
+    steps: list[Step] = []
+    done = download(kaggle, place, steps)
+
+    assert files_in(place) == FILES
+    assert (done.files, done.was_there) == (3, False)
+    assert steps[0].stage == "download"
+    assert steps[-1] == Step("unpack", done.size, done.size)
+    assert [path.name for path in place.parent.iterdir()] == ["some-thing"]
+
+
+def test_data_that_are_there_are_not_downloaded_again(kaggle: FolderKaggle, place: Path) -> None:
+    download(kaggle, place)
+
+    assert download(kaggle, place).was_there
+    assert kaggle.calls["download"] == 1
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(kaggle: FolderKaggle, place: Path) -> None:
+    write_tree(kaggle.folder, {f"noise/{number}.bin": os.urandom(2_000).hex() for number in range(10)})
+    kaggle.breaks_after = 10_000
+    with pytest.raises(UnreachableError):
+        download(kaggle, place)
+    assert not place.exists()
+    sent = kaggle.sent
+
+    download(kaggle, place)
+
+    assert sent == 10_000
+    assert kaggle.sent == (kaggle.folder.parent / "archive.sent.zip").stat().st_size
+    assert len(files_in(place)) == 13
+
+
+def test_an_address_that_expires_in_the_middle_is_asked_for_again(kaggle: FolderKaggle, place: Path) -> None:
+    write_tree(kaggle.folder, {"noise.bin": os.urandom(20_000).hex()})
+    whole = kaggle.download
+
+    def expiring(url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
+        for done in whole(url, destination, size=size):
+            yield done
+            if done % 8_000 == 0:
+                raise ForbiddenError(doing="download", said="the signature has expired", remedy="ask again")
+
+    kaggle.download = expiring  # type: ignore[method-assign]
+    download(kaggle, place)
+
+    assert files_in(place)["train.csv"] == FILES["train.csv"]
+    assert kaggle.calls["download"] > 1
+
+
+def test_unpacking_that_was_interrupted_needs_no_second_download(kaggle: FolderKaggle, place: Path) -> None:
+    def interrupt(step: Step) -> None:
+        if step.stage == "unpack":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        download_data(kaggle, "some-thing", place, tell=interrupt)  # type: ignore[arg-type] # a part of Kaggle
+    assert not place.exists()
+
+    download(kaggle, place)
+
+    assert files_in(place) == FILES
+    assert kaggle.calls["download"] == 1
+
+
+def test_a_competition_of_one_file_is_taken_as_it_is_sent(tmp_path: Path, place: Path) -> None:
+    kaggle = FolderKaggle(write_tree(tmp_path / "remote" / "data", {"only.csv": "id\n1\n"}))
+    kaggle.competition_archive_url = lambda slug: "only.csv"  # type: ignore[method-assign,assignment]
+
+    download(kaggle, place)
+
+    assert files_in(place) == {"only.csv": "id\n1\n"}
+
+
+def test_a_file_of_another_size_than_listed_is_refused_and_fetched_anew_the_next_time(
+    kaggle: FolderKaggle, place: Path
+) -> None:
+    kaggle.lists["train.csv"] = 99
+    with pytest.raises(ArchiveError, match=r"train\.csv has 13 bytes where 99 are listed"):
+        download(kaggle, place)
+    assert not place.exists()
+
+    kaggle.lists.clear()
+    download(kaggle, place)
+
+    assert kaggle.calls["download"] == 2
+
+
+def test_files_that_are_in_the_way_are_never_touched(kaggle: FolderKaggle, place: Path) -> None:
+    write_tree(place, {"train.csv": "mine"})
+
+    with pytest.raises(DataInTheWayError, match="is not in it"):
+        download(kaggle, place)
+    assert files_in(place) == {"train.csv": "mine"}
+
+
+def test_an_empty_folder_is_not_in_the_way(kaggle: FolderKaggle, place: Path) -> None:
+    place.mkdir(parents=True)
+
+    download(kaggle, place)
+
+    assert files_in(place) == FILES
+
+
+def test_two_downloads_of_one_competition_do_not_meet(kaggle: FolderKaggle, place: Path) -> None:
+    work = place.parent / ".some-thing.download"
+    work.mkdir(parents=True)
+    handle = os.open(work, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+    with pytest.raises(AlreadyDownloadingError):
+        download(kaggle, place)
+    os.close(handle)
+    download(kaggle, place)
+
+
+def test_a_disk_that_is_too_small_is_said_before_anything_is_downloaded(kaggle: FolderKaggle, place: Path) -> None:
+    kaggle.lists["train.csv"] = 1 << 60
+
+    with pytest.raises(NotEnoughSpaceError, match="tandem specimen some-thing"):
+        download(kaggle, place)
+    assert kaggle.calls["download"] == 0
+
+
+def test_a_competition_without_files_is_one_sentence(tmp_path: Path, place: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+
+    with pytest.raises(NoFilesError, match="accept the rules"):
+        download(FolderKaggle(tmp_path / "nothing"), place)
+
+
+def test_rules_that_were_not_accepted_end_it_at_once(kaggle: FolderKaggle, place: Path) -> None:
+    asked = []
+
+    def forbidden(slug: str) -> str:
+        asked.append(slug)
+        raise RulesNotAcceptedError(doing="download", said="", page="https://www.kaggle.com/competitions/x/rules")
+
+    kaggle.competition_archive_url = forbidden  # type: ignore[method-assign]
+    with pytest.raises(RulesNotAcceptedError):
+        download(kaggle, place)
+    assert len(asked) == 1
+
+
+class TestHostileArchives:
+    """An archive is unpacked as the listing says it, whatever it claims itself."""
+
+    def unpacked(self, archive: Path, sizes: dict[str, int]) -> dict[str, str]:
+        folder = archive.parent / "unpacked"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        unpack("some-thing", archive, folder, sizes=sizes, tell=lambda _: None)
+        return files_in(folder)
+
+    def archive(self, tmp_path: Path, members: dict[str, str]) -> Path:
+        path = tmp_path / "archive.zip"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, content in members.items():
+                file.writestr(name, content)
+        return path
+
+    def test_members_that_are_not_listed_are_left_out(self, tmp_path: Path) -> None:
+        archive = self.archive(tmp_path, {"a.csv": "a", "../out.csv": "out", "/abs.csv": "abs", "more.csv": "more"})
+
+        assert self.unpacked(archive, {"a.csv": 1}) == {"a.csv": "a"}
+        assert not (tmp_path / "out.csv").exists()
+
+    def test_a_listed_name_that_leads_out_is_refused(self, tmp_path: Path) -> None:
+        archive = self.archive(tmp_path, {"../out.csv": "out"})
+
+        with pytest.raises(ArchiveError, match="leads out of the folder"):
+            self.unpacked(archive, {"../out.csv": 3})
+        assert not (tmp_path / "out.csv").exists()
+
+    def test_a_bomb_is_stopped_at_the_listed_size(self, tmp_path: Path) -> None:
+        archive = self.archive(tmp_path, {"a.csv": "0" * 50_000_000})
+        content = bytearray(archive.read_bytes())
+        for mark, place in ((b"PK\1\2", 24), (b"PK\3\4", 22)):  # where the unpacked size is written
+            at = content.index(mark) + place
+            content[at : at + 4] = (10).to_bytes(4, "little")
+        archive.write_bytes(bytes(content))
+
+        with pytest.raises(ArchiveError):
+            self.unpacked(archive, {"a.csv": 10})
+        assert sum(path.stat().st_size for path in (tmp_path / "unpacked").iterdir()) <= 10
+
+    def test_a_link_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "archive.zip"
+        with zipfile.ZipFile(path, "w") as file:
+            member = zipfile.ZipInfo("a.csv")
+            member.external_attr = 0o120777 << 16
+            file.writestr(member, "/etc/passwd")
+
+        with pytest.raises(ArchiveError, match="is a link"):
+            self.unpacked(path, {"a.csv": 11})
+
+    def test_a_damaged_member_is_refused(self, tmp_path: Path) -> None:
+        archive = self.archive(tmp_path, {"a.csv": "abc" * 100})
+        content = bytearray(archive.read_bytes())
+        content[40] ^= 0xFF
+        archive.write_bytes(bytes(content))
+
+        with pytest.raises(ArchiveError, match=r"cannot be unpacked|bytes"):
+            self.unpacked(archive, {"a.csv": 300})
+
+    def test_a_page_in_place_of_an_archive_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "archive.zip").write_text("<html>sign in</html>")
+
+        with pytest.raises(ArchiveError, match="cannot be unpacked"):
+            self.unpacked(tmp_path / "archive.zip", {"a.csv": 1, "b.csv": 1})
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        with pytest.raises(ArchiveError, match=r"1 files are missing, such as b\.csv"):
+            self.unpacked(self.archive(tmp_path, {"a.csv": "a"}), {"a.csv": 1, "b.csv": 1})
+
+    def test_a_name_with_escapes_does_not_reach_the_terminal(self, tmp_path: Path) -> None:
+        file = RemoteFile("\x1b[2Jevil", 1)
+
+        with pytest.raises(ArchiveError) as caught:
+            self.unpacked(self.archive(tmp_path, {"a": "a"}), {file.name: file.size})
+        assert "\x1b" not in str(caught.value)
