@@ -75,7 +75,7 @@ def cells() -> Callable[..., dict[str, Any]]:
             exec(source[name], names)  # noqa: S102 - the cells are what is tested
         names["items"] = names["items_of"](names["table"])
         names["all_rows"] = np.arange(len(texts))
-        for name in ("fit-vocabulary", "fit-rarity", "fit-preprocessing"):
+        for name in ("fit-vocabulary", "fit-rarity", "fit-numbers", "fit-preprocessing"):
             exec(source[name], names)  # noqa: S102 - the cells are what is tested
         return names
 

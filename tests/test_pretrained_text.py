@@ -1,0 +1,112 @@
+"""Texts read by a pretrained model: a KerasHub model that is attached as a Kaggle Model is."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from miniature import Outcome
+from notebook_session import Mirror, Notebook, Sessions, read_table
+from test_text_family import TASKS, write_competition
+
+from generator.competition.facts import Task
+
+pytest_plugins = ("notebook_session",)
+
+HANDLE = "keras/bert/keras/bert_tiny/3"
+MAKE_PRESET = """
+import sys
+import keras_hub
+words = sys.argv[2].split()
+letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *("##" + letter for letter in letters)]
+shape = {"num_layers": 1, "num_heads": 2, "hidden_dim": 32, "intermediate_dim": 64, "max_sequence_length": 512}
+models = keras_hub.models
+backbone = models.BertBackbone(vocabulary_size=len(vocabulary), **shape)
+tokenizer = models.BertTokenizer(vocabulary=vocabulary, lowercase=True)
+preprocessor = models.BertTextClassifierPreprocessor(tokenizer, sequence_length=512)
+models.BertTextClassifier(backbone=backbone, num_classes=2, preprocessor=preprocessor).save_to_preset(sys.argv[1])
+"""
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small pretrained model, as KerasHub keeps it."""
+    assert find_spec("keras_hub"), "`make test` installs keras-hub"
+    made = tmp_path_factory.mktemp("models") / "preset"
+    words = "the of it is was and not good bad warm cold sun snow ice heat rain day night"
+    environment = os.environ | {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    subprocess.run([sys.executable, "-c", MAKE_PRESET, str(made), words], check=True, env=environment)
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def pretrained(name: str) -> Task:
+    task: Task = TASKS[name]
+    details: dict[str, Any] = dict(task.details)
+    return type(task)(**{**vars(task), "details": details | {"pretrained": HANDLE}})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "framework"), [("classes", "keras"), ("numbers", "tensorflow")])
+def test_a_pretrained_model_is_trained_on_and_needed_by_both_notebooks(
+    sessions: Sessions, mirror: Mirror, preset: Path, task: str, framework: str
+) -> None:
+    right = write_competition(mirror.competition, task)
+    mounted = mirror.input / "models" / HANDLE
+    mounted.parent.mkdir(parents=True)
+    mounted.symlink_to(preset)
+    train, infer = (Notebook(framework, role, task=pretrained(task)) for role in ("train", "infer"))
+
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.05, SEQUENCE_LENGTH=128))
+    assert ended.is_done, ended
+    handoff = json.loads((mirror.working / "handoff.json").read_text())
+    assert str(mirror.root) not in json.dumps(handoff["folds"])
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer))
+    assert ended.is_done, ended
+
+    _, *rows = read_table(mirror.working / "submission.csv")
+    assert [row[0] for row in rows] == list(right)
+    if task == "classes":
+        assert sum([row[1]] == right[row[0]] for row in rows) >= 0.8 * len(rows)
+
+
+@pytest.mark.slow
+def test_a_model_that_is_not_attached_is_named(sessions: Sessions, mirror: Mirror) -> None:
+    write_competition(mirror.competition, "classes")
+    train = Notebook("tensorflow", "train", task=pretrained("classes"))
+
+    ended = sessions.run(train, mirror.parameters(train), until="find-preset")
+
+    assert not ended.is_done
+    assert f"The model {HANDLE} is not attached" in str(ended)
+
+
+def test_both_kernels_have_the_model_attached(tandem: Callable[..., Outcome], folder: Path) -> None:
+    done = tandem("generate", "--competition", "docstrings", "--set", f"pretrained={HANDLE}")
+
+    assert done.code == 0, done.err
+    for role in ("train", "infer"):
+        metadata = json.loads((folder / "kernels" / "docstrings" / role / "kernel-metadata.json").read_text())
+        assert metadata["model_sources"] == [HANDLE]
+
+
+@pytest.mark.parametrize("handle", ["bert_small", "keras/bert/keras/bert_small", "../x/y/z/1", "a/b/c/d/0"])
+def test_what_is_no_kaggle_model_is_one_sentence(tandem: Callable[..., Outcome], folder: Path, handle: str) -> None:
+    done = tandem("generate", "--competition", "docstrings", "--set", f"pretrained={handle}")
+
+    assert done.code == 1
+    assert "which is no Kaggle Model: it takes owner/model/framework/variation/version" in done.err
+    assert not (folder / "kernels").exists()
