@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from notebook_session import Mirror, Notebook, Sessions, known_after, read_table, rendered_cells
 from PIL import Image
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -57,18 +57,8 @@ def write_scans(folder: Path, *, first: int = 1) -> dict[str, float]:
 
 
 def known(mirror: Mirror, role: str, *, until: str) -> dict[str, Any]:
-    """What a notebook knows once a cell is done; no framework is needed up to there."""
-    names: dict[str, Any] = {}
-    left_out = {"framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"}
-    left_out |= {"find-replicas", "replicas"}
-    for name, source in rendered_cells("keras", role, SCANS).items():
-        if name not in left_out:
-            exec(compile(source, f"<cell {name}>", "exec"), names)  # noqa: S102 - the cells are what is tested
-        if name == "parameters":
-            names |= {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working)}
-        if name == until:
-            break
-    return names
+    """What a notebook knows once a cell is done."""
+    return known_after(mirror, rendered_cells("keras", role, SCANS), until=until)
 
 
 @pytest.mark.parametrize(("height", "width"), [(24, 24), (25, 100), (10, 50), (7, 7), (200, 31)])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from notebook_session import Mirror, Notebook, Sessions, known_after, read_table, rendered_cells
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 
@@ -33,11 +33,6 @@ GROUPS = Task(
     *("labels.csv", "test.csv", "sample_submission.csv"),
     details={**ROWS.details, "group_column": "series", "prediction_per": "group"},
 )
-# Cells that look at the machine, or draw.
-NOT_NEEDED = {
-    *("framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"),
-    *("class-balance", "target-distribution", "show-sequences"),
-}
 Rows = Sequence[Sequence[object]]
 
 
@@ -88,15 +83,7 @@ def write_series(folder: Path, *, groups: int = 80) -> dict[str, str]:
 
 def prepared(mirror: Mirror, task: Task, **parameters: object) -> dict[str, Any]:
     """What the training notebook knows once its sequences can be encoded."""
-    names: dict[str, Any] = {}
-    for name, source in rendered_cells("keras", "train", task).items():
-        if name not in NOT_NEEDED:
-            exec(compile(source, f"<cell {name}>", "exec"), names)  # noqa: S102 - the cells are what is tested
-        if name == "parameters":
-            names |= {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), **parameters}
-        if name == "items":
-            break
-    return names
+    return known_after(mirror, rendered_cells("keras", "train", task), until="items", **parameters)
 
 
 def test_a_sequence_has_the_rows_of_one_group_in_their_order(mirror: Mirror) -> None:

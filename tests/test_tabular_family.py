@@ -10,18 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from notebook_session import Mirror, Notebook, Sessions, known_after, read_table, rendered_cells
 
 from generator.competition.builtin.tumours import TUMOURS
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 
 pytest_plugins = ("notebook_session",)
 
-# Cells that look at the machine, or draw.
-NOT_NEEDED = {
-    *("framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"),
-    *("class-balance", "label-balance", "target-distribution", "show-columns"),
-}
 Rows = Sequence[Sequence[object]]
 
 
@@ -63,15 +58,7 @@ def prepared(mirror: Mirror, task: Task, **parameters: object) -> dict[str, Any]
     Returns:
         The notebook's names.
     """
-    names: dict[str, Any] = {}
-    for name, source in rendered_cells("keras", "train", task).items():
-        if name not in NOT_NEEDED:
-            exec(compile(source, f"<cell {name}>", "exec"), names)  # noqa: S102 - the cells are what is tested
-        if name == "parameters":
-            names |= {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), **parameters}
-        if name == "predict":
-            break
-    return names
+    return known_after(mirror, rendered_cells("keras", "train", task), until="predict", **parameters)
 
 
 def all_rows(names: dict[str, Any]) -> Any:
