@@ -26,8 +26,14 @@ class Verb(NamedTuple):
 
 VERBS = {
     "generate": Verb("generator.cli.generate", "Write a pair of notebooks for a competition."),
+    "data": Verb("generator.cli.data", "Download a competition's data."),
     "specimen": Verb("generator.cli.specimen", "Write a miniature, made-up copy of a competition's data."),
     "run": Verb("generator.cli.run", "Execute a pair on this machine, and score its submission."),
+    "push": Verb("generator.cli.push", "Carry a pair from its training to its score, on Kaggle."),
+    "submit": Verb("generator.cli.submit", "Submit what a chain made, and wait for the score."),
+    "status": Verb("generator.cli.status", "Show how far a chain has come."),
+    "receipt": Verb("generator.cli.receipt", "Write the record of a pair's chains."),
+    "serve": Verb("generator.cli.serve", "Serve a Kaggle on this machine: its API, its sessions, its pages."),
 }
 
 

@@ -1,0 +1,118 @@
+"""What the verbs of the chain have in common: their options, the Kaggle they talk to, and the end of their story."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.chain_progress import chain_progress
+from generator.kaggle.connect import Target, connect
+from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.kaggle.api import Kaggle
+    from generator.kaggle.chain.chain import Carried
+    from generator.kaggle.chain.request import Request, Surroundings
+    from generator.kaggle.receipt import Receipt
+
+Function = Callable[..., Any]
+Carry = Callable[["Kaggle", "Request", "Surroundings"], "Carried"]
+
+workspace_option = click.option(
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="The folder with kernels/; by default the current one.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
+
+
+def to_option(default: str | None = str(Target.KAGGLE)) -> Callable[[Function], Function]:
+    """`--to`, with the Kaggle that is meant without it."""
+    return click.option(
+        "--to",
+        type=click.Choice([str(target) for target in Target]),
+        default=default,
+        show_default=default is not None,
+        help="The real Kaggle, or the local one that `tandem serve` runs.",
+    )
+
+
+def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> int:
+    """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
+    from generator.kaggle.chain.opening import check_exists
+    from generator.kaggle.chain.patience import FOR_LOCAL, Patience
+    from generator.kaggle.chain.request import Subject, Surroundings
+
+    # Said before credentials are asked for, which do not help.
+    check_exists(Subject.of(request.workspace, request.pair), to)
+    kaggle = connect(Target(to))
+    for warning in kaggle.warnings():
+        click.echo(f"Warning: {printable(warning)}", err=True)
+    try:
+        with chain_progress(as_json=as_json) as listener:
+            patience = FOR_LOCAL if kaggle.is_local else Patience()
+            carried = carry_pair(kaggle, request, Surroundings(listener, patience))
+    except KeyboardInterrupt:
+        click.echo(f"What runs on Kaggle goes on; `tandem push {printable(request.pair)}` continues.", err=True)
+        raise
+    finally:
+        path = write_receipt(request.workspace, request.pair)
+    from generator.kaggle.receipt import receipt_of
+
+    receipt = receipt_of(carried.journal)
+    click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else summary(receipt, path))
+    return 0
+
+
+def summary(receipt: "Receipt", path: Path | None) -> str:
+    """The end of a chain in a few lines."""
+    from generator.kaggle.chain.state import Outcome
+    from generator.kaggle.receipt_text import number
+
+    rows = [("chain", f"{receipt.chain} of {receipt.pair}, {receipt.outcome}")]
+    if receipt.out_of_fold is not None:
+        rows.append(("out-of-fold", f"{receipt.metric} {number(receipt.out_of_fold)}"))
+    if receipt.public is not None:
+        rows.append(("leaderboard", f"{number(receipt.public)} public"))
+    if path is not None:
+        rows.append(("receipt", _shortest(path)))
+    lines = [f"{name:<13}{printable(value)}" for name, value in rows]
+    if receipt.outcome is Outcome.READY:
+        lines.append(f"Submit it with `tandem submit {printable(receipt.pair)} --to {receipt.target}`.")
+    if receipt.is_emulated:
+        lines.append("The TPU was emulated on CPUs: the score counts, the times say nothing.")
+    return "\n".join(lines)
+
+
+def write_receipt(workspace: Workspace, pair: str) -> Path | None:
+    """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
+    from generator.files import write_atomically
+    from generator.kaggle.chain.journal import Journals
+    from generator.kaggle.receipt import receipts
+    from generator.kaggle.receipt_html import as_html
+    from generator.untrusted import is_slug
+
+    if not is_slug(pair):
+        return None
+    known = receipts(Journals(workspace.pair(pair).state).all())
+    if not known:
+        return None
+    path = workspace.output(pair) / "receipt.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, as_html(known[0], known).encode("utf-8"))
+    return path
+
+
+def is_interactive() -> bool:
+    """Whether there is somebody to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _shortest(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

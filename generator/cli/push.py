@@ -1,0 +1,151 @@
+"""The verb `push`: a pair on Kaggle, from its training to its score."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.chain_options import carry, is_interactive, json_option, to_option, workspace_option
+from generator.kaggle.connect import Target
+from generator.pair.workspace import Role, Workspace
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.kaggle.api import KernelPush
+    from generator.kaggle.chain.request import Request
+
+_STEPS = ("train", "infer", "submit")
+_HANDOFFS = ("kernel", "dataset", "model")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pair")
+@click.option("--submit", is_flag=True, help="Submit what comes out, and wait for the score.")
+@to_option()
+@click.option("--from", "back_to", type=click.Choice(_STEPS), help="Take this step again, and all behind it.")
+@click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
+@click.option("--handoff", type=click.Choice(_HANDOFFS), help="How the weights travel; the kernel's output by default.")
+@click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
+@click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
+@click.option("--logs", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
+@click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
+@click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")
+@click.option("--workflow", type=click.Choice(["github"]), help="Write a workflow that pushes the pair, and stop.")
+@workspace_option
+@json_option
+@click.pass_context
+def push(context: click.Context, /, **options: Any) -> int:
+    """Carry a pair from its training to its score: push, wait, verify, push, wait, submit.
+
+    Stopped at any moment, the same command goes on from there, and pushes nothing twice. The journal is in
+    kernels/PAIR/.tandem/chains, the receipt in output/PAIR/receipt.html.
+
+    \b
+    tandem push digits --to local --submit
+    tandem push titanic --submit
+    tandem push titanic --from infer
+    """  # noqa: D301 - click wants the character itself
+    if options["back_to"] and options["restart"]:
+        context.fail("--from goes back in the last chain, and --restart begins a new one: choose one of them.")
+    if options["back_to"] == "submit" and not options["submit"]:
+        options["submit"] = True
+
+    from generator.kaggle.chain.chain import push_pair
+
+    request = _request(options)
+    if options["workflow"]:
+        return _write_workflow(request)
+    if options["dry_run"]:
+        return _show_plan(request, as_json=options["as_json"])
+    if options["to"] == Target.KAGGLE and not options["yes"]:
+        _ask(context, request)
+    return carry(push_pair, request, to=options["to"], as_json=options["as_json"])
+
+
+def _request(options: dict[str, Any]) -> "Request":
+    from generator.kaggle.chain.request import Handoff, Request
+    from generator.kaggle.chain.state import Step
+
+    return Request(
+        workspace=Workspace(options["workspace"]),
+        pair=options["pair"],
+        submit=options["submit"],
+        back_to=Step(options["back_to"]) if options["back_to"] else None,
+        restart=options["restart"],
+        handoff=Handoff(options["handoff"]) if options["handoff"] else None,
+        offline_wheels=options["offline_wheels"],
+        message=options["message"],
+        show_log=options["logs"],
+    )
+
+
+def _ask(context: click.Context, request: "Request") -> None:
+    """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
+    from generator.kaggle.chain.journal import Journals
+    from generator.kaggle.chain.opening import check_exists, latest
+    from generator.kaggle.chain.request import Subject
+
+    subject = Subject.of(request.workspace, request.pair)
+    check_exists(subject, Target.KAGGLE)
+    if latest(Journals(subject.folder.state), Target.KAGGLE) is not None:
+        return
+    if not is_interactive():
+        context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
+    spec = subject.spec
+    what = f"Push {spec.train.ref} (TPU) and then {spec.infer.ref} (GPU) to Kaggle"
+    click.confirm(f"{printable(what)}{', and submit' if request.submit else ''}?", abort=True, err=True)
+
+
+def _show_plan(request: "Request", *, as_json: bool) -> int:
+    from generator.cli.table import table
+    from generator.kaggle.chain.request import Subject
+    from generator.kaggle.chain.source import prepare
+
+    subject = Subject.of(request.workspace, request.pair)
+    kernels = {role: prepare(subject.folder, role).push for role in Role}
+    if as_json:
+        plan = [{"role": str(role), **_fields(kernel)} for role, kernel in kernels.items()]
+        click.echo(json.dumps({"pair": request.pair, "submit": request.submit, "push": plan}, indent=2))
+        return 0
+    rows = [
+        (
+            str(role),
+            kernel.ref,
+            kernel.machine_shape,
+            "internet" if kernel.enable_internet else "no internet",
+            "private" if kernel.is_private else "PUBLIC",
+            f"{len(kernel.text.encode('utf-8')):,} bytes, reads {', '.join(_sources(kernel))}",
+        )
+        for role, kernel in kernels.items()
+    ]
+    click.echo(table(("step", "kernel", "accelerator", "", "", "notebook"), rows))
+    click.echo("Nothing was sent.")
+    return 0
+
+
+def _fields(kernel: "KernelPush") -> dict[str, Any]:
+    return {
+        "kernel": kernel.ref,
+        "machine_shape": kernel.machine_shape,
+        "internet": kernel.enable_internet,
+        "private": kernel.is_private,
+        "sources": list(_sources(kernel)),
+        "bytes": len(kernel.text.encode("utf-8")),
+    }
+
+
+def _sources(kernel: "KernelPush") -> tuple[str, ...]:
+    return (*kernel.competition_sources, *kernel.kernel_sources, *kernel.dataset_sources, *kernel.model_sources)
+
+
+def _write_workflow(request: "Request") -> int:
+    from generator.files import write_atomically
+    from generator.kaggle.chain.request import Subject
+    from generator.kaggle.workflow import github_workflow
+
+    Subject.of(request.workspace, request.pair)
+    path = request.workspace.root / ".github" / "workflows" / f"tandem-{request.pair}.yml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, github_workflow(request.pair, submit=request.submit).encode("utf-8"))
+    click.echo(f"{printable(str(path))}: add the repository secret KAGGLE_API_TOKEN, and run it from the Actions tab.")
+    return 0

@@ -1,0 +1,57 @@
+"""The verb `receipt`: the record of a pair's chains."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from generator.cli.chain_options import to_option, workspace_option
+from generator.cli.status import chosen_journal
+from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pair")
+@click.option("--format", "as_", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
+@click.option("--chain", type=click.IntRange(min=1), metavar="NUMBER", help="Another chain than the last.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it.")
+@to_option(default=None)
+@workspace_option
+def receipt(**options: Any) -> int:
+    """Write the record of a chain: versions, accelerators, minutes, quota, hashes, scores; and a table of all chains.
+
+    HTML goes to output/PAIR/receipt.html, Markdown and JSON go to standard output, unless --output says otherwise.
+
+    \b
+    tandem receipt titanic
+    tandem receipt titanic --format json
+    """  # noqa: D301 - click wants the character itself
+    from generator.files import write_atomically
+    from generator.kaggle.chain.journal import Journals
+    from generator.kaggle.receipt import receipt_of, receipts
+    from generator.kaggle.receipt_html import as_html
+    from generator.kaggle.receipt_text import as_markdown
+
+    workspace = Workspace(options["workspace"])
+    journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
+    journals = Journals(workspace.pair(options["pair"]).state).all()
+    if options["chain"]:
+        journal = next((known for known in journals if known.number == options["chain"]), None) or journal
+    made, others = receipt_of(journal), receipts(journals)
+    if options["as_"] == "json":
+        fields = made.as_json() | {"chains": [other.as_json() for other in others]}
+        text = json.dumps(fields, indent=2) + "\n"
+    else:
+        text = as_html(made, others) if options["as_"] == "html" else as_markdown(made, others)
+    path = options["output"]
+    if path is None and options["as_"] == "html":
+        path = workspace.output(options["pair"]) / "receipt.html"
+        path.parent.mkdir(parents=True, exist_ok=True)
+    if path is None:
+        click.echo(text, nl=False)
+        return 0
+    write_atomically(path, text.encode("utf-8"))
+    click.echo(printable(str(path)))
+    return 0

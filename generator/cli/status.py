@@ -1,0 +1,97 @@
+"""The verb `status`: how far the chain of a pair has come, as far as this machine saw it."""
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.chain_options import json_option, to_option, workspace_option
+from generator.cli.table import table
+from generator.pair.workspace import Role, Workspace
+
+if TYPE_CHECKING:
+    from generator.kaggle.chain.journal import Journal
+    from generator.kaggle.chain.state import State
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pair")
+@to_option(default=None)
+@workspace_option
+@json_option
+def status(**options: Any) -> int:
+    """Show how far the last chain of a pair has come. Nothing is sent; `tandem push PAIR` goes on.
+
+    \b
+    tandem status titanic
+    """  # noqa: D301 - click wants the character itself
+    from generator.kaggle.chain.folding import state_of
+    from generator.kaggle.receipt import receipt_of
+
+    journal = chosen_journal(Workspace(options["workspace"]), options["pair"], options["to"], verb="tell of")
+    if options["as_json"]:
+        click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
+        return 0
+    state = state_of(journal.entries())
+    begun = state.begun
+    place = f"{begun.target}, as {begun.account}" if begun else ""
+    click.echo(f"Chain {journal.number} of {options['pair']} on {place}: {state.outcome}.")
+    click.echo(table(("step", "what", "state", "since"), _rows(state)))
+    if state.failure is not None:
+        from generator.untrusted import printable
+
+        click.echo("\n".join(printable(line) for line in state.failure.message.splitlines()))
+    return 0
+
+
+def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> "Journal":
+    """The newest chain of a pair, on the Kaggle that is asked for or on any.
+
+    Raises:
+        NoChainError: There is none.
+    """
+    from generator.kaggle.chain.errors import NoChainError
+    from generator.kaggle.chain.journal import Journals
+    from generator.kaggle.chain.opening import latest
+    from generator.pair.folder import existing_pair
+
+    journals = Journals(existing_pair(workspace, pair).state)
+    found = latest(journals, to) if to else next(reversed(journals.all()), None)
+    if found is None:
+        raise NoChainError(pair=pair, target=to or "kaggle", verb=verb)
+    return found
+
+
+def _rows(state: "State") -> list[tuple[str, str, str, str]]:
+    rows = []
+    for role in Role:
+        push = state.pushes.get(role)
+        if push is None:
+            rows.append((str(role), "", "to be pushed", ""))
+        elif push.is_open:
+            rows.append((str(role), push.ref, "pushed or not: the next command finds out", _time(push.announced)))
+        else:
+            since = push.seen[-1].at if push.seen else push.pushed
+            what = f"{push.ref}, version {push.version}"
+            rows.append((str(role), what, str(push.last or "not seen yet"), _time(since)))
+    rows.append(("submit", *_submission(state)))
+    return rows
+
+
+def _submission(state: "State") -> tuple[str, str, str]:
+    if state.score is not None and state.submitted is not None:
+        score = "no score shown" if state.score.public is None else f"scored {state.score.public:g}"
+        return f"submission {state.submitted.reference}", score, _time(state.score.at)
+    if state.by_hand:
+        return state.by_hand, "to be submitted by hand", ""
+    if state.submitted is not None:
+        reference = state.submitted.reference
+        what = f"submission {reference}" if reference else ""
+        waits = "waiting for its score" if reference else "submitted or not: the next command finds out"
+        return what, waits, _time(state.submitted.announced)
+    return "", "ready" if state.predicted is not None else "nothing yet", ""
+
+
+def _time(at: datetime | None) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M:%S}" if at else ""

@@ -1,0 +1,32 @@
+"""The verb `submit`: the submission of a chain that is ready for it."""
+
+from typing import Any
+
+import click
+
+from generator.cli.chain_options import carry, json_option, to_option, workspace_option
+from generator.pair.workspace import Workspace
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("pair")
+@to_option()
+@click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
+@workspace_option
+@json_option
+def submit(**options: Any) -> int:
+    """Submit what the last chain of a pair made, and wait for its score.
+
+    A code competition gets the version of the inference kernel, any other the file. What is submitted already is not
+    submitted again; what the chain still lacks is waited for.
+
+    \b
+    tandem submit titanic --message "first try"
+    """  # noqa: D301 - click wants the character itself
+    from generator.kaggle.chain.chain import submit_pair
+    from generator.kaggle.chain.request import Request
+
+    request = Request(
+        workspace=Workspace(options["workspace"]), pair=options["pair"], submit=True, message=options["message"]
+    )
+    return carry(submit_pair, request, to=options["to"], as_json=options["as_json"])

@@ -1,0 +1,216 @@
+"""A kernel's folder as a push: what is checked before Kaggle sees it, and what is sent."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.competition.facts import Value
+from generator.files import PathOutsideError, contained, read_text
+from generator.kaggle.api import KernelPush
+from generator.kaggle.chain.errors import KernelUnfitError
+from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
+from generator.pair.spec import slugified
+from generator.pair.workspace import PairFolder, Role
+
+_SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
+_LARGEST_NOTEBOOK = 16 * 1024 * 1024
+_RENDER = "Render it afresh with `tandem generate`."
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A kernel that is fit to be pushed; `source` is the digest of what its folder says."""
+
+    push: KernelPush
+    source: str
+    parameters: Mapping[str, Value]
+    wants: str
+
+    @property
+    def sent(self) -> str:
+        """The digest of the cells that a push sends."""
+        return digest_of_cells(self.push.text)
+
+
+def prepare(folder: PairFolder, role: Role) -> Prepared:
+    """Reads a kernel's folder, and makes sure that Kaggle would take it as it is meant.
+
+    Raises:
+        KernelUnfitError: What Kaggle would refuse, or misunderstand in silence.
+        FileReadError: A file is missing.
+    """
+    path = folder.metadata(role)
+    metadata = _object(read_text(path), path)
+    _check_names(metadata, path)
+    notebook_path = _code_file(metadata, path)
+    text = read_text(notebook_path)
+    if len(text) > _LARGEST_NOTEBOOK:
+        raise KernelUnfitError(path=str(notebook_path), problem="it is larger than 16 MB", remedy="Clear its outputs.")
+    notebook = _notebook(text, notebook_path)
+    parameters = _parameters(notebook, notebook_path)
+    push = _push(metadata, _clean(notebook))
+    fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
+    digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
+    return Prepared(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
+
+
+def owned_by(prepared: Prepared, owner: str, *, instead_of: str) -> Prepared:
+    """The same kernel under another owner, with the sources that belonged to the former one."""
+
+    def moved(ref: str) -> str:
+        return f"{owner}/{ref.partition('/')[2]}" if ref.partition("/")[0] == instead_of else ref
+
+    push = prepared.push
+    kernels = tuple(map(moved, push.kernel_sources))
+    return replace(prepared, push=replace(push, ref=moved(push.ref), kernel_sources=kernels))
+
+
+def with_parameters(text: str, values: Mapping[str, Value]) -> str:
+    """The notebook with other defaults in its parameters cell; parameters that it does not have are left out."""
+    notebook = json.loads(text)
+    for cell in notebook["cells"]:
+        if _has_parameters(cell):
+            known = read_parameters(cell["source"])
+            cell["source"] = override(cell["source"], {name: value for name, value in values.items() if name in known})
+    return json.dumps(notebook, ensure_ascii=False, indent=1)
+
+
+def with_first_cell(text: str, *, name: str, source: str) -> str:
+    """The notebook with a code cell before all other code."""
+    notebook = json.loads(text)
+    at = next((i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code"), 0)
+    added: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
+    notebook["cells"].insert(at, {**added, "source": source})
+    return json.dumps(notebook, ensure_ascii=False, indent=1)
+
+
+def digest_of_cells(text: str) -> str:
+    """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
+    try:
+        cells = json.loads(text)["cells"]
+        said = [[cell["cell_type"], _joined(cell["source"])] for cell in cells]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        said = [["text", text]]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _object(text: str, path: Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise KernelUnfitError(path=str(path), problem=f"it is not JSON ({error})", remedy=_RENDER) from error
+    if not isinstance(fields, dict):
+        raise KernelUnfitError(path=str(path), problem="it is not a JSON object", remedy=_RENDER)
+    return fields
+
+
+def _check_names(metadata: Mapping[str, Any], path: Path) -> None:
+    title, ref = str(metadata.get("title", "")), str(metadata.get("id", ""))
+    if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
+        problem = f'its title "{title}" has {len(title)} characters'
+        raise KernelUnfitError(path=str(path), problem=problem, remedy="Kaggle takes 5 to 50.")
+    if ref.count("/") != 1 or ref.partition("/")[2] != slugified(title):
+        problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slugified(title)}"'
+        raise KernelUnfitError(path=str(path), problem=problem, remedy="Make the two agree, or the kernel is lost.")
+    if metadata.get("docker_image"):
+        problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
+        raise KernelUnfitError(path=str(path), problem=problem, remedy="Remove that line.")
+    shape = str(metadata.get("machine_shape", ""))
+    if shape in catalog().retired:
+        instead = catalog().retired[shape].machine_shape or "a CPU"
+        problem = f"the machine shape {shape} is retired, and Kaggle runs {instead} instead"
+        raise KernelUnfitError(path=str(path), problem=problem, remedy="Ask for one that is offered.")
+
+
+def _code_file(metadata: Mapping[str, Any], path: Path) -> Path:
+    name = metadata.get("code_file")
+    if not isinstance(name, str) or not name:
+        raise KernelUnfitError(path=str(path), problem="it has no code_file", remedy=_RENDER)
+    try:
+        found = contained(path.parent / name, root=path.parent)
+    except PathOutsideError as error:
+        problem = f"its code_file {name} is outside of the kernel's folder"
+        raise KernelUnfitError(path=str(path), problem=problem, remedy="Move the notebook beside it.") from error
+    if found.suffix != ".ipynb":
+        raise KernelUnfitError(path=str(path), problem=f"its code_file {name} is no notebook", remedy=_RENDER)
+    return found
+
+
+def _notebook(text: str, path: Path) -> dict[str, Any]:
+    notebook = _object(text, path)
+    cells = notebook.get("cells")
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) and "cell_type" in cell for cell in cells):
+        raise KernelUnfitError(path=str(path), problem="it is not a notebook of format 4", remedy=_RENDER)
+    metadata = notebook.get("metadata")
+    kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
+    if not isinstance(kernel, dict) or not kernel.get("name"):
+        problem = "it names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it"
+        raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
+    return notebook
+
+
+def _clean(notebook: dict[str, Any]) -> str:
+    """The notebook as it is sent: sources as text, no outputs, nothing that the editor of Kaggle left in it."""
+    cells = []
+    for cell in notebook["cells"]:
+        sent = {**cell, "source": _joined(cell.get("source", ""))}
+        if cell["cell_type"] == "code":
+            sent.update(outputs=[], execution_count=None)
+        cells.append(sent)
+    # The editor's block names an image and an accelerator of its own, which can win over what is asked for.
+    metadata = {name: value for name, value in notebook["metadata"].items() if name != "kaggle"}
+    return json.dumps({**notebook, "cells": cells, "metadata": metadata}, ensure_ascii=False, indent=1)
+
+
+def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
+    for cell in notebook["cells"]:
+        if _has_parameters(cell):
+            try:
+                return read_parameters(_joined(cell["source"]))
+            except ParameterError as error:
+                raise KernelUnfitError(path=str(path), problem=error.message, remedy=_RENDER) from error
+    return {}
+
+
+def _push(metadata: Mapping[str, Any], text: str) -> KernelPush:
+    def refs(name: str) -> tuple[str, ...]:
+        value = metadata.get(name)
+        return tuple(map(str, value)) if isinstance(value, list) else ()
+
+    return KernelPush(
+        ref=str(metadata["id"]),
+        title=str(metadata["title"]),
+        text=text,
+        machine_shape=str(metadata.get("machine_shape", "")),
+        enable_gpu=metadata.get("enable_gpu") is True,
+        enable_tpu=metadata.get("enable_tpu") is True,
+        enable_internet=metadata.get("enable_internet") is True,
+        is_private=metadata.get("is_private") is not False,
+        dataset_sources=refs("dataset_sources"),
+        competition_sources=refs("competition_sources"),
+        kernel_sources=refs("kernel_sources"),
+        model_sources=refs("model_sources"),
+    )
+
+
+def _kind_of(push: KernelPush) -> AcceleratorKind:
+    known = catalog().accelerators.get(push.machine_shape)
+    if known is not None:
+        return known.kind
+    if push.enable_tpu:
+        return AcceleratorKind.TPU
+    return AcceleratorKind.GPU if push.enable_gpu or push.machine_shape else AcceleratorKind.CPU
+
+
+def _has_parameters(cell: Mapping[str, Any]) -> bool:
+    metadata = cell.get("metadata")
+    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    return isinstance(tags, list) and PARAMETERS_TAG in tags
+
+
+def _joined(source: object) -> str:
+    return "".join(map(str, source)) if isinstance(source, list) else str(source)

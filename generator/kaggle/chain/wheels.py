@@ -1,0 +1,196 @@
+"""What a notebook imports beyond Kaggle's image, as wheels for that image's Python.
+
+WheelError   a package has no wheel for the image, or cannot be fetched
+"""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from generator.kaggle.chain.errors import ChainError
+from generator.untrusted import printable, python_literal
+
+_TIMEOUT_SECONDS = 600
+_LARGEST_METADATA = 4 * 1024 * 1024
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class WheelError(ChainError):
+    """A notebook needs what cannot be taken along."""
+
+    def __init__(self, *, requirement: str, python: str, answer: str) -> None:
+        super().__init__(
+            f"There is no wheel of {printable(requirement)} for Python {python} on Linux: {printable(answer)} "
+            "Do without that import in the inference notebook, or attach it as a dataset by hand."
+        )
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is installed on Kaggle, by the dated file beside this module."""
+
+    pythons: tuple[str, ...]
+    platforms: tuple[str, ...]
+    distributions: frozenset[str]
+    modules: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Wheels:
+    """Wheel files by name, and what is to be installed from them."""
+
+    requirements: tuple[str, ...]
+    files: Mapping[str, Path]
+
+
+@cache
+def image() -> Image:
+    """Kaggle's GPU image."""
+    data = tomllib.loads(Path(__file__).with_name("image.toml").read_text(encoding="utf-8"))
+    return Image(
+        tuple(data["pythons"]), tuple(data["platforms"]), frozenset(data["distributions"]), dict(data["modules"])
+    )
+
+
+def missing_requirements(notebook: str) -> tuple[str, ...]:
+    """The distributions that a notebook's code imports, and that neither Python nor the image has."""
+    known = image()
+    names = {
+        known.modules.get(module, module).lower().replace("_", "-")
+        for source in _code(notebook)
+        for module in _imports(source)
+        if module not in sys.stdlib_module_names
+    }
+    return tuple(sorted(names - known.distributions))
+
+
+def wheels_for(notebook: str, folder: Path) -> Wheels:
+    """Downloads what a notebook needs beyond the image, with what that needs in turn.
+
+    Args:
+        notebook: The notebook as JSON.
+        folder: Where the wheels are kept.
+
+    Raises:
+        WheelError: Something has no wheel for the image's Python.
+    """
+    requirements = missing_requirements(notebook)
+    if not requirements:
+        return Wheels((), {})
+    folder.mkdir(parents=True, exist_ok=True)
+    for python in image().pythons:
+        _download_all(requirements, python, folder / python)
+    files = {path.name: path for python in image().pythons for path in sorted((folder / python).glob("*.whl"))}
+    return Wheels(requirements, files)
+
+
+def install_cell(wheels: Wheels, dataset: str) -> str:
+    """The cell that installs wheels from an attached dataset, without a network."""
+    owner, _, slug = dataset.partition("/")
+    return (
+        "# What this notebook imports beyond Kaggle's image, from an attached dataset: there is no network here.\n"
+        "import importlib\n"
+        "import subprocess\n"
+        "import sys\n"
+        "from pathlib import Path\n\n"
+        f'mounts = [f"/kaggle/input/{{mount}}" for mount in {python_literal([f"datasets/{owner}/{slug}", slug])}]\n'
+        f"wheels = {python_literal(list(wheels.requirements))}\n"
+        'command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]\n'
+        "found = [mount for mount in mounts if Path(mount).is_dir()]\n"
+        'files = {path.name: str(path) for mount in found for path in Path(mount).rglob("*.whl")}\n'
+        'tags = {"py3", "abi3", f"cp{sys.version_info.major}{sys.version_info.minor}"}\n'
+        'fitting = [path for name, path in files.items() if tags & set(name.replace(".", "-").split("-"))]\n'
+        'assert fitting, f"The wheels of {wheels} are not attached: nothing in {mounts}."\n'
+        "installed = subprocess.run([*command, *fitting], capture_output=True, text=True, check=False)\n"
+        "assert installed.returncode == 0, installed.stderr\n"
+        "importlib.invalidate_caches()"
+    )
+
+
+def _download_all(requirements: Iterable[str], python: str, folder: Path) -> None:
+    """Fetches wheels one by one: what the image has already must not come along in another version."""
+    known = image().distributions
+    waiting, done = list(requirements), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in done or name in known:
+            continue
+        done.add(name)
+        waiting += _dependencies(_download(name, python, folder))
+
+
+def _download(name: str, python: str, folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    before = set(folder.glob("*.whl"))
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--dest={folder}"]
+    command += [f"--platform={platform}" for platform in image().platforms]
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell; a name that an import statement can have
+            [*command, "--", name], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise WheelError(requirement=name, python=python, answer="no answer in ten minutes.") from error
+    stem = re.compile(re.escape(name).replace(r"\-", "[-_.]") + "-", re.IGNORECASE)
+    files = [path for path in folder.glob("*.whl") if stem.match(path.name)]
+    if done.returncode or not files:
+        answer = (done.stderr.strip().splitlines() or ["nothing was downloaded."])[-1]
+        raise WheelError(requirement=name, python=python, answer=answer)
+    return next(iter(set(files) - before), files[-1])
+
+
+def _dependencies(wheel: Path) -> list[str]:
+    """What a wheel requires without extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        member = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        with archive.open(member) as file:
+            text = file.read(_LARGEST_METADATA).decode("utf-8", "replace")
+    header = text.partition("\n\n")[0]
+    names = []
+    for line in header.splitlines():
+        field, _, requirement = line.partition(": ")
+        if field == "Requires-Dist" and "extra ==" not in requirement and not _is_of_elsewhere(requirement):
+            found = _REQUIREMENT.match(requirement)
+            names += [found[0].lower().replace("_", "-")] if found else []
+    return names
+
+
+def _is_of_elsewhere(requirement: str) -> bool:
+    marker = requirement.partition(";")[2]
+    return bool(re.search(r"(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)", marker))
+
+
+def _code(notebook: str) -> Iterator[str]:
+    for cell in json.loads(notebook)["cells"]:
+        if cell["cell_type"] == "code":
+            source = cell["source"]
+            yield "".join(source) if isinstance(source, list) else source
+
+
+def _imports(source: str) -> Iterator[str]:
+    """The top-level modules that code imports; a cell with magics in it is read line by line."""
+    try:
+        trees = [ast.parse(source)]
+    except SyntaxError:
+        trees = [tree for line in source.splitlines() if (tree := _parsed(line.strip())) is not None]
+    for tree in trees:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                yield node.module.partition(".")[0]
+
+
+def _parsed(line: str) -> ast.Module | None:
+    try:
+        return ast.parse(line)
+    except SyntaxError:
+        return None

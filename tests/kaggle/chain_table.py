@@ -1,0 +1,97 @@
+"""A pair, a Kaggle in memory and clocks that stand still, for the tests of the chain."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from chain_pair import FakeTime, pair_in, submission_for, training_output
+from fake_kaggle import SAMPLE, FakeKaggle
+
+from generator.competition import builtin
+from generator.errors import TandemError
+from generator.kaggle.chain.chain import Carried, push_pair
+from generator.kaggle.chain.patience import Patience
+from generator.kaggle.chain.request import Request, Surroundings
+from generator.kaggle.errors import (
+    ForbiddenError,
+    NotFoundError,
+    RateLimitedError,
+    ServerFailedError,
+    UnreachableError,
+)
+from generator.pair.workspace import PairFolder, Workspace
+
+if TYPE_CHECKING:
+    from generator.kaggle.chain.events import Event
+
+Hook = Callable[[], None]
+
+
+def raising(error: TandemError) -> Hook:
+    def hook() -> None:
+        raise error
+
+    return hook
+
+
+def well() -> None:
+    pass
+
+
+def lost() -> Hook:
+    return raising(UnreachableError(doing="push", host="kaggle", why="gave no answer", was_sent=True))
+
+
+def failed() -> Hook:
+    return raising(ServerFailedError(doing="push", status=503, said=""))
+
+
+def limited() -> Hook:
+    return raising(RateLimitedError(doing="push", retry_after=None))
+
+
+def missing() -> Hook:
+    return raising(NotFoundError(doing="look", said="", look_at=""))
+
+
+def forbidden() -> Hook:
+    return raising(ForbiddenError(doing="look", said="", remedy="look"))
+
+
+class Table:
+    """A pair, a Kaggle and clocks, and the commands that a user types."""
+
+    def __init__(self, root: Path, **options: object) -> None:
+        self.folder: PairFolder = pair_in(root)
+        self.workspace = Workspace(root)
+        outputs = {"train": training_output(self.folder), "infer": {"submission.csv": submission_for(SAMPLE)}}
+        self.kaggle = FakeKaggle(outputs, **options)  # type: ignore[arg-type]
+        self.time = FakeTime()
+        self.events: list[Event] = []
+
+    def push(self, **options: object) -> Carried:
+        request = Request(self.workspace, "digits", **{"submit": True, **options})  # type: ignore[arg-type]
+        return push_pair(self.kaggle, request, self.around)
+
+    def as_of_a_real_competition(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From here on, `digits` counts as a competition of the real Kaggle, and that is the one at the table."""
+        monkeypatch.delitem(builtin.BUILT_IN, "digits")
+        self.kaggle.is_local = False
+
+    @property
+    def around(self) -> Surroundings:
+        return Surroundings(self.events.append, Patience(), self.time)
+
+    @property
+    def submissions(self) -> int:
+        return len(self.kaggle.made_submissions)
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        return self.kaggle.pushes, self.submissions
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Table(tmp_path)

@@ -1,0 +1,205 @@
+"""A Kaggle in memory: it answers at once, keeps count, and goes wrong where a test says so."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from generator.kaggle.api import (
+    DatasetState,
+    KernelOutput,
+    KernelPush,
+    LogLine,
+    Page,
+    Pushed,
+    Quota,
+    RemoteCompetition,
+    RemoteFile,
+    RemoteFolder,
+    RemoteKernel,
+    SessionState,
+    SessionStatus,
+    Submission,
+    SubmissionLimits,
+    SubmissionStatus,
+    Upload,
+)
+from generator.kaggle.errors import NotFoundError
+
+SAMPLE = "id,label\n1,0\n2,0\n3,0\n"
+
+
+@dataclass
+class Version:
+    push: KernelPush
+    states: list[SessionStatus]
+    files: dict[str, bytes]
+
+
+@dataclass
+class FakeKaggle:
+    """`outputs` maps a kernel's role, the end of its slug, to what its sessions write.
+
+    `wrong` maps a method's name to a list of hooks, one for each call in turn; a hook that raises stands for an answer
+    that never came. A hook runs before the call is handled, or after it where its name is `METHOD-after`.
+    """
+
+    outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    account: str = "local"
+    is_local: bool = True
+    is_code_competition: bool = True
+    address: str = "http://127.0.0.1:1"
+    states: dict[str, list[SessionStatus]] = field(default_factory=dict)
+    wrong: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    kernels: dict[str, list[Version]] = field(default_factory=dict)
+    made_submissions: list[tuple[str, str]] = field(default_factory=list)
+    pending: int = 1
+    scoring_error: str = ""
+    allowed: int = 5
+    datasets: dict[str, list[Upload]] = field(default_factory=dict)
+    models: dict[str, list[Upload]] = field(default_factory=dict)
+    dataset_states: list[DatasetState] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+
+    def _called(self, name: str) -> None:
+        self.calls.append(name)
+        if hooks := self.wrong.get(name):
+            hooks.pop(0)()
+
+    @property
+    def pushes(self) -> int:
+        return sum(len(versions) for versions in self.kernels.values())
+
+    def username(self) -> str:
+        return self.account
+
+    def competition(self, slug: str) -> RemoteCompetition:
+        self._called("competition")
+        return RemoteCompetition(slug, "Digits", "", "Accuracy", self.is_code_competition, has_accepted_rules=True)
+
+    def pages(self, slug: str) -> tuple[Page, ...]:
+        return ()
+
+    def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
+        self._called("competition_files")
+        return (RemoteFile("sample_submission.csv", len(SAMPLE)),)
+
+    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
+        raise AssertionError("the chain has no use for it")
+
+    def competition_file_url(self, slug: str, name: str) -> str:
+        return f"{self.address}/{name}"
+
+    def competition_archive_url(self, slug: str) -> str:
+        raise AssertionError("the chain has no use for it")
+
+    def read_range(self, url: str, start: int, length: int) -> bytes:
+        raise AssertionError("the chain has no use for it")
+
+    def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
+        destination.write_text(SAMPLE)
+        yield len(SAMPLE)
+
+    def submission_limits(self, slug: str) -> SubmissionLimits:
+        self._called("submission_limits")
+        return SubmissionLimits(today=0, allowed_now=self.allowed)
+
+    def submissions(self, slug: str) -> tuple[Submission, ...]:
+        self._called("submissions")
+        made = [self._submission(number) for number in range(len(self.made_submissions))]
+        return tuple(reversed(made))
+
+    def submission(self, slug: str, ref: int) -> Submission:
+        self._called("submission")
+        if self.pending:
+            self.pending -= 1
+            return Submission(ref, SubmissionStatus.PENDING)
+        return self._submission(ref - 100)
+
+    def _submission(self, number: int) -> Submission:
+        _, message = self.made_submissions[number]
+        if self.scoring_error:
+            return Submission(100 + number, SubmissionStatus.ERROR, description=message, error=self.scoring_error)
+        return Submission(
+            100 + number, SubmissionStatus.COMPLETE, description=message, public_score=0.96, private_score=0.95
+        )
+
+    def submit_kernel(self, slug: str, *, kernel: str, version: int, file_name: str, message: str) -> int:
+        self._called("submit")
+        self.made_submissions.append((f"{kernel} version {version}: {file_name}", message))
+        self._called("submit-after")
+        return 99 + len(self.made_submissions)
+
+    def submit_file(self, slug: str, *, path: Path, message: str) -> int:
+        self._called("submit")
+        self.made_submissions.append((path.read_text(), message))
+        self._called("submit-after")
+        return 99 + len(self.made_submissions)
+
+    def kernel(self, ref: str) -> RemoteKernel | None:
+        self._called("kernel")
+        versions = self.kernels.get(ref)
+        if not versions:
+            return None
+        push = versions[-1].push
+        return RemoteKernel(ref, push.title, len(versions), source=push.text)
+
+    def push(self, kernel: KernelPush) -> Pushed:
+        self._called("push")
+        role = kernel.ref.rpartition("-")[2]
+        states = self.states.get(role, [SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)])
+        versions = self.kernels.setdefault(kernel.ref, [])
+        versions.append(Version(kernel, list(states), dict(self.outputs.get(role, {}))))
+        self._called("push-after")
+        return Pushed(kernel.ref, len(versions), f"https://www.kaggle.com/code/{kernel.ref}")
+
+    def session_status(self, ref: str, version: int) -> SessionStatus:
+        self._called("session_status")
+        states = self._version(ref, version).states
+        return states.pop(0) if len(states) > 1 else states[0]
+
+    def output(self, ref: str, version: int) -> KernelOutput:
+        self._called("output")
+        files = self._version(ref, version).files
+        listed = tuple(RemoteFile(name, len(content), f"{ref}/{version}") for name, content in files.items())
+        return KernelOutput(listed, '[{"stream_name":"stdout","time":1.0,"data":"the last line\\n"}]')
+
+    def fetch_output(self, file: RemoteFile, destination: Path) -> None:
+        self._called("fetch_output")
+        ref, _, version = file.url.rpartition("/")
+        destination.write_bytes(self._version(ref, int(version)).files[file.name])
+
+    def log_lines(self, ref: str) -> Iterator[LogLine]:
+        yield LogLine(1.0, "stdout", "epoch 1\n")
+
+    def quota(self) -> Quota:
+        self._called("quota")
+        return Quota(timedelta(hours=1), timedelta(hours=30), timedelta(hours=2), timedelta(hours=20))
+
+    def dataset_state(self, ref: str) -> DatasetState:
+        self._called("dataset_state")
+        return self.dataset_states.pop(0) if self.dataset_states else DatasetState.READY
+
+    def upload_dataset(self, ref: str, upload: Upload) -> int:
+        self._called("upload")
+        self.datasets.setdefault(ref, []).append(upload)
+        self._called("upload-after")
+        return len(self.datasets[ref])
+
+    def upload_model(self, handle: str, upload: Upload) -> int:
+        self._called("upload")
+        self.models.setdefault(handle, []).append(upload)
+        self._called("upload-after")
+        return len(self.models[handle])
+
+    def dataset_version(self, ref: str) -> int:
+        return len(self.datasets.get(ref, []))
+
+    def model_version(self, handle: str) -> int:
+        return len(self.models.get(handle, []))
+
+    def _version(self, ref: str, version: int) -> Version:
+        versions = self.kernels.get(ref, [])
+        if not 0 < version <= len(versions):
+            raise NotFoundError(doing=f"look at {ref}", said="", look_at="https://www.kaggle.com/code")
+        return versions[version - 1]

@@ -1,0 +1,247 @@
+"""The matrix of faults: what goes wrong, where, how often; and how a chain ends all the same.
+
+Every cell is carried out on a local Kaggle with a pair of its own, by commands as a user would repeat them, and the
+server is asked afterwards how many versions and submissions it has.
+"""
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from chain_pair import pair_in, training_output
+from scripted import ScriptedRunner, ScriptFailure, writing
+from serving import Served, served
+
+from generator.errors import TandemError
+from generator.kaggle.chain import journal as journal_module
+from generator.kaggle.chain.chain import Carried, push_pair
+from generator.kaggle.chain.patience import Patience
+from generator.kaggle.chain.request import Handoff, Request, Surroundings
+from generator.kaggle.chain.state import Outcome, Step
+from generator.kaggle.credentials import AccessToken
+from generator.kaggle.gateway import Gateway
+from generator.kaggle.retries import Patience as Retries
+from generator.kaggle.transport import Timeouts
+from generator.localkaggle.faults import parse_rule
+from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.sessions.runner import SessionOrder
+from generator.pair.workspace import Workspace
+
+PATIENT = Patience(first=0.002, growth=1.5, longest=0.02, commit=0.12)
+IMPATIENT = replace(PATIENT, missing=0.1, forbidden=0.1, silent=0.1, settle=0.2, crowded=0.1, ready=1, queue=0.5)
+"""For what goes on without end; what passes is waited for, however busy the machine is."""
+ANSWERS = "id,label\n" + "".join(f"{number},{number % 3}\n" for number in range(6))
+SAMPLE = "id,label\n" + "".join(f"{number},0\n" for number in range(6))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to go wrong.
+
+    Attributes:
+        name: What it is called in the matrix.
+        rules: The faults in force.
+        stops: The error that the first command ends with, by name; "" for none, "*" for any or none.
+        by: The step that has to be taken again by hand before the chain can end.
+        counts: The versions of both kernels together, and the submissions, that the server has in the end.
+        mode: `code` or `file`, how the competition is submitted to; or how the weights travel.
+        kill: The line of the journal at which the process is killed, and whether before or after it is written.
+        first: Rules for a chain before, which fails by them.
+        outcome: How the chain ends.
+    """
+
+    name: str
+    rules: tuple[str, ...] = ()
+    stops: str = ""
+    by: Step | None = None
+    counts: tuple[int, int] = (2, 1)
+    mode: str = "code"
+    kill: tuple[int, str] | None = None
+    first: tuple[str, ...] = ()
+    outcome: Outcome = Outcome.SCORED
+    log: bool = False
+
+
+@dataclass
+class DailyClock:
+    """A clock that a test sets forward by days, so that no cell runs out of submissions."""
+
+    days: int = 0
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(days=self.days)
+
+
+@dataclass
+class Arena:
+    """A local Kaggle on which cells are carried out, one after the other."""
+
+    kaggle: Served
+    clock: DailyClock
+    runner: ScriptedRunner
+    numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 10_000)))
+
+    def gateway(self, *, read_seconds: float) -> Gateway:
+        """A client that asks twice and never sleeps."""
+        retries = Retries(attempts=2, sleep=lambda _: None)
+        token = AccessToken(self.kaggle.token, source="the test")
+        timeouts = Timeouts(connect=10, read=read_seconds, whole=20)
+        return Gateway(self.kaggle.address, token, is_local=True, patience=retries, timeouts=timeouts)
+
+    def set_faults(self, rules: tuple[str, ...], name: str = "") -> None:
+        """Puts other faults in force; `KERNEL` in a rule is the name of the cell's kernels without their role."""
+        self.kaggle.site.faults.replace([parse_rule(rule.replace("KERNEL", name)) for rule in rules])
+
+
+@contextmanager
+def arena(root: Path) -> Iterator[Arena]:
+    """A local Kaggle with two small competitions, whose sessions are over before their push is answered."""
+    clock, runner = DailyClock(), ScriptedRunner()
+    folders = [competition(root / "hosted", "cells-code", is_code=True)]
+    folders.append(competition(root / "hosted", "cells-file", is_code=False))
+    options = {"competitions": folders, "runner": runner, "clock": clock, "rules": SessionRules(slots=0)}
+    with served(root / "kaggle", lint=False, **options) as kaggle:
+        yield Arena(kaggle, clock, runner)
+
+
+def competition(root: Path, slug: str, *, is_code: bool) -> Path:
+    folder = root / slug
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "sample_submission.csv").write_text(SAMPLE)
+    (folder / "data" / "train.csv").write_text(ANSWERS)
+    (folder / "answers.csv").write_text(ANSWERS)
+    (folder / "competition.toml").write_text(
+        f'slug = "{slug}"\ntitle = "Cells"\nmetric = "accuracy"\nsubmission = "label"\ndaily_limit = 5\n'
+        f"public_share = 0.5\ncode_competition = {'true' if is_code else 'false'}\n"
+    )
+    return folder
+
+
+@dataclass
+class Play:
+    """One cell being carried out."""
+
+    arena: Arena
+    cell: Cell
+    root: Path
+
+    def __post_init__(self) -> None:
+        self.name = f"cell-{next(self.arena.numbers):04}"
+        self.slug = "cells-file" if self.cell.mode == "file" else "cells-code"
+        self.folder = pair_in(self.root, name=self.name, slug=self.slug)
+        outputs = training_output(self.folder)
+
+        def script(order: SessionOrder) -> None:
+            if "-train" in order.title:
+                is_whole = order.devices == 8
+                writing(outputs if is_whole else {"accelerator.json": _WRONG})(order)
+                if not is_whole:
+                    raise ScriptFailure("RuntimeError: This notebook wants a TPU")
+                return
+            mounted = [folder / "sample_submission.csv" for folder in order.mounts.values()]
+            sample = next((path for path in mounted if path.is_file()), None)
+            if sample is None:
+                raise ScriptFailure("FileNotFoundError: the competition is not attached")
+            writing({"submission.csv": sample.read_text()})(order)
+
+        self.arena.runner.script = script
+
+    def command(self, *, back_to: Step | None = None, restart: bool = False) -> Carried:
+        handoff = Handoff(self.cell.mode) if self.cell.mode in ("dataset", "model") else None
+        request = Request(
+            Workspace(self.root),
+            self.name,
+            submit=True,
+            back_to=back_to,
+            restart=restart,
+            handoff=handoff,
+            show_log=self.cell.log,
+        )
+        # A busy machine may take longer for an answer than a test should wait for one that never comes.
+        gateway = self.arena.gateway(read_seconds=0.4 if "stall" in str(self.cell.rules) else 20)
+        lasts = any(not re.search(r"x\d+$", rule) for rule in self.cell.rules) or "wedged" in str(self.cell.rules)
+        return push_pair(gateway, request, Surroundings(patience=IMPATIENT if lasts else PATIENT))
+
+    def carry_out(self) -> None:
+        """The commands of a user: again and again the same one, and the way back only where the error asks for it."""
+        self.arena.clock.days += 1
+        if self.cell.first:
+            self.arena.set_faults(self.cell.first, self.name)
+            self._attempt(self.command)
+        self.arena.set_faults(self.cell.rules, self.name)
+        back = self.cell.by if self.cell.first else None
+        if self.cell.kill is not None:
+            self._killed_command()
+        else:
+            stopped = self._attempt(lambda: self.command(back_to=back))
+            assert self.cell.stops in ("*", stopped), f"the first command ended with {stopped or 'no error'}"
+        self.arena.set_faults(())
+        if self.cell.by is not None and not self.cell.first:
+            again = self._attempt(self.command)
+            assert again == "StepFailedError", f"the same command ended with {again or 'no error'}"
+            self.command(back_to=self.cell.by)
+        elif self.cell.outcome is Outcome.SCORED:
+            carried = self.command()
+            assert carried.state.outcome is Outcome.SCORED
+        else:
+            assert self._attempt(self.command) == self.cell.stops
+
+    def counts(self) -> tuple[int, int]:
+        """Versions and submissions that the server has."""
+        database = self.arena.kaggle.site.database
+        tag = f"%tandem {self.name} %"
+        versions = database.one(_VERSIONS, (f"{self.name}%",))
+        made = database.one("SELECT count(*) FROM submissions WHERE description LIKE ?", (tag,))
+        return versions[0], made[0]
+
+    def _attempt(self, command: Callable[[], object]) -> str:
+        """The name of the error that a command ends with; an error that is no sentence for the user is a bug."""
+        try:
+            command()
+        except TandemError as error:
+            return type(error).__name__
+        return ""
+
+    def _killed_command(self) -> None:
+        """A command in a process of its own, killed before or after it writes a line of its journal."""
+        assert self.cell.kill is not None
+        child = os.fork()
+        if child == 0:
+            try:
+                kill_at(*self.cell.kill)
+                self.command()
+            except TandemError:
+                os._exit(2)
+            except BaseException:  # noqa: BLE001 - a forked test must never return into pytest
+                os._exit(3)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status), f"the command ended by itself, with {os.WEXITSTATUS(status)}"
+
+
+_VERSIONS = "SELECT count(*) FROM kernel_versions v JOIN kernels k ON k.id = v.kernel WHERE k.slug LIKE ?"
+_WRONG = (
+    '{"platform": "cpu", "device_count": 1, "device_kind": "cpu", "emulated": true, "wanted": "tpu", "pair_id": "x"}'
+)
+
+
+def kill_at(line: int, when: str) -> None:
+    """Makes this process kill itself at the n-th line that it writes to a journal."""
+    append = journal_module.Journal.append
+    written = iter(range(1, 1000))
+
+    def dying(self: journal_module.Journal, *arguments: object, **options: object) -> object:
+        here = next(written) == line
+        if here and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        entry = append(self, *arguments, **options)  # type: ignore[arg-type]
+        if here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return entry
+
+    journal_module.Journal.append = dying  # type: ignore[method-assign,assignment]

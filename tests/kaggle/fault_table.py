@@ -1,0 +1,182 @@
+"""Every cell of the matrix of faults."""
+
+from collections.abc import Iterator
+
+from fault_cells import Cell
+
+from generator.kaggle.chain.state import Outcome, Step
+from generator.localkaggle.faults import TRANSPORT
+
+# Where a chain calls the server: a name for people, the end of the method's name, and how many such calls come before.
+CODE_PLACES = (
+    ("account", "IntrospectToken", 0),
+    ("competition", "GetCompetition", 0),
+    ("quota", "GetAcceleratorQuotaStatistics", 0),
+    ("newest training", "GetKernel", 0),
+    ("push training", "SaveKernel", 0),
+    ("training status", "GetKernelSessionStatus", 0),
+    ("training output", "ListKernelSessionOutput", 0),
+    ("training sizes", "ListKernelFiles", 0),
+    ("fetch marker", "accelerator.json/download", 0),
+    ("fetch hand-over", "handoff.json/download", 0),
+    ("newest inference", "GetKernel", 1),
+    ("push inference", "SaveKernel", 1),
+    ("inference status", "GetKernelSessionStatus", 1),
+    ("inference output", "ListKernelSessionOutput", 3),
+    ("list files", "ListDataFiles", 0),
+    ("sample address", "DownloadDataFile", 0),
+    ("fetch sample", "sample_submission.csv/download", 0),
+    ("fetch submission", "submission.csv/download", 1),
+    ("submissions left", "GetSubmissionLimits", 0),
+    ("submit kernel", "CreateCodeSubmission", 0),
+    ("score", "GetSubmission", 0),
+    ("quota in the end", "GetAcceleratorQuotaStatistics", 1),
+)
+FILE_PLACES = (
+    ("begin upload", "StartSubmissionUpload", 0),
+    ("upload submission", "submission.csv/upload", 0),
+    ("submit file", "/CreateSubmission", 0),
+)
+DATASET_PLACES = (
+    ("newest dataset", "/GetDataset", 0),
+    ("begin upload", "StartBlobUpload", 0),
+    ("upload weights", ".weights.h5/upload", 0),
+    ("make dataset", "/CreateDataset", 0),
+    ("dataset ready", "GetDatasetStatus", 0),
+)
+MODEL_PLACES = (
+    ("newest model", "GetModelInstance", 0),
+    ("make model", "/CreateModel", 0),
+    ("make variation", "/CreateModelInstance", 0),
+)
+# How many lines the journal of a whole chain has, by the way through it.
+LINES = {"code": 15, "file": 15, "dataset": 17, "model": 17}
+# The faults that last until a command gives up; the others are told from these by the gateway alone.
+_LASTING = ("500", "drop", "401")
+
+
+def cells() -> Iterator[Cell]:
+    """All of them, in the order of the matrix."""
+    yield from _transport_cells()
+    yield from _lost_twice()
+    yield from PLATFORM
+    yield from _kills()
+
+
+def _transport_cells() -> Iterator[Cell]:
+    places = [("code", place) for place in CODE_PLACES]
+    places += [("file", place) for place in FILE_PLACES]
+    places += [("dataset", place) for place in DATASET_PLACES]
+    places += [("model", place) for place in MODEL_PLACES]
+    for mode, (place, method, skip) in places:
+        for fault in TRANSPORT:
+            rule = f"{fault}@{method}" + (f"+{skip}" if skip else "")
+            yield Cell(f"{fault} at {place}, once", (f"{rule}x1",), stops="*", mode=mode)
+            if fault in _LASTING and mode == "code":
+                yield Cell(f"{fault} at {place}, until the command gives up", (rule,), stops="*", mode=mode)
+
+
+def _lost_twice() -> Iterator[Cell]:
+    """The answer to a push or a submission is lost, and so is the first answer to the question whether it was taken."""
+    changes = (
+        ("SaveKernel", "GetKernel", 0, 1),
+        ("SaveKernel", "GetKernel", 1, 2),
+        ("CreateCodeSubmission", "ListSubmissions", 0, 0),
+    )
+    for change, look, change_skip, look_skip in changes:
+        for lost in ("500-after", "drop-after", "truncate"):
+            for second in ("500", "drop", "200-html", "429"):
+                rules = (f"{lost}@{change}+{change_skip}x1", f"{second}@{look}+{look_skip}x3")
+                name = f"{lost} at {change} {change_skip + 1}, then {second} while looking for it"
+                yield Cell(name, rules, stops="*")
+
+
+def _kills() -> Iterator[Cell]:
+    for mode, lines in LINES.items():
+        # An upload adds two lines behind the sixth; the others are those of a chain without one.
+        for line in range(1, lines + 1) if mode in ("code", "file") else range(6, 11):
+            for when in ("before", "after"):
+                yield Cell(f"kill -9 {when} line {line}, by {mode}", mode=mode, kill=(line, when))
+    # The server goes wrong in the command that is killed, too.
+    for line in range(3, 14):
+        for fault in ("500-after@SaveKernelx1", "drop-after@CreateCodeSubmissionx1"):
+            yield Cell(f"{fault}, kill -9 after line {line}", (fault,), kill=(line, "after"))
+
+
+_TRAIN, _INFER = "KERNEL-train", "KERNEL-infer"
+_TRAINING_FAILS, _INFERENCE_FAILS = (f"session-fails@{_TRAIN}x1",), (f"session-fails@{_INFER}x1",)
+PLATFORM = (
+    Cell("wrong image", (f"wrong-image@{_TRAIN}x1",), "WrongAcceleratorError", Step.TRAIN, (3, 1)),
+    Cell("status 404 once", ("transient-404@GetKernelSessionStatusx1",)),
+    Cell("status 404 five times", ("transient-404@GetKernelSessionStatusx5",)),
+    Cell("status 404 for inference", ("transient-404@GetKernelSessionStatus+1x5",)),
+    Cell("status 404 without end", ("transient-404@GetKernelSessionStatus",), "WaitedInVainError"),
+    Cell("output 404", ("transient-404@ListKernelSessionOutputx3",)),
+    Cell("unknown status of training", ("unknown-status@GetKernelSessionStatusx4",)),
+    Cell("unknown status of inference", ("unknown-status@GetKernelSessionStatus+1x4",)),
+    Cell("unknown status without end", ("unknown-status@GetKernelSessionStatus",), "WaitedInVainError"),
+    Cell("stale error once", ("stale-status@GetKernelSessionStatusx1",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS),
+    Cell(
+        "stale error twice", ("stale-status@GetKernelSessionStatusx2",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS
+    ),
+    Cell(
+        "stale error of inference",
+        ("stale-status@GetKernelSessionStatusx2",),
+        "",
+        Step.INFER,
+        (3, 1),
+        first=_INFERENCE_FAILS,
+    ),
+    Cell("empty mount", (f"empty-mount@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
+    Cell("log cut off", (f"session-fails@{_TRAIN}x1", "truncated-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
+    Cell("log lost", (f"session-fails@{_TRAIN}x1", "empty-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
+    Cell("log lost, all well", ("empty-log",)),
+    Cell("log cut off, all well", ("truncated-log",)),
+    Cell("log stream breaks", ("log-stream-breaks",), log=True),
+    Cell("training wedged", (f"wedged@{_TRAIN}x1",), "WaitedInVainError", None, (1, 0), outcome=Outcome.UNFINISHED),
+    Cell("inference wedged", (f"wedged@{_INFER}x1",), "WaitedInVainError", None, (2, 0), outcome=Outcome.UNFINISHED),
+    Cell("sources refused", ("invalid-sources@SaveKernelx1",), "SourcesRefusedError", Step.INFER, (3, 1)),
+    Cell("sources refused, answer lost", ("500-after@SaveKernel+1x1", "invalid-sources@SaveKernelx1"), "*"),
+    Cell("too many sessions once", ("push-error@SaveKernelx1",)),
+    Cell("too many sessions five times", ("push-error@SaveKernelx5",)),
+    Cell("too many sessions for inference", ("push-error@SaveKernel+1x5",)),
+    Cell("too many sessions without end", ("push-error@SaveKernel",), "WaitedInVainError"),
+    Cell("no quota for training", ("no-quota@SaveKernelx1",), "QuotaUsedUpError"),
+    Cell("no quota for inference", ("no-quota@SaveKernel+1x1",), "QuotaUsedUpError"),
+    Cell("training saved under another slug", (f"slug-moved@{_TRAIN}x1",)),
+    Cell("inference saved under another slug", (f"slug-moved@{_INFER}x1",)),
+    Cell("training fails", (f"session-fails@{_TRAIN}x1",), "SessionFailedError", Step.TRAIN, (3, 1)),
+    Cell("inference fails", (f"session-fails@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
+    Cell("training killed", (f"session-killed@{_TRAIN}x1",), "SessionFailedError", Step.TRAIN, (3, 1)),
+    Cell("inference killed", (f"session-killed@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
+    Cell("rerun fails", (f"session-fails@{_INFER}+1x1",), "ScoringFailedError", Step.SUBMIT, (2, 2)),
+    Cell("training output late", (f"output-missing@{_TRAIN}x2",)),
+    Cell("inference output late", (f"output-missing@{_INFER}x2",)),
+    Cell("training output never", (f"output-missing@{_TRAIN}",), "OutputMissingError", Step.TRAIN, (3, 1)),
+    Cell("inference output never", (f"output-missing@{_INFER}",), "OutputMissingError", Step.INFER, (3, 1)),
+    Cell("training output in half once", (f"output-truncated@{_TRAIN}x1",), "*"),
+    Cell("inference output in half once", (f"output-truncated@{_INFER}x1",), "*"),
+    Cell("training output in half", (f"output-truncated@{_TRAIN}",), "OutputDamagedError", Step.TRAIN, (3, 1)),
+    Cell("inference output in half", (f"output-truncated@{_INFER}",), "SubmissionUnfitError", Step.INFER, (3, 1)),
+    Cell("hostile name in training", (f"output-hostile@{_TRAIN}x1",), "*"),
+    Cell("hostile name in inference", (f"output-hostile@{_INFER}x1",), "*"),
+    Cell("hostile names without end", ("output-hostile",), "UnsafeAnswerError"),
+    Cell("submission by hand", ("submit-403x1",), "SubmitByHandError"),
+    Cell("submission of a file by hand", ("submit-403x1",), "SubmitByHandError", mode="file"),
+    Cell("no submission left", ("submit-limitx1",), "SubmissionLimitError"),
+    Cell("no submission of a file left", ("submit-limitx1",), "SubmissionLimitError", mode="file"),
+    Cell("scoring fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2)),
+    Cell("scoring of a file fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2), mode="file"),
+    Cell("dataset slow", ("dataset-slowx1",), "*", mode="dataset"),
+    Cell("dataset fails", ("dataset-failsx1",), "UploadFailedError", Step.INFER, mode="dataset"),
+    Cell("rules not accepted", ("rules-not-accepted@CreateCodeSubmissionx1",), "*"),
+    Cell("rules not accepted for data", ("rules-not-accepted@DownloadDataFilex1",)),
+    Cell(
+        "session fails and the log stream breaks",
+        ("log-stream-breaks", f"session-fails@{_INFER}x1"),
+        "SessionFailedError",
+        Step.INFER,
+        (3, 1),
+        log=True,
+    ),
+)

@@ -1,0 +1,207 @@
+"""The verbs of the chain as a user types them, against a local Kaggle that is served."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from chain_pair import pair_in, training_output
+from fault_cells import SAMPLE, competition
+from miniature import Outcome
+from scripted import ScriptedRunner, writing
+from serving import Served, served
+
+from generator.kaggle.chain.source import prepare, with_first_cell
+from generator.kaggle.chain.wheels import Wheels, install_cell, missing_requirements, wheels_for
+from generator.local_place import ROOT_VARIABLE, ServerRecord
+from generator.localkaggle.faults import parse_rule
+from generator.localkaggle.sessions.runner import SessionOrder
+from generator.pair.workspace import PairFolder, Role
+
+Tandem = Callable[..., Outcome]
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A local Kaggle that the command line finds, with one small competition and scripted sessions."""
+    root = tmp_path / "kaggle"
+    hosted = [competition(tmp_path / "hosted", "cells-code", is_code=True)]
+    with served(root, competitions=hosted, runner=ScriptedRunner(script_of(tmp_path))) as running:
+        ServerRecord(running.address, running.token, running.account, os.getpid()).write(root)
+        monkeypatch.setenv(ROOT_VARIABLE, str(root))
+        monkeypatch.chdir(tmp_path)
+        yield running
+
+
+def script_of(root: Path) -> Callable[[SessionOrder], None]:
+    pair = pair_in(root, slug="cells-code", name="cells")
+    outputs = training_output(pair)
+
+    def script(order: SessionOrder) -> None:
+        writing(outputs if "-train" in order.title else {"submission.csv": SAMPLE})(order)
+
+    return script
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> PairFolder:
+    return PairFolder(tmp_path / "kernels" / "cells")
+
+
+def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_path: Path) -> None:
+    outcome = tandem("push", "cells", "--to", "local", "--submit")
+
+    assert outcome.code == 0, outcome.err
+    assert "chain        1 of cells, scored" in outcome.out
+    assert "pushed local/cells-train as version 1" in outcome.err
+    assert (tmp_path / "output" / "cells" / "receipt.html").is_file()
+
+
+@pytest.mark.slow
+def test_the_events_of_a_push_are_json_lines(local: Served, tandem: Tandem) -> None:
+    outcome = tandem("push", "cells", "--to", "local", "--submit", "--json")
+    lines = [json.loads(line) for line in outcome.out.splitlines()]
+
+    assert {line["event"] for line in lines} >= {"step", "state", "done"}
+    assert lines[-1]["outcome"] == "scored"
+    assert [line["version"] for line in lines if "version" in line] == [1, 1]
+
+
+def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) -> None:
+    tandem("push", "cells", "--to", "local")
+    assert "ready" in tandem("status", "cells").out
+
+    assert "scored" in tandem("submit", "cells", "--to", "local").out
+    assert "submission 1" in tandem("status", "cells").out
+    fields = json.loads(tandem("receipt", "cells", "--format", "json").out)
+    assert [chain["outcome"] for chain in fields["chains"]] == ["scored"]
+    assert "# cells: chain 1" in tandem("receipt", "cells", "--format", "md").out
+
+
+@pytest.mark.slow
+def test_a_step_that_failed_says_how_to_take_it_again(local: Served, tandem: Tandem) -> None:
+    local.site.faults.replace([parse_rule("session-fails@cells-inferx1")])
+    failed = tandem("push", "cells", "--to", "local", "--submit")
+    assert failed.code == 1
+    assert "The infer session ended: error" in failed.err
+
+    again = tandem("push", "cells", "--to", "local", "--submit")
+    assert "--from infer" in again.err
+    assert tandem("push", "cells", "--to", "local", "--submit", "--from", "infer").code == 0
+
+
+def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
+    outcome = tandem("push", "cells", "--to", "local", "--dry-run")
+
+    assert "TpuV5E8" in outcome.out
+    assert "Nothing was sent." in outcome.out
+    assert not local.traffic.exchanges
+
+
+def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
+    outcome = tandem("push", "cells")
+
+    assert outcome.code == 2
+    assert "--yes" in outcome.err
+
+
+def test_a_built_in_competition_is_not_pushed_to_the_real_kaggle(tandem: Tandem, tmp_path: Path) -> None:
+    pair_in(tmp_path)
+    outcome = tandem("push", "digits", "--workspace", tmp_path, "--yes")
+
+    assert outcome.code == 1
+    assert "tandem serve" in outcome.err
+
+
+def test_a_workflow_names_its_secret_and_holds_none(tandem: Tandem, tmp_path: Path) -> None:
+    pair_in(tmp_path)
+    tandem("push", "digits", "--workspace", tmp_path, "--workflow", "github", "--submit")
+
+    text = (tmp_path / ".github" / "workflows" / "tandem-digits.yml").read_text()
+    assert "tandem push digits --submit --yes" in text
+    assert "${{ secrets.KAGGLE_API_TOKEN }}" in text
+    assert "{{" not in text.replace("${{", "")
+
+
+def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    path = pair.metadata(Role.TRAIN)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"docker_image": "gcr.io/x@sha256:0"}))
+    outcome = tandem("push", "cells", "--to", "local")
+
+    assert outcome.code == 1
+    assert "docker_image" in outcome.err
+
+
+def test_a_notebook_outside_of_its_folder_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    path = pair.metadata(Role.TRAIN)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code_file": "../../../secret.ipynb"}))
+    outcome = tandem("push", "cells", "--to", "local")
+
+    assert outcome.code == 1
+    assert "outside of the kernel's folder" in outcome.err
+
+
+def test_what_the_editor_of_kaggle_left_in_a_notebook_is_not_pushed(local: Served, pair: PairFolder) -> None:
+    path = pair.notebook(Role.TRAIN)
+    notebook = json.loads(path.read_text())
+    notebook["metadata"]["kaggle"] = {"accelerator": "gpu"}
+    notebook["cells"][3]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "left over"}]
+    path.write_text(json.dumps(notebook))
+
+    sent = prepare(pair, Role.TRAIN).push.text
+    assert "left over" not in sent
+    assert "kaggle" not in json.loads(sent)["metadata"]
+
+
+def test_an_inference_notebook_that_needs_no_more_than_the_image_needs_no_wheels(
+    pair: PairFolder, local: Served
+) -> None:
+    assert missing_requirements(prepare(pair, Role.INFER).push.text) == ()
+
+
+def test_imports_beyond_the_image_are_found_under_magics_too(tmp_path: Path) -> None:
+    cells = ["import numpy as np\nimport cv2, segmentation_models", "%matplotlib inline\nfrom mambular.models import X"]
+    text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
+
+    assert missing_requirements(text) == ("mambular", "segmentation-models")
+    assert wheels_for(json.dumps({"cells": []}), tmp_path).files == {}
+
+
+def test_wheels_are_installed_by_the_first_code_cell_without_a_network(tmp_path: Path) -> None:
+    wheels = Wheels(("mambular",), {"mambular-1.0-py3-none-any.whl": tmp_path / "mambular-1.0-py3-none-any.whl"})
+    cells = [{"cell_type": "markdown", "source": "# Title"}, {"cell_type": "code", "source": "import mambular"}]
+    text = with_first_cell(json.dumps({"cells": cells}), name="w", source=install_cell(wheels, "me/x-wheels"))
+
+    sources = [cell["source"] for cell in json.loads(text)["cells"]]
+    assert sources[0] == "# Title"
+    assert "--no-index" in sources[1]
+    assert "datasets/me/x-wheels" in sources[1]
+    compile(sources[1], "cell", "exec")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", [3, 4, 5, 6, 9, 11, 12])
+def test_a_command_that_is_killed_goes_on_where_it_was(
+    local: Served, tandem: Tandem, pair: PairFolder, lines: int
+) -> None:
+    """`kill -9` from outside, at whatever the process does once its journal has so many lines."""
+    command = [sys.executable, "-m", "generator", "push", "cells", "--to", "local", "--submit"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    journal = pair.state / "chains" / "0001.jsonl"
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        if journal.is_file() and journal.read_bytes().count(b"\n") >= lines:
+            process.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.001)
+    process.wait(30)
+
+    assert tandem("push", "cells", "--to", "local", "--submit").code == 0
+    versions = local.site.database.one("SELECT count(*) FROM kernel_versions")
+    submissions = local.site.database.one("SELECT count(*) FROM submissions")
+    assert (versions[0], submissions[0]) == (2, 1)

@@ -1,0 +1,161 @@
+"""What training hands over, what inference predicts, and submitting it once."""
+
+from pathlib import Path
+
+import pytest
+from chain_pair import training_output
+from chain_table import Table, failed, lost, raising
+
+from generator.kaggle.api import DatasetState
+from generator.kaggle.chain.errors import (
+    HandoffChangedError,
+    HandOverUnfitError,
+    NoSubmissionLeftError,
+    OutputMissingError,
+    ScoringFailedError,
+    StepFailedError,
+    SubmissionUnfitError,
+    SubmitByHandError,
+    UploadFailedError,
+)
+from generator.kaggle.chain.request import Handoff
+from generator.kaggle.chain.state import Step
+from generator.kaggle.errors import (
+    SubmitForbiddenError,
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pair_id": "digits-keras-00000000"}, "of the pair"),
+        ({"complete": False, "epochs_done": [3]}, "interrupted"),
+        ({"specimen": True}, "specimen"),
+        ({"settings": {"SMOKE_TEST": True}}, "smoke test"),
+        ({"schema_version": 2}, "schema version"),
+        ({"check": {"file": "check.npz", "bytes": 3, "sha256": "0"}}, "check.npz is not in the output"),
+    ],
+)
+def test_a_hand_over_that_inference_would_refuse_is_refused_before_it(
+    table: Table, changes: dict[str, object], words: str
+) -> None:
+    table.kaggle.outputs["train"] = training_output(table.folder, **changes)
+    with pytest.raises(HandOverUnfitError, match=words):
+        table.push()
+    assert table.counts == (1, 0)
+
+
+def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None:
+    whole = table.kaggle.fetch_output
+    fetched: list[str] = []
+
+    def half(file: object, destination: Path) -> None:
+        whole(file, destination)  # type: ignore[arg-type]
+        fetched.append(destination.name)
+        if fetched.count(destination.name) == 1:
+            destination.write_bytes(destination.read_bytes()[:20])
+
+    table.kaggle.fetch_output = half  # type: ignore[method-assign,assignment]
+    table.push()
+
+    assert fetched.count("handoff.json") == 2
+    assert table.counts == (2, 1)
+
+
+def test_an_output_that_is_listed_late_is_waited_for_and_one_that_never_comes_is_not(table: Table) -> None:
+    del table.kaggle.outputs["infer"]["submission.csv"]
+    with pytest.raises(OutputMissingError, match=r"submission\.csv"):
+        table.push()
+    assert sum(table.time.slept) > 300
+    assert table.counts == (2, 0)
+
+
+def test_a_submission_that_the_competition_would_refuse_is_not_submitted(table: Table) -> None:
+    table.kaggle.outputs["infer"]["submission.csv"] = b"id,label\n1,0\n"
+    with pytest.raises(SubmissionUnfitError, match="ids are missing"):
+        table.push()
+    assert table.counts == (2, 0)
+
+
+def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
+    table.kaggle.allowed = 0
+    with pytest.raises(NoSubmissionLeftError, match="tandem submit digits"):
+        table.push()
+    assert table.counts == (2, 0)
+
+    table.kaggle.allowed = 1
+    table.push()
+    assert table.counts == (2, 1)
+
+
+def test_a_submission_whose_answer_was_lost_is_found_by_its_tag(table: Table) -> None:
+    table.kaggle.wrong["submit-after"] = [lost()]
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_a_submission_that_never_arrived_is_made_again(table: Table) -> None:
+    table.kaggle.wrong["submit"] = [failed()]
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(table: Table) -> None:
+    table.kaggle.wrong["submit"] = [raising(SubmitForbiddenError(doing="submit", said="", page="x"))]
+    with pytest.raises(SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)"):
+        table.push()
+    assert table.counts == (2, 0)
+
+    table.push()
+    assert table.counts == (2, 1)
+
+
+def test_a_submission_that_cannot_be_scored_is_not_made_again(table: Table) -> None:
+    table.kaggle.scoring_error = "Submission Scoring Error"
+    with pytest.raises(ScoringFailedError, match="Submission Scoring Error"):
+        table.push()
+    with pytest.raises(StepFailedError):
+        table.push()
+    assert table.counts == (2, 1)
+
+
+def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> None:
+    table.kaggle.dataset_states = [DatasetState.PREPARING] * 3
+    table.push(handoff=Handoff.DATASET)
+
+    uploaded = table.kaggle.datasets["local/digits-keras-train-handover"][0]
+    infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
+    assert set(uploaded.files) == {"handoff.json", "fold0.weights.h5"}
+    assert infer.dataset_sources == ("local/digits-keras-train-handover",)
+    assert infer.kernel_sources == ()
+    assert table.counts == (2, 1)
+
+
+def test_a_model_carries_the_weights_and_the_notebook_is_told_where(table: Table) -> None:
+    table.kaggle.wrong["upload-after"] = [lost()]
+    table.push(handoff=Handoff.MODEL)
+
+    infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
+    assert infer.model_sources == ("local/digits-keras-train/keras/handover/1",)
+    assert len(table.kaggle.models["local/digits-keras-train/keras/handover"]) == 1
+    assert "models/local/digits-keras-train/keras/handover/1" in infer.text
+    assert table.counts == (2, 1)
+
+
+def test_a_dataset_that_kaggle_cannot_process_fails_the_step(table: Table) -> None:
+    table.kaggle.dataset_states = [DatasetState.FAILED]
+    with pytest.raises(UploadFailedError):
+        table.push(handoff=Handoff.DATASET)
+    assert table.counts == (1, 0)
+
+
+def test_another_way_of_handing_over_takes_another_push_of_inference(table: Table) -> None:
+    table.push()
+    with pytest.raises(HandoffChangedError, match="--from infer"):
+        table.push(handoff=Handoff.DATASET)
+
+    table.push(handoff=Handoff.DATASET, back_to=Step.INFER)
+    assert table.counts == (3, 2)
+    assert len(table.kaggle.datasets) == 1

@@ -1,0 +1,124 @@
+"""Pushing once, whatever happens to the answer."""
+
+import pytest
+from chain_table import Table, failed, limited, lost, raising, well
+
+from generator.kaggle.chain.errors import (
+    NotAcceptedError,
+    StepFailedError,
+    UndecidedError,
+)
+from generator.kaggle.chain.state import Step
+from generator.kaggle.errors import (
+    QuotaUsedUpError,
+    SessionLimitError,
+    SourcesRefusedError,
+)
+
+
+def test_a_push_whose_answer_was_lost_is_found_and_not_repeated(table: Table) -> None:
+    table.kaggle.wrong["push-after"] = [lost(), failed()]
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_a_push_that_never_arrived_is_made_again(table: Table) -> None:
+    table.kaggle.wrong["push"] = [lost()]
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_a_push_that_shows_late_is_still_found(table: Table) -> None:
+    """Kaggle answers with the old version for a while after a push that it took."""
+    hidden = table.kaggle.kernel
+    looks: list[str] = []
+
+    def lagging(ref: str) -> object:
+        looks.append(ref)
+        return None if len(looks) in (2, 3, 4) else hidden(ref)
+
+    table.kaggle.kernel = lagging  # type: ignore[method-assign,assignment]
+    table.kaggle.wrong["push-after"] = [lost()]
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(table: Table) -> None:
+    def pushed_by_hand() -> None:
+        versions = table.kaggle.kernels["local/digits-keras-train"]
+        other = versions[-1].push.__class__(**{**vars(versions[-1].push), "text": "{}"})
+        versions.append(type(versions[-1])(other, versions[-1].states, {}))
+        lost()()
+
+    table.kaggle.wrong["push-after"] = [pushed_by_hand]
+    with pytest.raises(UndecidedError, match="tandem push digits --from train"):
+        table.push()
+    assert table.kaggle.pushes == 2
+
+
+def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets_it_for_a_moment(table: Table) -> None:
+    """The new chain sends the same cells, so that only the number of the version tells the two apart."""
+    table.push()
+    looked = table.kaggle.kernel
+    looks: list[str] = []
+
+    def forgetful(ref: str) -> object:
+        looks.append(ref)
+        return None if len(looks) == 1 else looked(ref)
+
+    table.kaggle.kernel = forgetful  # type: ignore[method-assign,assignment]
+    table.kaggle.wrong["push"] = [lost()]
+    carried = table.push(restart=True)
+
+    assert [push.version for push in carried.state.pushes.values()] == [2, 2]
+    assert table.counts == (4, 2)
+
+
+def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) -> None:
+    table.kaggle.wrong["push"] = [failed()] * 3
+    with pytest.raises(NotAcceptedError, match="503"):
+        table.push()
+
+    table.push()
+    assert table.counts == (2, 1)
+
+
+def test_a_rate_limit_is_waited_for(table: Table) -> None:
+    table.kaggle.wrong["push"] = [limited()] * 5
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
+    crowded = raising(SessionLimitError(doing="push", said="Maximum batch TPU session count of 1 reached.", page=""))
+    table.kaggle.wrong["push"] = [crowded] * 40
+    table.push()
+
+    assert table.counts == (2, 1)
+    assert max(table.time.slept) == 60
+
+
+def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
+    table.kaggle.wrong["push"] = [raising(QuotaUsedUpError(doing="push", said="", page=""))]
+    with pytest.raises(QuotaUsedUpError):
+        table.push()
+    assert table.kaggle.pushes == 0
+
+    table.push()
+    assert table.counts == (2, 1)
+
+
+def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
+    refused = SourcesRefusedError(ref="local/x", version=1, sources={"kernel": ("local/digits-keras-train",)})
+    table.kaggle.wrong["push-after"] = [well, raising(refused)]
+    with pytest.raises(SourcesRefusedError):
+        table.push()
+    with pytest.raises(StepFailedError, match="--from infer"):
+        table.push()
+
+    table.push(back_to=Step.INFER)
+    assert table.counts == (3, 1)

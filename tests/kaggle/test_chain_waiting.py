@@ -1,0 +1,140 @@
+"""Waiting for a session, and what it ran on."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from chain_pair import edit_notebook, marker, real_marker
+from chain_table import Hook, Table, forbidden, lost, missing
+
+from generator.kaggle.api import SessionState, SessionStatus
+from generator.kaggle.chain.errors import (
+    SessionFailedError,
+    StepFailedError,
+    WaitedInVainError,
+    WrongAcceleratorError,
+)
+from generator.kaggle.chain.state import Outcome, Step
+
+
+def test_a_kernel_is_missing_for_a_while_after_its_push(table: Table) -> None:
+    table.kaggle.wrong["session_status"] = [missing()] * 4
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+@pytest.mark.parametrize("hook", [missing, forbidden, lost])
+def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(
+    table: Table, hook: Callable[[], Hook]
+) -> None:
+    table.kaggle.wrong["session_status"] = [hook()] * 600
+    with pytest.raises(WaitedInVainError, match="The same command continues"):
+        table.push()
+
+    table.kaggle.wrong.clear()
+    table.push()
+    assert table.counts == (2, 1)
+
+
+def test_a_queue_of_a_day_is_waited_for_politely(table: Table) -> None:
+    queued = [SessionStatus(SessionState.QUEUED)] * 1440
+    table.kaggle.states["train"] = [*queued, SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)]
+    carried = table.push()
+
+    queued_for = next(iter(carried.state.pushes.values())).queued
+    assert queued_for is not None
+    assert queued_for > timedelta(hours=23)
+    assert len(table.time.slept) < 1460
+
+
+def test_a_status_that_nobody_knows_is_waited_out(table: Table) -> None:
+    states = [SessionState.UNKNOWN, SessionState.NEW, SessionState.RUNNING, SessionState.UNKNOWN, SessionState.COMPLETE]
+    table.kaggle.states["train"] = [SessionStatus(state) for state in states]
+    table.push()
+
+    assert table.counts == (2, 1)
+
+
+def test_the_status_of_the_version_before_is_not_believed(table: Table) -> None:
+    table.push()
+    stale = SessionStatus(SessionState.ERROR, "of the version before")
+    table.kaggle.states["train"] = [
+        stale,
+        stale,
+        SessionStatus(SessionState.RUNNING),
+        SessionStatus(SessionState.COMPLETE),
+    ]
+    carried = table.push(restart=True)
+
+    assert carried.state.outcome is Outcome.SCORED
+    assert table.counts == (4, 2)
+
+
+def test_a_session_that_fails_is_told_with_its_log_and_not_pushed_again(table: Table) -> None:
+    table.kaggle.states["train"] = [
+        SessionStatus(SessionState.RUNNING),
+        SessionStatus(SessionState.ERROR, "exit code 1"),
+    ]
+    with pytest.raises(SessionFailedError, match="exit code 1") as caught:
+        table.push()
+    assert "the last line" in caught.value.message
+
+    with pytest.raises(StepFailedError, match="--from train"):
+        table.push()
+    assert table.counts == (1, 0)
+
+
+def test_a_step_that_failed_is_taken_again_once_its_notebook_was_changed(table: Table) -> None:
+    table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR)]
+    with pytest.raises(SessionFailedError):
+        table.push()
+
+    table.kaggle.states.clear()
+    edit_notebook(table.folder, "train")
+    carried = table.push()
+    assert carried.state.outcome is Outcome.SCORED
+    assert table.counts == (3, 1)
+
+
+def test_a_session_that_is_cancelled_fails_its_step(table: Table) -> None:
+    table.kaggle.states["infer"] = [SessionStatus(SessionState.CANCELLING), SessionStatus(SessionState.CANCELLED)]
+    with pytest.raises(SessionFailedError, match="cancelled"):
+        table.push()
+
+
+def test_a_tpu_that_was_not_there_is_noticed_though_the_session_ended_well(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    found = marker(device_count=1)
+    table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(found).encode()
+    with pytest.raises(WrongAcceleratorError, match="identity"):
+        table.push()
+    assert table.counts == (1, 0)
+
+
+def test_a_session_that_ended_for_want_of_its_tpu_says_so(table: Table) -> None:
+    table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR, "RuntimeError")]
+    table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(marker(device_count=1)).encode()
+    with pytest.raises(WrongAcceleratorError, match="docker_image"):
+        table.push()
+
+
+def test_an_emulated_tpu_counts_on_a_local_kaggle_only(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    table.as_of_a_real_competition(monkeypatch)
+    with pytest.raises(WrongAcceleratorError, match="emulated"):
+        table.push()
+
+    table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(real_marker()).encode()
+    table.push(back_to=Step.TRAIN)
+    assert table.counts == (3, 1)
+
+
+def test_a_suspended_laptop_loses_no_patience(table: Table) -> None:
+    table.kaggle.wrong["session_status"] = [missing()] * 6
+    table.time.suspensions = {3: timedelta(hours=10)}
+    table.push()
+
+    assert table.counts == (2, 1)
+    assert any("asleep" in event.text for event in table.events)
