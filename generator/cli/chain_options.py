@@ -72,13 +72,13 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
 def summary(receipt: "Receipt", path: Path | None) -> str:
     """The end of a chain in a few lines."""
     from generator.kaggle.chain.state import Outcome
-    from generator.kaggle.receipt_text import number
+    from generator.kaggle.receipt_text import score
 
     rows = [("chain", f"{receipt.chain} of {receipt.pair}, {receipt.outcome}")]
     if receipt.out_of_fold is not None:
-        rows.append(("out-of-fold", f"{receipt.metric} {number(receipt.out_of_fold)}"))
+        rows.append(("out-of-fold", f"{receipt.metric} {score(receipt.out_of_fold)}"))
     if receipt.public is not None:
-        rows.append(("leaderboard", f"{number(receipt.public)} public"))
+        rows.append(("leaderboard", f"{score(receipt.public)} public"))
     if path is not None:
         rows.append(("receipt", _shortest(path)))
     lines = [f"{name:<13}{printable(value)}" for name, value in rows]

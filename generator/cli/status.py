@@ -81,7 +81,7 @@ def _rows(state: "State") -> list[tuple[str, str, str, str]]:
 
 def _submission(state: "State") -> tuple[str, str, str]:
     if state.score is not None and state.submitted is not None:
-        score = "no score shown" if state.score.public is None else f"scored {state.score.public:g}"
+        score = "no score shown" if state.score.public is None else f"scored {state.score.public:.5f}"
         return f"submission {state.submitted.reference}", score, _time(state.score.at)
     if state.by_hand:
         return state.by_hand, "to be submitted by hand", ""

@@ -5,7 +5,7 @@ from html import escape
 
 from generator.kaggle.chain.state import Outcome
 from generator.kaggle.receipt import KernelLine, Receipt
-from generator.kaggle.receipt_text import TABLE_HEADER, facts, number, row
+from generator.kaggle.receipt_text import TABLE_HEADER, facts, number, row, score
 
 _STYLE = """
 :root { --ink: #1c2127; --soft: #5d6772; --line: #dfe3e8; --ground: #fff; --raised: #f6f7f9; --accent: #0b6bcb;
@@ -96,9 +96,9 @@ def _notices(receipt: Receipt) -> list[str]:
 
 def _tiles(receipt: Receipt) -> str:
     tiles = [
-        (f"out-of-fold {receipt.metric}", number(receipt.out_of_fold)),
-        ("public score", number(receipt.public)),
-        ("private score", number(receipt.private)),
+        (f"out-of-fold {receipt.metric}", score(receipt.out_of_fold)),
+        ("public score", score(receipt.public)),
+        ("private score", score(receipt.private)),
         ("minutes in all", "" if receipt.minutes is None else f"{receipt.minutes:.1f}"),
     ]
     items = "".join(

@@ -16,9 +16,9 @@ def row(receipt: Receipt) -> tuple[str, ...]:
         moment(receipt.begun),
         receipt.target,
         str(receipt.outcome),
-        number(receipt.out_of_fold),
-        number(receipt.public),
-        number(receipt.private),
+        score(receipt.out_of_fold),
+        score(receipt.public),
+        score(receipt.private),
         "" if receipt.minutes is None else f"{receipt.minutes:.0f}",
     )
 
@@ -34,9 +34,9 @@ def facts(receipt: Receipt) -> list[tuple[str, str]]:
         ("git commit", receipt.commit),
         ("hand-over by", ", ".join((receipt.handoff, *receipt.uploads))),
         ("accelerator obtained", receipt.accelerator),
-        ("out-of-fold", f"{receipt.metric} {number(receipt.out_of_fold)}".strip()),
-        ("public score", number(receipt.public)),
-        ("private score", number(receipt.private)),
+        ("out-of-fold", f"{receipt.metric} {score(receipt.out_of_fold)}".strip()),
+        ("public score", score(receipt.public)),
+        ("private score", score(receipt.private)),
         ("submission", str(receipt.submission or "")),
         ("GPU hours of the account meanwhile", number(receipt.gpu_hours)),
         ("TPU hours of the account meanwhile", number(receipt.tpu_hours)),
@@ -75,8 +75,13 @@ def moment(at: datetime | None) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else ""
 
 
+def score(value: float | None) -> str:
+    """A score with as many digits as a leaderboard of Kaggle shows, or nothing."""
+    return "" if value is None else f"{value:.5f}"
+
+
 def number(value: float | None) -> str:
-    """A score or an amount, or nothing."""
+    """An amount, or nothing."""
     return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
 
 

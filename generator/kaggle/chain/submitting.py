@@ -198,6 +198,6 @@ class Submitter:
 
     def _score(self, found: Submission) -> None:
         self._record.write(Kind.SCORED, public=found.public_score, private=found.private_score)
-        shown = "no score shown" if found.public_score is None else f"public score {found.public_score:g}"
+        shown = "no score shown" if found.public_score is None else f"public score {found.public_score:.5f}"
         fields = {"public": found.public_score, "private": found.private_score}
         self._record.tell(_STEP, f"{self._entrant.begun.competition}: {shown}", kind=EventKind.STEP, **fields)
