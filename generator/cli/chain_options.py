@@ -65,6 +65,9 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
     from generator.kaggle.receipt import receipt_of
 
     receipt = receipt_of(carried.journal)
+    if not carried.has_advanced:
+        pair = printable(request.pair)
+        click.echo(f"There was nothing left to do. `tandem push {pair} --restart` begins a new chain.", err=True)
     click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else summary(receipt, path))
     return 0
 

@@ -56,7 +56,7 @@ def push(context: click.Context, /, **options: Any) -> int:
     if options["workflow"]:
         return _write_workflow(request)
     if options["dry_run"]:
-        return _show_plan(request, as_json=options["as_json"])
+        return _show_plan(request, to=options["to"], as_json=options["as_json"])
     if options["to"] == Target.KAGGLE and not options["yes"]:
         _ask(context, request)
     return carry(push_pair, request, to=options["to"], as_json=options["as_json"])
@@ -96,31 +96,51 @@ def _ask(context: click.Context, request: "Request") -> None:
     click.confirm(f"{printable(what)}{', and submit' if request.submit else ''}?", abort=True, err=True)
 
 
-def _show_plan(request: "Request", *, as_json: bool) -> int:
+def _show_plan(request: "Request", *, to: str, as_json: bool) -> int:
     from generator.cli.table import table
     from generator.kaggle.chain.request import Subject
     from generator.kaggle.chain.source import prepare
 
     subject = Subject.of(request.workspace, request.pair)
+    there = _versions_that_stay(request, to)
     kernels = {role: prepare(subject.folder, role).push for role in Role}
     if as_json:
-        plan = [{"role": str(role), **_fields(kernel)} for role, kernel in kernels.items()]
+        plan = [{"role": str(role), **_fields(kernel), "is_there": there.get(role)} for role, kernel in kernels.items()]
         click.echo(json.dumps({"pair": request.pair, "submit": request.submit, "push": plan}, indent=2))
         return 0
     rows = [
         (
             str(role),
+            f"version {there[role]} stays" if role in there else "push",
             kernel.ref,
             kernel.machine_shape,
-            "internet" if kernel.enable_internet else "no internet",
-            "private" if kernel.is_private else "PUBLIC",
+            "on" if kernel.enable_internet else "off",
+            "you" if kernel.is_private else "EVERYBODY",
             f"{len(kernel.text.encode('utf-8')):,} bytes, reads {', '.join(_sources(kernel))}",
         )
         for role, kernel in kernels.items()
     ]
-    click.echo(table(("step", "kernel", "accelerator", "", "", "notebook"), rows))
+    click.echo(table(("step", "plan", "kernel", "accelerator", "internet", "seen by", "notebook"), rows))
     click.echo("Nothing was sent.")
     return 0
+
+
+def _versions_that_stay(request: "Request", to: str) -> dict[Role, int]:
+    """The versions that the last chain pushed and that this command would go on from."""
+    from generator.kaggle.chain.journal import Journals
+    from generator.kaggle.chain.opening import latest
+    from generator.kaggle.chain.record import Record
+    from generator.kaggle.chain.state import Step
+
+    journal = latest(Journals(request.workspace.pair(request.pair).state), to)
+    if journal is None or request.restart:
+        return {}
+    order = list(Step)
+    first_anew = order.index(request.back_to) if request.back_to else len(order)
+    pushes = Record.state_in(journal).pushes
+    return {
+        role: push.version for role, push in pushes.items() if not push.is_open and order.index(Step(role)) < first_anew
+    }
 
 
 def _fields(kernel: "KernelPush") -> dict[str, Any]:

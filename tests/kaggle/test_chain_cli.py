@@ -103,6 +103,24 @@ def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
     assert not local.traffic.exchanges
 
 
+def test_a_dry_run_says_what_of_the_last_chain_stays(local: Served, tandem: Tandem) -> None:
+    tandem("push", "cells", "--to", "local")
+
+    outcome = tandem("push", "cells", "--to", "local", "--from", "infer", "--dry-run", "--json")
+
+    plan = {kernel["role"]: kernel["is_there"] for kernel in json.loads(outcome.out)["push"]}
+    assert plan == {"train": 1, "infer": None}
+
+
+def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
+    assert "nothing left to do" not in tandem("push", "cells", "--to", "local", "--submit").err
+
+    again = tandem("push", "cells", "--to", "local", "--submit")
+
+    assert again.code == 0
+    assert "There was nothing left to do. `tandem push cells --restart` begins a new chain." in again.err
+
+
 def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
     outcome = tandem("push", "cells")
 

@@ -39,10 +39,11 @@ from generator.pair.workspace import Role
 
 @dataclass(frozen=True)
 class Carried:
-    """A chain as a command left it."""
+    """A chain as a command left it; `has_advanced` says whether there was anything to do."""
 
     journal: Journal
     state: State
+    has_advanced: bool
 
 
 def push_pair(kaggle: Kaggle, request: Request, surroundings: Surroundings | None = None) -> Carried:
@@ -66,8 +67,10 @@ def push_pair(kaggle: Kaggle, request: Request, surroundings: Surroundings | Non
     journals = Journals(opening.subject.folder.state)
     with journals.locked():
         record = opening.record(journals, around)
+        before = len(record.journal.entries())
         _Chain(opening, record).carry()
-    return Carried(record.journal, record.state)
+        has_advanced = len(record.journal.entries()) > before
+    return Carried(record.journal, record.state, has_advanced)
 
 
 def submit_pair(kaggle: Kaggle, request: Request, surroundings: Surroundings | None = None) -> Carried:
