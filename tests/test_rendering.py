@@ -9,11 +9,12 @@ import pytest
 
 from generator.competition import builtin
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+from generator.pair.compiled_templates import compiled_templates
 from generator.pair.kernels import render_kernels
 from generator.pair.notebook import CellSyntaxError
 from generator.pair.parameters import ParameterTypeError, UnknownParameterError, read_parameters
 from generator.pair.percent import PercentError
-from generator.pair.rendering import TemplateRenderError
+from generator.pair.rendering import TemplateRenderError, environment
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
@@ -157,3 +158,49 @@ def test_rendered_code_that_is_not_python_is_named_by_its_cell(miniature_templat
 
     with pytest.raises(CellSyntaxError, match='The infer notebook\'s cell "model" is not Python'):
         render_kernels(choices(), templates=miniature_templates)
+
+
+def test_compiled_templates_are_kept_and_only_those_that_are_unchanged_are_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    (tmp_path / "greeting.j2").write_text("Hello.")
+
+    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
+    kept = [path for path in (tmp_path / "caches").rglob("*") if path.is_file()]
+    assert len(kept) == 1
+    (tmp_path / "greeting.j2").write_text("Goodbye.")
+    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Goodbye."
+
+
+@pytest.mark.parametrize("content", [b"", b"j2", b"\x00" * 100])
+def test_a_damaged_compiled_template_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    (tmp_path / "greeting.j2").write_text("Hello.")
+    environment.__wrapped__(tmp_path).get_template("greeting.j2")
+    for path in (tmp_path / "caches").rglob("*"):
+        if path.is_file():
+            path.write_bytes(path.read_bytes()[:24] + content)
+
+    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
+
+
+def test_compiled_templates_that_others_may_write_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    first = compiled_templates()
+    assert first is not None
+    Path(first.directory).chmod(0o777)
+
+    assert compiled_templates() is None
+
+
+def test_without_a_place_for_compiled_templates_pairs_are_rendered_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    (tmp_path / "greeting.j2").write_text("Hello.")
+
+    assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."

@@ -5,11 +5,13 @@ CannotAskError                nobody can be asked from this machine
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from generator.competition.facts import Competition
-from generator.competition.survey.facts import Survey
 from generator.errors import CompetitionError
+
+if TYPE_CHECKING:
+    from generator.competition.survey.facts import Survey
 
 
 class CannotAskError(CompetitionError):
@@ -47,5 +49,5 @@ class FactSource(Protocol):
     def describe(self, slug: str) -> Description:
         """What the hosts say of a competition; costs a request or two."""
 
-    def survey(self, slug: str) -> Survey:
+    def survey(self, slug: str) -> "Survey":
         """A look at its files without downloading them: their names and sizes, and pieces of some."""

@@ -9,6 +9,7 @@ import jinja2
 
 from generator.errors import PairError
 from generator.installation import template_folder
+from generator.pair.compiled_templates import compiled_templates
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import Role
@@ -78,6 +79,7 @@ def environment(templates: Path) -> jinja2.Environment:
     # The text becomes Python and Markdown; HTML escaping would corrupt both. Values pass the filters below.
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
+        bytecode_cache=compiled_templates(),
         block_start_string="# {%",
         block_end_string="%}",
         comment_start_string="# {#",
