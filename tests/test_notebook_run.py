@@ -22,10 +22,12 @@ def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
     """What the command line prints in a process of its own, with a temporary folder that it must leave empty."""
     temporary = workspace.parent / "t"
     temporary.mkdir(exist_ok=True)
+    # As on most machines, Python may keep what it compiled.
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, "-m", "generator", *arguments],
         cwd=workspace,
-        env={**os.environ, "TMPDIR": str(temporary), **environment},
+        env={**inherited, "TMPDIR": str(temporary), **environment},
         capture_output=True,
         text=True,
         timeout=600,

@@ -231,6 +231,8 @@ def environment(place: KernelPlace, *, base: Mapping[str, str]) -> dict[str, str
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
         variables[name] = str(_made(place.private / "jupyter" / name.lower()))
     variables["PYTHONUNBUFFERED"] = "1"
+    # TensorFlow writes the code that it makes of Python functions there, and Python what it compiles of that.
+    variables["TMPDIR"] = str(_made(place.private / "tmp"))
     variables.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     variables["MPLCONFIGDIR"] = str(_matplotlib_folder(place, base))
     if not _is_writable(_home(base)):
