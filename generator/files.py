@@ -32,8 +32,13 @@ class FileReadError(TandemError):
     """A file that is needed could not be read."""
 
     def __init__(self, *, path: Path, cause: OSError | UnicodeDecodeError) -> None:
-        why = "it is not UTF-8 text" if isinstance(cause, UnicodeDecodeError) else reason(cause)
-        super().__init__(f"Cannot read {printable(str(path))}: {why.replace('to write there', 'to read it')}.")
+        if isinstance(cause, UnicodeDecodeError):
+            why = "it is not UTF-8 text"
+        elif isinstance(cause, FileNotFoundError):
+            why = "it does not exist"
+        else:
+            why = reason(cause).replace("to write there", "to read it")
+        super().__init__(f"Cannot read {printable(str(path))}: {why}.")
 
 
 class PathOutsideError(TandemError):

@@ -143,7 +143,7 @@ def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
 
 def built_in_that_writes(write: object) -> BuiltIn:
     digits = require("digits")
-    return replace(digits, write=write)  # type: ignore[arg-type]
+    return replace(digits, write=write)
 
 
 def test_a_disk_that_fills_up_leaves_no_folder_behind(tmp_path: Path) -> None:

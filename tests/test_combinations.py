@@ -124,6 +124,6 @@ def test_every_parameter_of_every_family_is_used(family: str) -> None:
     for role in Role:
         cells = json.loads(render_kernels(first.choices("keras"))[Path(role, f"{role}.ipynb")])["cells"]
         code = {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-        parameters = [node.targets[0].id for node in ast.parse(code.pop("parameters")).body]  # type: ignore[attr-defined]
+        parameters = [node.targets[0].id for node in ast.parse(code.pop("parameters")).body]
         used = {node.id for text in code.values() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
         assert [name for name in parameters if name not in used] == []

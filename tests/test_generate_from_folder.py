@@ -111,6 +111,27 @@ def test_explain_shows_what_was_weighed(tandem: Tandem, workspace: Workspace, ti
     assert not workspace.competition_data("titanic").exists()
 
 
+def test_a_separator_that_cannot_be_seen_is_shown_in_quotes(
+    tandem: Tandem, workspace: Workspace, tmp_path: Path
+) -> None:
+    tags = ["haze", "road", "water"]
+    rows = [f"{number}\t{number * 7 % 60}\t{tags[number % 3]} {tags[(number + 1) % 3]}" for number in range(60)]
+    folder = write_tree(
+        tmp_path / "downloads" / "places",
+        {
+            "train.tsv": "\n".join(["id\tsize\ttags", *rows, ""]),
+            "test.tsv": "id\tsize\n" + "".join(f"{number}\t{number % 60}\n" for number in range(60, 90)),
+            "sample_submission.csv": "id,tags\n" + "".join(f"{number},haze road\n" for number in range(60, 90)),
+        },
+    )
+    outcome = tandem("generate", "--competition", "places", "--data", folder, "--metric", "f1_samples", "--dry-run")
+
+    shown = {line.split()[0]: line.split("  ")[1:] for line in outcome.out.splitlines() if "inferred" in line}
+    assert '" "' in [cell.strip() for cell in shown["label_separator"]]
+    assert '"\\t"' in [cell.strip() for cell in shown["separator"]]
+    assert workspace.root.exists()
+
+
 def test_the_json_has_warnings_and_candidates(tandem: Tandem, workspace: Workspace, titanic: Path) -> None:
     outcome = tandem("generate", "--competition", "titanic", "--data", titanic, "--explain", "--json")
 

@@ -146,7 +146,7 @@ def test_the_parameters_are_flat_literals_in_the_one_tagged_cell(framework: str,
 @pytest.mark.parametrize(("framework", "role"), BOTH)
 def test_every_parameter_is_used(framework: str, role: str) -> None:
     cells = sources(notebook(framework, role), "code")
-    parameters = [statement.targets[0].id for statement in ast.parse(cells.pop("parameters")).body]  # type: ignore[attr-defined]
+    parameters = [statement.targets[0].id for statement in ast.parse(cells.pop("parameters")).body]
     used = {node.id for source in cells.values() for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
     assert [name for name in parameters if name not in used] == []
@@ -226,7 +226,7 @@ def test_hostile_columns_and_files_change_no_code_but_the_parameters(framework: 
         code = sources(plain, "code")
         assert {name for name in code if found[name] != code[name]} == {"parameters"}
         values = {
-            statement.targets[0].id: ast.literal_eval(statement.value)  # type: ignore[attr-defined]
+            statement.targets[0].id: ast.literal_eval(statement.value)
             for statement in ast.parse(found["parameters"]).body
         }
         assert values["ID_COLUMN"] == f"id_column {HOSTILE}"

@@ -65,6 +65,17 @@ def table_of(text: str) -> pd.DataFrame:
     return pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
 
 
+@pytest.mark.parametrize("role", ["train", "infer"])
+@pytest.mark.parametrize("other", [",", ";", "\t"])
+def test_a_table_may_have_another_separator_than_the_training_rows(tmp_path: Path, role: str, other: str) -> None:
+    read = executed(task_of(TargetKind.CLASS, separator="\t"), role, ["read-csv"]).read_csv
+    (tmp_path / "sample.csv").write_text(f"id{other}label\n007{other}None\n")
+    (tmp_path / "ids.csv").write_text("id\n007\n")
+
+    assert read(tmp_path / "sample.csv", ["id", "label"]).to_dict("list") == {"id": ["007"], "label": ["None"]}
+    assert read(tmp_path / "ids.csv", ["id"]).to_dict("list") == {"id": ["007"]}
+
+
 def labels_of(task: Task, text: str, **parameters: object) -> SimpleNamespace:
     return executed(task, "train", ["read-labels", "labels", "encode-targets"], table=table_of(text), **parameters)
 

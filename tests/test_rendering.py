@@ -39,7 +39,7 @@ NASTY_TITLES = [
 def choices(title: str = "Handwritten digits", **parameters: object) -> Choices:
     digits = builtin.require("digits")
     facts = replace(digits.competition, title=title)
-    by_hand = {name: Choice(value, MadeBy.HAND) for name, value in parameters.items()}  # type: ignore[arg-type]
+    by_hand = {name: Choice(value, MadeBy.HAND) for name, value in parameters.items()}
     proposal = proposed(facts, digits.task, framework="keras", owner=Choice("ada", MadeBy.FLAG))
     return merged(proposal, Choices(parameters=by_hand), flags={})
 

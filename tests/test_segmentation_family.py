@@ -61,7 +61,7 @@ def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[
 
 @pytest.fixture
 def decoded() -> Callable[..., Any]:
-    return executed("codes", "train", ["decode-run-length"])["decoded_run_length"]  # type: ignore[no-any-return]
+    return executed("codes", "train", ["decode-run-length"])["decoded_run_length"]
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def write_breaths(folder: Path, *, groups: int = 80, steps: int = 12) -> dict[st
     write(folder / "train.csv", [*header, "pressure"], train)
     write(folder / "test.csv", header, [row[:-1] for row in test])
     write(folder / "sample_submission.csv", ["id", "pressure"], [[row[0], 0] for row in reversed(test)])
-    return {str(row[0]): float(row[-1]) for row in test}  # type: ignore[arg-type]
+    return {str(row[0]): float(row[-1]) for row in test}
 
 
 def write_series(folder: Path, *, groups: int = 80) -> dict[str, str]:

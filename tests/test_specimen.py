@@ -99,7 +99,7 @@ def made_up_task(**changed: object) -> Task:
             "image_suffix": ".png",
         },
     }
-    return Task(**(values | changed))  # type: ignore[arg-type]
+    return Task(**(values | changed))
 
 
 def column(name: str, *values: str | None, kind: ColumnKind = ColumnKind.TEXT) -> Column:
@@ -181,6 +181,36 @@ def test_run_length_codes_are_the_mask_images(tmp_path: Path) -> None:
             assert 1 <= start <= start + length - 1 <= mask.size
             drawn[start - 1 : start - 1 + length] = True
         assert (mask == drawn.reshape(mask.shape[::-1]).T).all()
+
+
+def test_the_sample_asks_for_every_pixel_of_pictures_whose_sizes_differ(tmp_path: Path) -> None:
+    from PIL import Image
+
+    data, sizes = tmp_path / "data", [(40, 32), (40, 24), (40, 24)]
+    for number, size in enumerate(sizes):
+        for place, name in (("train", f"{number}b"), ("train_cleaned", f"{number}b"), ("test", f"{number}a")):
+            images(data / place, [f"{name}.png"], size=size, mode="L")
+    # More rows than are read of a table: what is known of an image are some of its pixels.
+    asked = [
+        [f"{n}a_{row}_{column}", 1]
+        for n, (width, height) in enumerate(sizes)
+        for column in range(1, width + 1)
+        for row in range(1, height + 1)
+    ]
+    table(data / "sampleSubmission.csv", ["id", "value"], asked)
+    survey, folder = survey_folder(data), tmp_path / "specimen"
+    written(survey, read_task(survey, Hints("scans", metric_text="RMSE")).task, folder)
+
+    asked_for = [row["id"] for row in cells(folder / "sampleSubmission.csv")]
+    there = {path.stem: Image.open(path).size for path in (folder / "test").glob("*.png")}
+    assert len(set(there.values())) > 1
+    assert sorted(asked_for) == sorted(
+        f"{name}_{row}_{column}"
+        for name, (width, height) in there.items()
+        for row in range(1, height + 1)
+        for column in range(1, width + 1)
+    )
+    assert asked_for[1].endswith("_2_1")
 
 
 def test_at_least_a_few_rows_of_every_class(tmp_path: Path) -> None:

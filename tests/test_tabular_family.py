@@ -255,7 +255,7 @@ def test_many_classes_and_only_categories_are_encoded(mirror: Mirror) -> None:
 def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
     training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}
-    return sessions.run(notebook, roots | training | others)  # type: ignore[arg-type]  # it has all that they use
+    return sessions.run(notebook, roots | training | others)
 
 
 def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str) -> None:

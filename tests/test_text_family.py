@@ -206,7 +206,7 @@ def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
     write_table(folder / "test.csv", ["id", *header], [row[: 1 + len(header)] for row in reversed(test)])
     blank = ["cold"] if task == "classes" else [0.5] * len(targets)
     write_table(folder / "sample_submission.csv", ["id", *targets], [[row[0], *blank] for row in test])
-    return {str(row[0]): row[1 + len(header) :] for row in test}  # type: ignore[misc]
+    return {str(row[0]): row[1 + len(header) :] for row in test}
 
 
 @pytest.mark.slow

@@ -20,13 +20,20 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 class NoSuchCompetitionError(CompetitionError):
-    """The Kaggle that was asked knows no such competition."""
+    """The Kaggle that was asked knows no such competition; `local` is the address of that Kaggle, if it is a local one.
 
-    def __init__(self, *, slug: str, known: list[str]) -> None:
-        super().__init__(
-            f'Kaggle knows no competition "{printable(slug)}"; its name is the last part of its address, '
-            f"kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
+    A local one hosts the built-in competitions, the `known` ones, and folders that its user named.
+    """
+
+    def __init__(self, *, slug: str, known: list[str], local: str = "") -> None:
+        name = f'competition "{printable(slug)}"'
+        problem = (
+            f"The local Kaggle hosts no {name}: see {local}/competitions, or host a folder by starting it again with "
+            "`tandem serve --competition DIR`."
+            if local
+            else f"Kaggle knows no {name}; its name is the last part of its address, kaggle.com/competitions/NAME."
         )
+        super().__init__(f"{problem}{did_you_mean(slug, known)}")
 
 
 @dataclass
@@ -51,7 +58,8 @@ class AskedKaggle:
         try:
             self._described[slug] = facts.describe(slug)
         except NotFoundError as error:
-            raise NoSuchCompetitionError(slug=slug, known=builtin.known()) from error
+            local = facts.kaggle.address if facts.kaggle.is_local else ""
+            raise NoSuchCompetitionError(slug=slug, known=builtin.known(), local=local) from error
         return self._described[slug]
 
     def survey(self, slug: str) -> "Survey":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.chain_progress import chain_progress
+from generator.errors import TandemError
 from generator.kaggle.connect import Target, connect
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
@@ -44,10 +45,12 @@ def to_option(default: str | None = str(Target.KAGGLE)) -> Callable[[Function], 
 
 def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
+    from generator.kaggle.chain.errors import StepError
     from generator.kaggle.chain.opening import check_exists
     from generator.kaggle.chain.patience import FOR_LOCAL, Patience
     from generator.kaggle.chain.request import Subject, Surroundings
 
+    command = f"tandem push {printable(request.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
     check_exists(Subject.of(request.workspace, request.pair), to)
     kaggle = connect(Target(to))
@@ -57,8 +60,10 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
         with chain_progress(as_json=as_json) as listener:
             patience = FOR_LOCAL if kaggle.is_local else Patience()
             carried = carry_pair(kaggle, request, Surroundings(listener, patience))
+    except StepError as error:
+        raise _with_next_step(error, request, command, to=to) from error
     except KeyboardInterrupt:
-        click.echo(f"What runs on Kaggle goes on; `tandem push {printable(request.pair)}` continues.", err=True)
+        click.echo(f"What runs on Kaggle goes on; `{command}` continues.", err=True)
         raise
     finally:
         path = write_receipt(request.workspace, request.pair)
@@ -66,10 +71,23 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
 
     receipt = receipt_of(carried.journal)
     if not carried.has_advanced:
-        pair = printable(request.pair)
-        click.echo(f"There was nothing left to do. `tandem push {pair} --restart` begins a new chain.", err=True)
+        click.echo(f"There was nothing left to do. `{command} --restart` begins a new chain.", err=True)
     click.echo(json.dumps({"event": "done", **receipt.as_json()}) if as_json else summary(receipt, path))
     return 0
+
+
+def _with_next_step(error: TandemError, request: "Request", command: str, *, to: str) -> TandemError:
+    """What went wrong on Kaggle, and how the step is taken again: not by the same command alone, which costs quota."""
+    from generator.kaggle.chain.journal import Journals
+    from generator.kaggle.chain.opening import latest
+    from generator.kaggle.chain.record import Record
+
+    journal = latest(Journals(request.workspace.pair(request.pair).state), to)
+    failure = Record.state_in(journal).failure if journal is not None else None
+    if failure is None:
+        return error
+    hint = f"Take the step again with `{command} --from {failure.step}`, or change the notebook first."
+    return TandemError(f"{error.message}\n{hint}")
 
 
 def summary(receipt: "Receipt", path: Path | None) -> str:

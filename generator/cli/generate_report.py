@@ -93,5 +93,5 @@ def _all_choices(choices: Choices) -> list[tuple[str, Any]]:
 
 
 def value_text(value: object) -> str:
-    """A value as it is shown: text as it is, anything else as JSON."""
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+    """A value as it is shown: text that can be seen as it is, anything else as JSON."""
+    return value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False)

@@ -98,10 +98,12 @@ def _ask(context: click.Context, request: "Request") -> None:
 
 def _show_plan(request: "Request", *, to: str, as_json: bool) -> int:
     from generator.cli.table import table
+    from generator.kaggle.chain.opening import check_exists
     from generator.kaggle.chain.request import Subject
     from generator.kaggle.chain.source import prepare
 
     subject = Subject.of(request.workspace, request.pair)
+    check_exists(subject, to)
     there = _versions_that_stay(request, to)
     kernels = {role: prepare(subject.folder, role).push for role in Role}
     if as_json:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,6 +10,11 @@ from generator.cli.chain_options import to_option, workspace_option
 from generator.cli.status import chosen_journal
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from generator.kaggle.chain.journal import Journal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,7 +43,7 @@ def receipt(**options: Any) -> int:
     journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
     journals = Journals(workspace.pair(options["pair"]).state).all()
     if options["chain"]:
-        journal = next((known for known in journals if known.number == options["chain"]), None) or journal
+        journal = _numbered(journals, options["chain"], pair=options["pair"])
     made, others = receipt_of(journal), receipts(journals)
     if options["as_"] == "json":
         fields = made.as_json() | {"chains": [other.as_json() for other in others]}
@@ -55,3 +60,12 @@ def receipt(**options: Any) -> int:
     write_atomically(path, text.encode("utf-8"))
     click.echo(printable(str(path)))
     return 0
+
+
+def _numbered(journals: "Sequence[Journal]", number: int, *, pair: str) -> "Journal":
+    from generator.kaggle.chain.errors import NoSuchChainError
+
+    for journal in journals:
+        if journal.number == number:
+            return journal
+    raise NoSuchChainError(pair=pair, number=number, last=journals[-1].number)

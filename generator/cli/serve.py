@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -56,7 +56,7 @@ class ServeNotInstalledError(LocalKaggleError):
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--root",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Where it keeps everything; by default $TANDEM_LOCAL_KAGGLE, or a folder among your data.",
 )
@@ -202,11 +202,17 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
 
 
 def _print_environment(root: Path) -> int:
-    from generator.local_place import read_record
+    from generator.local_place import ServerRecordError, read_record
 
-    record = read_record(root)
+    record, unreadable = None, None
+    try:
+        record = read_record(root)
+    except ServerRecordError as error:
+        unreadable = error
     for line in _environment(root, record):
         print(line)
+    if unreadable is not None:
+        raise unreadable
     if record is None or not record.is_running():
         # The lines are printed all the same: a shell that evaluates them must not be left with the real Kaggle.
         raise NotServedError(root=root)
@@ -217,7 +223,9 @@ def _environment(root: Path, record: "ServerRecord | None") -> list[str]:
     """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
     if root.is_dir():
-        home.mkdir(mode=0o700, exist_ok=True)
+        # Without it clients find no home, which is no reason to leave them with that of somebody.
+        with suppress(OSError):
+            home.mkdir(mode=0o700, exist_ok=True)
     address = record.address if record is not None else _NOWHERE
     values = {
         # Clients speak plain HTTP to http://localhost through the proxy; it refuses to connect to anything else.

@@ -153,6 +153,7 @@ class ForbiddenError(KaggleError):
 
     def __init__(self, *, doing: str, said: str, remedy: str) -> None:
         super().__init__(f"Cannot {printable(doing)}: Kaggle forbids it{_said(said)}; {remedy}.")
+        self.said = quoted(said)
 
 
 class RulesNotAcceptedError(ForbiddenError):
@@ -259,10 +260,16 @@ class SourcesRefusedError(RefusedError):
 
 
 class UnsafeAnswerError(KaggleError):
-    """A guard refused something that would have been unsafe to write, to open or to send."""
+    """A guard refused something that would have been unsafe to write, to open or to send.
 
-    def __init__(self, *, doing: str, what: str, remedy: str = "nothing was written or sent") -> None:
+    `was_sent` is false where the guard stood before the request.
+    """
+
+    def __init__(
+        self, *, doing: str, what: str, remedy: str = "nothing was written or sent", was_sent: bool = True
+    ) -> None:
         super().__init__(f"Cannot {printable(doing)}: {what}; {remedy}.")
+        self.was_sent = was_sent
 
 
 def quoted(said: str) -> str:

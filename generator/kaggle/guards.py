@@ -185,6 +185,7 @@ def check_text(text: str, *, doing: str) -> None:
                 doing=doing,
                 what=f"the text holds what looks like {what}",
                 remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; nothing was sent",
+                was_sent=False,
             )
 
 

@@ -186,6 +186,7 @@ class Kernels:
                 doing=errand.doing,
                 what="the notebook holds the very credentials that it is pushed with",
                 remedy="take them out; inside of Kaggle a notebook is signed in already. Nothing was sent",
+                was_sent=False,
             )
 
     def _pushed(self, answer: Any, kernel: KernelPush, errand: Errand) -> Pushed:

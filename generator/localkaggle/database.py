@@ -7,19 +7,40 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from generator.localkaggle.errors import LocalKaggleError
+from generator.untrusted import printable
+
 _BUSY_SECONDS = 30
+
+
+class DatabaseUnusableError(LocalKaggleError):
+    """The file of the database is damaged, or something else."""
+
+    def __init__(self, *, path: Path, cause: sqlite3.Error) -> None:
+        super().__init__(
+            f"{printable(str(path))} cannot be used as the database of a local Kaggle: {printable(str(cause))}. "
+            "Put a copy of it back, or choose another folder with --root."
+        )
 
 
 class Database:
     """A SQLite database in WAL mode; any thread may use it, each through a connection of its own."""
 
     def __init__(self, path: Path, schemas: Iterable[str]) -> None:
+        """Opens the database, and makes the tables that are not there yet.
+
+        Raises:
+            DatabaseUnusableError: The file is none.
+        """
         self._path = path
         self._connections = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
-        for schema in schemas:
-            self._connection().executescript(schema)
+        try:
+            for schema in schemas:
+                self._connection().executescript(schema)
+        except sqlite3.DatabaseError as error:
+            raise DatabaseUnusableError(path=path, cause=error) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

@@ -95,7 +95,7 @@ def parse_rule(text: str) -> FaultRule:
         FaultRuleError: It is none.
     """
     found = _RULE.fullmatch(text)
-    if found is None or found["name"] not in NAMES:
+    if found is None or found["name"] not in NAMES or int(found["percent"] or 0) > 100:  # noqa: PLR2004 - of a hundred
         raise FaultRuleError(rule=text)
     return FaultRule(
         name=found["name"],

@@ -66,12 +66,12 @@ class Table:
         self.folder: PairFolder = pair_in(root)
         self.workspace = Workspace(root)
         outputs = {"train": training_output(self.folder), "infer": {"submission.csv": submission_for(SAMPLE)}}
-        self.kaggle = FakeKaggle(outputs, **options)  # type: ignore[arg-type]
+        self.kaggle = FakeKaggle(outputs, **options)
         self.time = FakeTime()
         self.events: list[Event] = []
 
     def push(self, **options: object) -> Carried:
-        request = Request(self.workspace, "digits", **{"submit": True, **options})  # type: ignore[arg-type]
+        request = Request(self.workspace, "digits", **{"submit": True, **options})
         return push_pair(self.kaggle, request, self.around)
 
     def as_of_a_real_competition(self, monkeypatch: pytest.MonkeyPatch) -> None:

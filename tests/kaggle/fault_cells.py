@@ -239,9 +239,9 @@ def kill_at(line: int, when: str) -> None:
         here = next(written) == line
         if here and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        entry = append(self, *arguments, **options)  # type: ignore[arg-type]
+        entry = append(self, *arguments, **options)
         if here:
             os.kill(os.getpid(), signal.SIGKILL)
         return entry
 
-    journal_module.Journal.append = dying  # type: ignore[method-assign,assignment]
+    journal_module.Journal.append = dying

@@ -16,6 +16,7 @@ from miniature import Outcome
 from scripted import ScriptedRunner, writing
 from serving import Served, served
 
+from generator.kaggle.chain.errors import KernelUnfitError
 from generator.kaggle.chain.source import prepare, with_first_cell
 from generator.kaggle.chain.wheels import Wheels, install_cell, missing_requirements, wheels_for
 from generator.local_place import ROOT_VARIABLE, ServerRecord
@@ -89,10 +90,43 @@ def test_a_step_that_failed_says_how_to_take_it_again(local: Served, tandem: Tan
     failed = tandem("push", "cells", "--to", "local", "--submit")
     assert failed.code == 1
     assert "The infer session ended: error" in failed.err
+    assert "`tandem push cells --to local --from infer`" in failed.err
 
     again = tandem("push", "cells", "--to", "local", "--submit")
-    assert "--from infer" in again.err
+    assert "`tandem push cells --to local --from infer`" in again.err
+    assert "\\n" not in again.err
     assert tandem("push", "cells", "--to", "local", "--submit", "--from", "infer").code == 0
+
+
+def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(local: Served, tandem: Tandem) -> None:
+    outcome = tandem("push", "cells", "--to", "local", "--from", "infer")
+    assert outcome.code == 1
+    assert "There is no chain of cells on local to go back in" in outcome.err
+    assert local.site.database.one("SELECT count(*) FROM kernel_versions")[0] == 0
+
+    tandem("push", "cells", "--to", "local")
+    outcome = tandem("receipt", "cells", "--chain", "2", "--format", "json")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "There is no chain 2 of cells; its last one is chain 1." in outcome.err
+
+
+@pytest.mark.slow
+def test_what_may_pass_is_told_as_part_of_its_step(local: Served, tandem: Tandem) -> None:
+    local.site.faults.replace([parse_rule("push-error@SaveKernelx1"), parse_rule("transient-404x2")])
+    outcome = tandem("push", "cells", "--to", "local", "--json")
+
+    assert outcome.code == 0, outcome.err
+    assert {json.loads(line).get("step") for line in outcome.out.splitlines()[:-1]} <= {"train", "infer", "quota"}
+
+
+@pytest.mark.slow
+def test_a_submission_by_hand_names_one_page_only(local: Served, tandem: Tandem) -> None:
+    local.site.faults.replace([parse_rule("submit-403")])
+    outcome = tandem("push", "cells", "--to", "local", "--submit")
+
+    assert outcome.code == 1
+    assert "(Permission 'competitions.submit' was denied). Open http" in outcome.err
+    assert outcome.err.count("http") == 3  # the pages of both kernels, and that of the button
 
 
 def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
@@ -118,7 +152,7 @@ def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
     again = tandem("push", "cells", "--to", "local", "--submit")
 
     assert again.code == 0
-    assert "There was nothing left to do. `tandem push cells --restart` begins a new chain." in again.err
+    assert "There was nothing left to do. `tandem push cells --to local --restart` begins a new chain." in again.err
 
 
 def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
@@ -130,10 +164,11 @@ def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Ta
 
 def test_a_built_in_competition_is_not_pushed_to_the_real_kaggle(tandem: Tandem, tmp_path: Path) -> None:
     pair_in(tmp_path)
-    outcome = tandem("push", "digits", "--workspace", tmp_path, "--yes")
+    for option in ("--yes", "--dry-run"):
+        outcome = tandem("push", "digits", "--workspace", tmp_path, option)
 
-    assert outcome.code == 1
-    assert "tandem serve" in outcome.err
+        assert outcome.code == 1
+        assert "tandem serve" in outcome.err
 
 
 def test_a_workflow_names_its_secret_and_holds_none(tandem: Tandem, tmp_path: Path) -> None:
@@ -153,6 +188,31 @@ def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: T
 
     assert outcome.code == 1
     assert "docker_image" in outcome.err
+
+
+def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_taken(
+    local: Served, tandem: Tandem, pair: PairFolder
+) -> None:
+    path = pair.notebook(Role.TRAIN)
+    notebook = json.loads(path.read_text())
+    notebook["cells"][-1]["source"] = "KEY = '-----BEGIN RSA PRIVATE KEY-----'"
+    path.write_text(json.dumps(notebook))
+    outcome = tandem("push", "cells", "--to", "local")
+
+    assert outcome.code == 1
+    assert "what looks like a private key" in outcome.err
+    assert "Looking whether" not in outcome.err
+
+
+@pytest.mark.parametrize("cell", [{"cell_type": "code"}, {"cell_type": ["code"], "source": ""}])
+def test_a_notebook_whose_cells_are_none_is_not_pushed(tmp_path: Path, cell: dict[str, object]) -> None:
+    folder = pair_in(tmp_path)
+    path = folder.notebook(Role.TRAIN)
+    notebook = json.loads(path.read_text())
+    notebook["cells"].insert(0, {"metadata": {"tags": ["parameters"]}, **cell})
+    path.write_text(json.dumps(notebook))
+    with pytest.raises(KernelUnfitError, match="not a notebook of format 4"):
+        prepare(folder, Role.TRAIN)
 
 
 def test_a_notebook_outside_of_its_folder_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:

@@ -50,12 +50,12 @@ def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None
     fetched: list[str] = []
 
     def half(file: object, destination: Path) -> None:
-        whole(file, destination)  # type: ignore[arg-type]
+        whole(file, destination)
         fetched.append(destination.name)
         if fetched.count(destination.name) == 1:
             destination.write_bytes(destination.read_bytes()[:20])
 
-    table.kaggle.fetch_output = half  # type: ignore[method-assign,assignment]
+    table.kaggle.fetch_output = half
     table.push()
 
     assert fetched.count("handoff.json") == 2

@@ -39,7 +39,7 @@ def test_a_push_that_shows_late_is_still_found(table: Table) -> None:
         looks.append(ref)
         return None if len(looks) in (2, 3, 4) else hidden(ref)
 
-    table.kaggle.kernel = lagging  # type: ignore[method-assign,assignment]
+    table.kaggle.kernel = lagging
     table.kaggle.wrong["push-after"] = [lost()]
     table.push()
 
@@ -54,7 +54,7 @@ def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(tabl
         lost()()
 
     table.kaggle.wrong["push-after"] = [pushed_by_hand]
-    with pytest.raises(UndecidedError, match="tandem push digits --from train"):
+    with pytest.raises(UndecidedError, match="tandem push digits --to local --from train"):
         table.push()
     assert table.kaggle.pushes == 2
 
@@ -69,7 +69,7 @@ def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets
         looks.append(ref)
         return None if len(looks) == 1 else looked(ref)
 
-    table.kaggle.kernel = forgetful  # type: ignore[method-assign,assignment]
+    table.kaggle.kernel = forgetful
     table.kaggle.wrong["push"] = [lost()]
     carried = table.push(restart=True)
 

@@ -30,7 +30,7 @@ def carried(root: Path, **options: object) -> Receipt:
     kaggle = FakeKaggle(outputs)
     queued = [SessionStatus(SessionState.QUEUED)] * 30
     kaggle.states["train"] = [*queued, SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)]
-    request = Request(Workspace(root), "digits", submit=True, **options)  # type: ignore[arg-type]
+    request = Request(Workspace(root), "digits", submit=True, **options)
     return receipt_of(push_pair(kaggle, request, Surroundings(patience=Patience(), clock=FakeTime())).journal)
 
 

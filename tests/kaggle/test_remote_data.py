@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def download(kaggle: FolderKaggle, place: Path, steps: list[Step] | None = None) -> Downloaded:
-    return download_data(kaggle, "some-thing", place, tell=(steps if steps is not None else []).append)  # type: ignore[arg-type] # a part of Kaggle
+    return download_data(kaggle, "some-thing", place, tell=(steps if steps is not None else []).append)
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -89,7 +89,7 @@ def test_an_address_that_expires_in_the_middle_is_asked_for_again(kaggle: Folder
             if done % 8_000 == 0:
                 raise ForbiddenError(doing="download", said="the signature has expired", remedy="ask again")
 
-    kaggle.download = expiring  # type: ignore[method-assign]
+    kaggle.download = expiring
     download(kaggle, place)
 
     assert files_in(place)["train.csv"] == FILES["train.csv"]
@@ -102,7 +102,7 @@ def test_unpacking_that_was_interrupted_needs_no_second_download(kaggle: FolderK
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        download_data(kaggle, "some-thing", place, tell=interrupt)  # type: ignore[arg-type] # a part of Kaggle
+        download_data(kaggle, "some-thing", place, tell=interrupt)
     assert not place.exists()
 
     download(kaggle, place)
@@ -113,7 +113,7 @@ def test_unpacking_that_was_interrupted_needs_no_second_download(kaggle: FolderK
 
 def test_a_competition_of_one_file_is_taken_as_it_is_sent(tmp_path: Path, place: Path) -> None:
     kaggle = FolderKaggle(write_tree(tmp_path / "remote" / "data", {"only.csv": "id\n1\n"}))
-    kaggle.competition_archive_url = lambda slug: "only.csv"  # type: ignore[method-assign,assignment]
+    kaggle.competition_archive_url = lambda slug: "only.csv"
 
     download(kaggle, place)
 
@@ -184,7 +184,7 @@ def test_rules_that_were_not_accepted_end_it_at_once(kaggle: FolderKaggle, place
         asked.append(slug)
         raise RulesNotAcceptedError(doing="download", said="", page="https://www.kaggle.com/competitions/x/rules")
 
-    kaggle.competition_archive_url = forbidden  # type: ignore[method-assign]
+    kaggle.competition_archive_url = forbidden
     with pytest.raises(RulesNotAcceptedError):
         download(kaggle, place)
     assert len(asked) == 1

@@ -198,6 +198,19 @@ def test_what_kaggle_does_not_give_is_one_sentence_each(
     assert list(workspace.root.iterdir()) in ([], [Path("input")])
 
 
+@pytest.mark.parametrize("arguments", [("generate", "--competition", "no-such-thing"), ("specimen", "no-such-thing")])
+def test_a_competition_that_the_local_kaggle_does_not_host_is_not_looked_for_on_the_real_one(
+    tandem: Tandem, workspace: Workspace, ferry: Served, arguments: tuple[str, ...]
+) -> None:
+    outcome = tandem(*arguments, "--to", "local")
+
+    assert outcome.code == 1
+    assert 'The local Kaggle hosts no competition "no-such-thing"' in outcome.err
+    assert f"{ferry.address}/competitions" in outcome.err
+    assert "kaggle.com" not in outcome.err
+    assert list(workspace.root.iterdir()) == []
+
+
 @pytest.mark.parametrize("arguments", [("generate", "--competition", "titanic"), ("data", "titanic")])
 def test_without_credentials_the_sentence_says_where_to_get_them(
     tandem: Tandem, workspace: Workspace, arguments: tuple[str, ...]

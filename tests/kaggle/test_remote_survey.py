@@ -162,7 +162,7 @@ def test_a_file_that_is_listed_but_not_handed_out_is_a_note(folder: Path) -> Non
             missing("unknown")
         return address(slug, name)
 
-    kaggle.competition_file_url = only_train  # type: ignore[method-assign]
+    kaggle.competition_file_url = only_train
     survey = RemoteFacts(kaggle).survey("some-thing")
 
     assert [found.path for found in survey.tables] == ["train.csv"]

@@ -36,7 +36,7 @@ class KernelsOnADesk:
         self._options = {"runner": runner, "sources": sources, "rules": rules}
 
     def __call__(self, site: Site) -> Kernels:
-        return Kernels(site, **self._options)  # type: ignore[arg-type]
+        return Kernels(site, **self._options)
 
 
 class KernelDesk(Desk):

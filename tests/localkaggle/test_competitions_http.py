@@ -55,7 +55,7 @@ def scored(ask: Asking, ref: int) -> dict[str, Any]:
 def test_every_method_answers_in_fields_that_kaggles_sdk_knows(kaggle: Served) -> None:
     ask = asking(kaggle)
     begun = json.loads(ask("StartSubmissionUpload", competitionName=TOY, contentLength=130, fileName="submission.csv"))
-    upload = urllib.request.Request(begun["createUrl"], submission_text(off_by=1.5).encode(), method="PUT")  # noqa: S310
+    upload = urllib.request.Request(begun["createUrl"], submission_text(off_by=1.5).encode(), method="PUT")  # noqa: S310 - the server of this test
     urllib.request.urlopen(upload, timeout=10).close()  # noqa: S310 - the test's server
     ref = json.loads(ask("CreateSubmission", competitionName=TOY, blobFileTokens=begun["token"]))["ref"]
     scored(ask, ref)

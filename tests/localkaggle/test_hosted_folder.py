@@ -95,6 +95,14 @@ def test_what_is_missing_is_named(tmp_path: Path, missing: str) -> None:
         host(tmp_path / "kaggle", [toy])
 
 
+def test_missing_answers_are_asked_for(tmp_path: Path) -> None:
+    toy = toy_competition(tmp_path / "toy")
+    (toy / "answers.csv").unlink()
+
+    with pytest.raises(TandemError, match=r"answers\.csv .* it is missing; put a perfect submission there"):
+        host(tmp_path / "kaggle", [toy])
+
+
 def test_a_folder_without_data_is_not_hosted(tmp_path: Path) -> None:
     (tmp_path / "toy").mkdir()
 

@@ -526,6 +526,7 @@ def test_datasets_and_models_are_listed_with_their_files(tmp_path: Path) -> None
         dataset, model = pages.get("/datasets/local/my-heights"), pages.get("/models/local/my-model")
         assert pages.get("/datasets").links["My heights"] == "/datasets/local/my-heights"
         assert pages.get("/models").links["My model"] == "/models/local/my-model"
+        assert pages.get("/models/local/my-model/keras/main").status == 200
         assert pages.get(dataset.links["Download"]).answer.headers["Location"].endswith(".zip")
         assert pages.get(model.links["Download"]).answer.headers["Location"].endswith(".tar.gz")
         assert site.site.account == ME

@@ -26,7 +26,7 @@ def score(tmp_path: Path) -> Scoring:
     def scored(metric: str, kind: str, answers: str, submission: str, **question: object) -> float:
         (tmp_path / "answers.csv").write_text(answers)
         (tmp_path / "submission.csv").write_text(submission)
-        asked = Question(metric, SubmissionKind(kind), public_share=1.0, **question)  # type: ignore[arg-type]
+        asked = Question(metric, SubmissionKind(kind), public_share=1.0, **question)
         scores = Scorer(asked, read_answers(tmp_path / "answers.csv"), seed="test").score(tmp_path / "submission.csv")
         assert scores.public == scores.private
         return scores.public
@@ -187,7 +187,7 @@ def test_every_metric_scores_a_perfect_submission_of_the_form_it_is_for(score: S
         ("auc", "label", "id,y\na,0\nb,1\n", "does not compare labels"),
         ("accuracy", "probability", "id,y\na,0\nb,1\n", "metric of probabilities"),
         ("auc", "probability", "id,y\na,0\nb,1\nc,2\n", "two classes"),
-        ("rmse", "numbers", "id,y\na,high\n", "an answer is no number"),
+        ("rmse", "numbers", "id,y\na,high\n", '"high", the answer for a, is no number'),
         ("rmse", "run_length", "id,y\na,1 1\n", "not for masks"),
         ("accuracy", "top_k", "id,y\na,1\n", "another form of submission"),
         ("f1_samples", "top_k", "id,y\na,1\n", "another form of submission"),

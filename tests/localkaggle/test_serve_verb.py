@@ -71,6 +71,18 @@ def test_the_environment_is_that_of_the_server_that_runs(tandem: Callable[..., O
     assert "unset KAGGLE_USERNAME KAGGLE_KEY" in outcome.out
 
 
+def test_a_folder_that_cannot_be_used_leads_clients_nowhere_either(
+    tandem: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    (tmp_path / "server.json").write_text('{"address": "htt')
+    (tmp_path / "clients").write_text("a file where the clients' home would be")
+    for root in (tmp_path, tmp_path / "clients"):
+        outcome = tandem("serve", "--env", "--root", root)
+        assert outcome.code == 1
+        assert "is not what a local Kaggle writes there" in outcome.err
+        assert exported(outcome.out)["https_proxy"] == "http://127.0.0.1:9"
+
+
 def test_other_machines_are_let_in_only_when_told_in_so_many_words(
     tandem: Callable[..., Outcome], tmp_path: Path
 ) -> None:
@@ -93,6 +105,16 @@ def test_a_folder_that_is_no_competition_is_explained_and_nothing_is_made(
 def test_a_wrong_fault_is_explained(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
     outcome = tandem("serve", "--root", tmp_path / "site", "--fault", "earthquake")
     assert (outcome.code, "earthquake" in outcome.err) == (1, True)
+    outcome = tandem("serve", "--root", tmp_path / "site", "--fault", "429%150")
+    assert (outcome.code, '"429%150" is no fault' in outcome.err) == (1, True)
+
+
+def test_a_database_that_is_none_is_explained(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    (tmp_path / "kaggle.sqlite").write_text("This is a letter, and a long one." * 10)
+    outcome = tandem("serve", "--root", tmp_path, "--port", "0")
+    assert outcome.code == 1
+    assert "kaggle.sqlite cannot be used as the database" in outcome.err
+    assert "--root" in outcome.err
 
 
 @pytest.mark.slow

@@ -86,7 +86,7 @@ def _flip(source: Source, targets: Targets, form: ImageFormat | None, hints: Hin
     are_letters = len(letters) >= _FEWEST_LETTERS and len(letters) > len(classes) / 2
     if is_said or are_digits or are_letters:
         return settled("flip", False, "a mirrored digit or letter is another one or none", hints)
-    return settled("flip", True, "a mirrored image of such classes means the same", hints, confidence=Confidence.LIKELY)
+    return settled("flip", True, "a mirrored image means the same", hints, confidence=Confidence.LIKELY)
 
 
 def _classes(source: Source, targets: Targets) -> Sequence[str]:

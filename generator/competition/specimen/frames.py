@@ -1,9 +1,11 @@
 """Which made-up example each row of a table is of, and what the column that names it says."""
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from generator.competition.facts import TargetKind
 from generator.competition.introspection.words import TEST, TRAIN, words
 from generator.competition.specimen.cast import Cast, key_column
 from generator.competition.specimen.facts import Original, Side
@@ -14,6 +16,9 @@ from generator.competition.survey.listing import suffix_of
 _COLUMNS_COMPARED = 60
 _MOSTLY, _SOME = 0.5, 0.05
 _MOST_ROWS_OF_AN_EXAMPLE = 10
+_PIXEL = re.compile(r"(\d{1,9})_(\d{1,9})")
+
+SizeOf = Callable[[Side, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,35 @@ def frame_of_role(original: Original, table: Table, side: Side, *, has_row_for_e
     return _named(side, examples, list(parts) * len(side), key, groups=groups if is_grouped else ())
 
 
-def frame_of_sample(original: Original, side: Side) -> Frame:
-    """The rows of the sample submission: one for each part of each test example."""
-    examples = [example for example in range(len(side)) for _ in side.parts]
+def frame_of_sample(original: Original, side: Side, size_of: SizeOf) -> Frame:
+    """The rows of the sample submission: one for each part of each test example.
+
+    Args:
+        original: What is copied.
+        side: The test examples.
+        size_of: The width and height of the picture of an example, all of whose pixels are asked for where the real
+            sample asks for pixels.
+    """
+    known = [_PIXEL.fullmatch(part) for part in side.parts]
+    pixels = [(int(found[1]), int(found[2])) for found in known if found is not None]
+    if original.task.target_kind is TargetKind.IMAGE and len(pixels) == len(side.parts):
+        parts = [_pixels_of(size_of(side, example), pixels) for example in range(len(side))]
+    else:
+        parts = [side.parts] * len(side)
+    examples = [example for example, own in enumerate(parts) for _ in own]
     column = Column(original.task.id_column, ColumnKind.TEXT, ())
-    return _named(side, examples, list(side.parts) * len(side), column)
+    return _named(side, examples, [part for own in parts for part in own], column)
+
+
+def _pixels_of(size: tuple[int, int], known: Sequence[tuple[int, int]]) -> Sequence[str]:
+    """All pixels of a picture (width, height) as `<row>_<column>`, counted and ordered as the known ones are."""
+    width, height = size
+    first = min(1, *(number for pixel in known for number in pixel))
+    rows, columns = range(first, first + height), range(first, first + width)
+    is_down_the_columns = len(known) > 1 and known[0][0] != known[1][0]
+    if is_down_the_columns:
+        return [f"{row}_{column}" for column in columns for row in rows]
+    return [f"{row}_{column}" for row in rows for column in columns]
 
 
 def frame_of_other(original: Original, table: Table, cast: Cast, rows: int) -> Frame:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _GRAIN = 60.0
 _PIXELS, _LARGEST_PICTURE = 200_000_000, 2_000_000
+_LARGEST_TARGET = 400_000  # each pixel of a picture that is predicted is a row of the sample submission
 _SAMPLES, _LONGEST_SOUND = 40_000_000, 60.0  # of one side's sounds together, in 16 bits; of one sound, in seconds
 _STRANGER_CLASSES = 4
 _USUAL_PICTURE = ImageFormat("RGB", 256, 256, is_uniform=False)
@@ -63,7 +64,8 @@ class Media:
     @property
     def most_pixels(self) -> int:
         """How many pixels a picture may have."""
-        return min(_LARGEST_PICTURE, _PIXELS // max(1, self.files))
+        largest = _LARGEST_TARGET if self.original.task.target_kind is TargetKind.IMAGE else _LARGEST_PICTURE
+        return min(largest, _PIXELS // max(1, self.files))
 
     def of_example(self, folder: Folder, suffix: str, side: Side, example: int) -> bytes | None:
         """The file of an example in a folder; None if such files cannot be written."""

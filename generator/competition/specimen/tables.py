@@ -1,7 +1,7 @@
 """The tables of a specimen: the columns of the original, filled for the made-up examples."""
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from generator.competition.facts import TargetKind
@@ -10,7 +10,7 @@ from generator.competition.specimen.cast import Cast, runs_of
 from generator.competition.specimen.chance import chance, led, spread
 from generator.competition.specimen.columns import NUMBERS, Cells, cells_like, is_counted, is_few
 from generator.competition.specimen.facts import Original, Side, Wishes
-from generator.competition.specimen.frames import Frame, frame_of_other, frame_of_role, frame_of_sample
+from generator.competition.specimen.frames import Frame, SizeOf, frame_of_other, frame_of_role, frame_of_sample
 from generator.competition.specimen.ids import format_of
 from generator.competition.specimen.images import Appearance, grey_values
 from generator.competition.specimen.masks import run_length_code
@@ -23,7 +23,6 @@ _FEWEST_PIXELS = 64
 _MOST_GROUPS_SHARED = 0.5
 
 Rows = dict[str, Cells]
-SizeOf = Callable[[Side, int], tuple[int, int]]
 
 
 @dataclass
@@ -219,7 +218,7 @@ class TableMaker:
     def _add_sample(self, sample: Table, test: Table | None) -> None:
         """The test ids in their order, and beside them what the sample says for the first of its ids."""
         task, side = self.original.task, self.cast.test
-        frame = frame_of_sample(self.original, side)
+        frame = frame_of_sample(self.original, side, self.size_of)
         known = self.done.get(task.test_table, {}) if test is not None else {}
         rows: Rows = {}
         for column in sample.columns:

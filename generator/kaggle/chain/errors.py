@@ -3,6 +3,7 @@
 ChainError
 ├── AlreadyRunningError        another process carries this pair
 ├── NoChainError               there is nothing to continue, to submit or to tell of
+├── NoSuchChainError           a chain that was asked for by its number
 ├── NothingToGoBackToError     --from names a step whose inputs are not there
 ├── ChangedError               a notebook was changed since it was pushed: somebody has to say what is meant
 ├── HandoffChangedError        another --handoff than the inference kernel was pushed with
@@ -56,13 +57,20 @@ class NoChainError(ChainError):
         )
 
 
+class NoSuchChainError(ChainError):
+    """No chain has this number."""
+
+    def __init__(self, *, pair: str, number: int, last: int) -> None:
+        super().__init__(f"There is no chain {number} of {printable(pair)}; its last one is chain {last}.")
+
+
 class NothingToGoBackToError(ChainError):
     """What the step needs was not made."""
 
-    def __init__(self, *, pair: str, step: str, missing: str) -> None:
+    def __init__(self, *, pair: str, target: str, step: str, missing: str) -> None:
         super().__init__(
             f"--from {step} needs {missing}, which this chain of {printable(pair)} does not have; "
-            f"continue it with `tandem push {printable(pair)}`."
+            f"continue it with `tandem push {printable(pair)}{_to(target)}`."
         )
 
 
@@ -89,11 +97,12 @@ class HandoffChangedError(ChainError):
 class StepFailedError(ChainError):
     """Pushing the same thing again would fail the same way, and cost quota."""
 
-    def __init__(self, *, pair: str, step: str, failure: str) -> None:
+    def __init__(self, *, pair: str, target: str, step: str, failure: str) -> None:
+        told = "\n".join(f"  {printable(line)}" for line in failure.splitlines())
         super().__init__(
             f"The step {step} of {printable(pair)} failed, and nothing was changed since:\n"
-            f"  {printable(failure)}\n"
-            f"Do what it says and take the step again with `tandem push {printable(pair)} --from {step}`."
+            f"{told}\n"
+            f"Do what it says and take the step again with `tandem push {printable(pair)}{_to(target)} --from {step}`."
         )
 
 
@@ -128,11 +137,14 @@ class BuiltInError(ChainError):
 class UndecidedError(ChainError):
     """Doing it again might do it twice."""
 
-    def __init__(self, *, what: str, why: str, url: str, pair: str, step: str) -> None:
+    def __init__(  # noqa: PLR0913 - the parts of one sentence
+        self, *, what: str, why: str, url: str, pair: str, target: str, step: str
+    ) -> None:
+        command = f"tandem push {printable(pair)}{_to(target)}"
         super().__init__(
             f"Whether {printable(what)} was taken cannot be found out: {printable(why)}. Look at {printable(url)}: if "
-            f"it is there, `tandem push {printable(pair)}` finds it later; if it is not, take the step again with "
-            f"`tandem push {printable(pair)} --from {step}`."
+            f"it is there, `{command}` finds it later; if it is not, take the step again with "
+            f"`{command} --from {step}`."
         )
 
 
@@ -159,21 +171,21 @@ class WaitedInVainError(ChainError):
 class NoSubmissionLeftError(ChainError):
     """Counted by the UTC day."""
 
-    def __init__(self, *, competition: str, pair: str) -> None:
+    def __init__(self, *, competition: str, pair: str, target: str) -> None:
         super().__init__(
             f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
-            f"Everything is ready: `tandem submit {printable(pair)}` goes on from here."
+            f"Everything is ready: `tandem submit {printable(pair)}{_to(target)}` goes on from here."
         )
 
 
 class SubmitByHandError(ChainError):
     """The API refuses; the browser does not."""
 
-    def __init__(self, *, page: str, button: str, why: str, pair: str) -> None:
+    def __init__(self, *, page: str, button: str, why: str, pair: str, target: str) -> None:
         super().__init__(
             f"Kaggle does not take this submission from a program ({printable(why)}). Open {printable(page)} and press "
             f'"{button}". `tandem receipt {printable(pair)}` has this on record; to let the kit try again: '
-            f"`tandem submit {printable(pair)}`."
+            f"`tandem submit {printable(pair)}{_to(target)}`."
         )
 
 
@@ -247,3 +259,8 @@ class ScoringFailedError(StepError):
             f"Kaggle could not score submission {reference}: {printable(problem or 'no reason given')}. "
             f"Look at {printable(url)}."
         )
+
+
+def _to(target: str) -> str:
+    """What a command needs for it to go to the same Kaggle; the real one is meant without it."""
+    return "" if target == "kaggle" else f" --to {printable(target)}"

@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from generator.files import FileReadError, FileWriteError, sync_folder
+from generator.files import FileReadError, FileWriteError, sync_folder, write_and_sync
 from generator.kaggle.chain.errors import AlreadyRunningError
 
 _LARGEST = 64 * 1024 * 1024
@@ -110,11 +110,7 @@ class Journal:
             is_new = not self.path.exists()
             self._remove_torn_line()
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            try:
-                os.write(handle, line.encode("utf-8") + b"\n")
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            write_and_sync(handle, line.encode("utf-8") + b"\n")
         except OSError as error:
             raise FileWriteError(path=self.path, cause=error) from error
         if is_new:

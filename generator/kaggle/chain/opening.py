@@ -11,6 +11,7 @@ from generator.kaggle.chain.errors import (
     ChangedError,
     HandoffChangedError,
     KernelUnfitError,
+    NoChainError,
     NothingToGoBackToError,
     OwnerError,
     StepFailedError,
@@ -98,6 +99,8 @@ class Opening:
             ChainError: What is meant has to be said first.
         """
         journal = latest(journals, target_name(self.kaggle))
+        if journal is None and self.request.back_to not in (None, Step.TRAIN):
+            raise NoChainError(pair=self.request.pair, target=target_name(self.kaggle), verb="go back in")
         if journal is None or self.request.restart:
             return self._begin(journals.next(), surroundings)
         record = Record(
@@ -147,10 +150,14 @@ class Opening:
         state = record.state
         if step is Step.INFER and state.trained is None:
             missing = "a training that ended well"
-            raise NothingToGoBackToError(pair=self.request.pair, step=step, missing=missing)
+            raise self._nothing_for(step, missing=missing)
         if step is Step.SUBMIT and state.predicted is None:
-            raise NothingToGoBackToError(pair=self.request.pair, step=step, missing="a submission to submit")
+            raise self._nothing_for(step, missing="a submission to submit")
         self._back(record, step)
+
+    def _nothing_for(self, step: Step, *, missing: str) -> NothingToGoBackToError:
+        target = target_name(self.kaggle)
+        return NothingToGoBackToError(pair=self.request.pair, target=target, step=step, missing=missing)
 
     def _mend(self, record: Record, state: State) -> None:
         """A step that failed is taken again only if something is different now, or somebody says so."""
@@ -161,7 +168,8 @@ class Opening:
         elif failed is not Step.TRAIN and self._is_changed(state, Role.INFER):
             self._back(record, Step.INFER)
         else:
-            raise StepFailedError(pair=self.request.pair, step=failed, failure=state.failure.message)
+            target, failure = target_name(self.kaggle), state.failure.message
+            raise StepFailedError(pair=self.request.pair, target=target, step=failed, failure=failure)
 
     def _back(self, record: Record, step: Step) -> None:
         handoff = {"handoff": str(self.request.handoff)} if self.request.handoff and step is not Step.SUBMIT else {}

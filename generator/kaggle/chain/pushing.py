@@ -10,6 +10,7 @@ from generator.kaggle.api import KernelPush, Pushed, RemoteKernel
 from generator.kaggle.chain.errors import NotAcceptedError, UndecidedError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.journal import Kind
+from generator.kaggle.chain.opening import target_name
 from generator.kaggle.chain.record import Record, Watch
 from generator.kaggle.chain.source import digest_of_cells
 from generator.kaggle.chain.state import Push, Step
@@ -86,7 +87,7 @@ class Pusher:
     def _after(self, error: KaggleError) -> bool:
         """What an error means for the push that it answers."""
         self._last = error.message
-        if error.outcome_unknown or isinstance(error, UnsafeAnswerError):
+        if error.outcome_unknown or (isinstance(error, UnsafeAnswerError) and error.was_sent):
             self._record.tell(self._role, f"{error.message} Looking whether the push was taken.")
             if self._settle(self._record.state.pushes[self._role], since=self._record.clock.now()):
                 return True
@@ -153,5 +154,6 @@ class Pusher:
             why=why,
             url=self._page(push.ref),
             pair=self._pair,
+            target=target_name(self._record.kaggle),
             step=str(self._role),
         )

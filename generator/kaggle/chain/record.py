@@ -57,6 +57,13 @@ class Record:
         """What a journal amounts to, of a chain that nobody carries now."""
         return state_of(journal.entries())
 
+    @property
+    def step(self) -> Step:
+        """The step that the chain is at."""
+        if self.state.trained is None:
+            return Step.TRAIN
+        return Step.INFER if self.state.predicted is None else Step.SUBMIT
+
     def page(self, path: str) -> str:
         """A page of this Kaggle for people, such as `code/owner/slug`."""
         return f"{self.kaggle.address if self.kaggle.is_local else 'https://www.kaggle.com'}/{path}"
@@ -126,7 +133,7 @@ class Watch:
                 what=self._what, trouble=error.message.rstrip("."), url=self._url, remedy=remedy
             ) from error
         if self._told != kind:
-            self._record.tell(self._what, error.message)
+            self._record.tell(self._record.step, error.message)
             self._told = kind
         self.wait()
 
@@ -138,7 +145,7 @@ class Watch:
     def wait(self) -> None:
         """Pauses; a machine that was suspended meanwhile looks again at once, and has waited for nothing in vain."""
         if self.pace.pause():
-            self._record.tell(self._what, "This machine was asleep; looking again.")
+            self._record.tell(self._record.step, "This machine was asleep; looking again.")
             self._troubles.clear()
 
     def _meaning(self, error: TandemError) -> tuple[str, float, str]:

@@ -143,7 +143,7 @@ def _code_file(metadata: Mapping[str, Any], path: Path) -> Path:
 def _notebook(text: str, path: Path) -> dict[str, Any]:
     notebook = _object(text, path)
     cells = notebook.get("cells")
-    if not isinstance(cells, list) or not all(isinstance(cell, dict) and "cell_type" in cell for cell in cells):
+    if not isinstance(cells, list) or not all(map(_is_cell, cells)):
         raise KernelUnfitError(path=str(path), problem="it is not a notebook of format 4", remedy=_RENDER)
     metadata = notebook.get("metadata")
     kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
@@ -151,6 +151,12 @@ def _notebook(text: str, path: Path) -> dict[str, Any]:
         problem = "it names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it"
         raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
     return notebook
+
+
+def _is_cell(cell: object) -> bool:
+    if not isinstance(cell, dict):
+        return False
+    return isinstance(cell.get("cell_type"), str) and isinstance(cell.get("source"), str | list)
 
 
 def _clean(notebook: dict[str, Any]) -> str:
@@ -172,7 +178,7 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
             try:
                 return read_parameters(_joined(cell["source"]))
             except ParameterError as error:
-                raise KernelUnfitError(path=str(path), problem=error.message, remedy=_RENDER) from error
+                raise KernelUnfitError(path=str(path), problem=error.message.rstrip("."), remedy=_RENDER) from error
     return {}
 
 

@@ -126,7 +126,7 @@ class Submitter:
             url=self._entrant.submissions_page,
         )
         if limits.allowed_now <= 0:
-            raise NoSubmissionLeftError(competition=begun.competition, pair=begun.pair)
+            raise NoSubmissionLeftError(competition=begun.competition, pair=begun.pair, target=begun.target)
         tag = f"tandem {begun.pair} {self._record.journal.number:04}-{secrets.token_hex(4)}"
         self._record.write(Kind.SUBMITTING, tag=tag)
         try:
@@ -193,8 +193,10 @@ class Submitter:
 
     def _by_hand(self, error: SubmitForbiddenError) -> SubmitByHandError:
         entrant = self._entrant
-        self._record.write(Kind.BY_HAND, page=entrant.page, button=entrant.button, why=error.message)
-        return SubmitByHandError(page=entrant.page, button=entrant.button, why=error.message, pair=entrant.begun.pair)
+        why = error.said or "it gives no reason"
+        self._record.write(Kind.BY_HAND, page=entrant.page, button=entrant.button, why=why)
+        pair, target = entrant.begun.pair, entrant.begun.target
+        return SubmitByHandError(page=entrant.page, button=entrant.button, why=why, pair=pair, target=target)
 
     def _score(self, found: Submission) -> None:
         self._record.write(Kind.SCORED, public=found.public_score, private=found.private_score)

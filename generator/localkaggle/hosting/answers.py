@@ -47,6 +47,8 @@ def read_answers(path: Path) -> Answers:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = [row for row in csv.reader(file, strict=True) if row]
+    except FileNotFoundError as error:
+        raise AnswersError(path=path, problem="it is missing; put a perfect submission there") from error
     except OSError as error:
         raise AnswersError(path=path, problem=reason(error).replace("to write there", "to read it")) from error
     except (UnicodeDecodeError, csv.Error) as error:

@@ -82,8 +82,10 @@ def inferred_submission(metric: str, columns: Sequence[str], answer_columns: Seq
 def _numbers(question: Question, answers: Answers) -> Comparison:
     metric = function_of(question.metric)
     is_keyed = question.submission is SubmissionKind.KEYED_ROWS
-    if not all(is_number(cell) for cells in answers.rows.values() for cell in cells):
-        raise ComparisonError(question=question, problem="an answer is no number")
+    strange = ((key, cell) for key, cells in answers.rows.items() for cell in cells if not is_number(cell))
+    for key, cell in strange:
+        said = f'"{printable(cell)[:40]}", the answer for {printable(key)[:40]}, is no number'
+        raise ComparisonError(question=question, problem=said)
 
     def compare(rows: Rows, ids: Sequence[str]) -> float:
         table = table_of(ids) if is_keyed else [[key] for key in ids]

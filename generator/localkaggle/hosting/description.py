@@ -38,7 +38,8 @@ class HostedFolderError(LocalKaggleError):
     """A folder cannot be hosted as a competition."""
 
     def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))} cannot be hosted: {problem}.")
+        end = "" if problem.endswith((".", "?")) else "."
+        super().__init__(f"{printable(str(path))} cannot be hosted: {problem}{end}")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def read_description(folder: Path) -> Description:
         raise HostedFolderError(path=path, problem=f"it is not TOML ({printable(str(error))})") from error
     for key in entries:
         if key not in _KEYS:
-            known = f"has the keys {', '.join(_KEYS)}{did_you_mean(key, _KEYS)}".rstrip(".")
+            known = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
             raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {known}')
     return _Reader(path, entries).description()
 

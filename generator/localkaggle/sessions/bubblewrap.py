@@ -35,7 +35,7 @@ class Bubblewrap:
         trial = [program, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
         try:
             # S603: the program of the user's own PATH.
-            ended = subprocess.run(trial, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
+            ended = subprocess.run(trial, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - a program of ours
         except (OSError, subprocess.TimeoutExpired):
             return None
         return cls(program) if ended.returncode == 0 else None

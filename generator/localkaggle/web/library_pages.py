@@ -26,8 +26,8 @@ def models(visit: Visit) -> WebAnswer:
     return _shelf(visit, "models", facts.models(visit.asker), command="kaggle models create -p FOLDER")
 
 
-def model(visit: Visit, owner: str, slug: str) -> WebAnswer:
-    """One model."""
+def model(visit: Visit, owner: str, slug: str, **_variation: str) -> WebAnswer:
+    """One model, whichever of its variations an address names."""
     return _item(visit, "models", facts.model(visit.asker, owner, slug))
 
 

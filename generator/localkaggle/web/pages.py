@@ -21,6 +21,7 @@ ROUTES = (
     Route("GET", "/", home_pages.home),
     Route("GET", "/sessions", home_pages.sessions),
     Route("GET", "/quota", home_pages.sessions),
+    Route("GET", "/work", home_pages.sessions),
     Route("GET", "/competitions", competition_pages.listing),
     Route("GET", "/competitions/<slug>", competition_pages.overview),
     Route("GET", "/competitions/<slug>/data", competition_pages.data),
@@ -56,6 +57,7 @@ ROUTES = (
     Route("GET", "/datasets/<owner>/<slug>/archive.zip", library_pages.dataset_archive),
     Route("GET", "/models", library_pages.models),
     Route("GET", "/models/<owner>/<slug>", library_pages.model),
+    Route("GET", "/models/<owner>/<slug>/<framework>/<variation>", library_pages.model),
     Route("GET", "/models/<owner>/<slug>/<framework>/<variation>/archive.tar.gz", library_pages.model_archive),
     Route("GET", "/static/<stamp>/<file>", lambda visit, stamp, file: static_answer(stamp, file) or _nothing(visit)),
 )
