@@ -39,6 +39,24 @@ def test_generate_is_a_program_of_its_own(
     assert 'framework = { value = "tensorflow", by = "flag" }' in Path("kernels/mine/pair.toml").read_text()
 
 
+def test_two_pairs_of_one_competition_have_kernels_of_their_own(
+    tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace_with_data.root)
+    for options in ([], ["--name", "mine"], ["--name", "mine"]):
+        assert tandem("generate", "--competition", "digits", "--owner", "ada", *options).code == 0
+
+    first, mine = (workspace_with_data.pair(name) for name in ("digits", "mine"))
+    said = {
+        (pair.name, role): json.loads(pair.metadata(role).read_text())
+        for pair in (first, mine)
+        for role in (Role.TRAIN, Role.INFER)
+    }
+    assert said["digits", Role.TRAIN]["id"] == "ada/digits-keras-train"
+    assert said["mine", Role.TRAIN]["id"] == "ada/mine-keras-train"
+    assert said["mine", Role.INFER]["kernel_sources"] == ["ada/mine-keras-train"]
+
+
 def test_two_workspaces_get_the_same_bytes(tandem: Tandem, tmp_path: Path, workspace_with_data: Workspace) -> None:
     other = Workspace(tmp_path / "other")
     write_tree(other.competition_data("digits"), {"train.csv": ""})

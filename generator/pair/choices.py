@@ -102,6 +102,7 @@ class Choices:
 
 PAIR_TYPES: dict[str, type] = {
     "competition": str,
+    "name": str,
     "title": str,
     "code_competition": bool,
     "family": str,
@@ -111,8 +112,8 @@ PAIR_TYPES: dict[str, type] = {
     "internet": bool,
     "flagship": bool,
 }
-OPTIONAL = ("inference_hours", "internet", "flagship")
-_SLUGS = ("competition", "owner")
+OPTIONAL = ("name", "inference_hours", "internet", "flagship")
+_SLUGS = ("competition", "name", "owner")
 _TEMPLATE_NAMES = ("family", "framework")
 _TYPE_NAMES = {bool: "true or false", str: "text", float: "a number of hours above 0"}
 _CHOICE_KEYS = ("value", "by", "evidence")

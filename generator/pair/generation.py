@@ -95,6 +95,8 @@ def draft(workspace: Workspace, request: Request, *, templates: Path | None = No
     folder = pair_folder(workspace, request.name or request.competition)
     kept = read_choices(folder)
     flags = {"competition": request.competition, **request.flags}
+    if folder.name != request.competition and not kept.pair:
+        flags["name"] = folder.name
     made = propose(
         request.competition,
         Sources(
