@@ -80,6 +80,7 @@ def test_the_page_on_code_requirements_counts_before_any_other() -> None:
         ("Submission file must be named <code>my_submission.parquet</code>", "my_submission.parquet"),
         ("The file is called **submission.json**.", "submission.json"),
         (r"It must be named sub\_mission.csv", "sub_mission.csv"),
+        ("The file must be named submission.csv.gz.", "submission.csv.gz"),
         ("see sample_submission.csv for the format", None),
         ("a file named ../../x.csv", None),
     ],

@@ -88,7 +88,8 @@ def _as_text(result: "RunResult") -> str:
     if result.hidden_test is not None:
         rows.append(("hidden test", _score_text(result.hidden_test)))
     if result.submission is not None:
-        rows.append(("submission", f"{_shortest(result.submission.path)} ({result.submission.rows:,} rows, valid)"))
+        checked = "valid" if result.submission.has_sample else "there is no sample to check it against"
+        rows.append(("submission", f"{_shortest(result.submission.path)} ({result.submission.rows:,} rows, {checked})"))
     rows.append(("report", _shortest(result.report)))
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
     if result.is_smoke and (result.hidden_test or result.out_of_fold):

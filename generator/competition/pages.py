@@ -52,7 +52,8 @@ _INTERNET = re.compile(
 )
 _NAMED = re.compile(
     r"(?:named|called|name of|file ?name(?: is)?|titled|entitled)[\s:]{1,3}(?:exactly\s+)?['\"\u2018\u201c]?"
-    r"(?P<name>[A-Za-z0-9][\w-]{0,60}\.(?:csv|parquet|json|zip|npz|tsv|txt|pkl|h5))\b",
+    r"(?P<name>[A-Za-z0-9][\w-]{0,60}\.(?:csv|parquet|jsonl?|ndjson|zip|npz|tsv|txt|pkl|h5)"
+    r"(?:\.(?:gz|bz2|xz|zip))?)\b",
     re.IGNORECASE,
 )
 _NO_TPU = re.compile(

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
-from generator.competition.facts import SubmissionKind
-from generator.competition.submission import SubmissionSummary, summarize, validate
+from generator.competition.submission import Leeway, SubmissionSummary, leeway_of, summarize, validate
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
@@ -104,13 +103,13 @@ class PairFacts:
     title: str
     competition: str
     sample: Path | None
-    has_empty_answers: bool
+    leeway: Leeway
 
     def checked(self, submission: Path) -> SubmissionSummary:
         """What a submission holds, if it is what the competition asks for."""
         if self.sample is None:
             return summarize(submission)
-        return validate(submission, self.sample, has_empty_answers=self.has_empty_answers)
+        return validate(submission, self.sample, leeway=self.leeway)
 
 
 @dataclass(frozen=True)
@@ -300,7 +299,7 @@ def _facts(pair: PairFolder, request: RunRequest) -> PairFacts:
         title=spec.competition.title,
         competition=slug,
         sample=request.data(slug) / sample if sample else None,
-        has_empty_answers=spec.task.submission is SubmissionKind.RUN_LENGTH,
+        leeway=leeway_of(spec.task),
     )
 
 

@@ -151,7 +151,8 @@ def _tiles(result: "RunResult") -> Iterator[Tile]:
     if result.hidden_test is not None:
         yield Tile(f"Hidden-test {result.hidden_test.metric}", f"{result.hidden_test.value:.4f}", smoke)
     elif result.submission is not None:
-        yield Tile("Submission", f"{result.submission.rows:,} rows", "valid against the sample submission")
+        checked = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
+        yield Tile("Submission", f"{result.submission.rows:,} rows", checked)
     if result.out_of_fold is not None:
         yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke)
     if result.handover is not None and result.handover.accelerator:
@@ -171,10 +172,8 @@ def _next_steps(result: "RunResult") -> Iterator[str]:
         yield "Do the learning curves still fall where they end? Then more epochs may help; if they part, fewer."
         yield "Which predictions are the worst? The figures of the validation show them, and what is like them."
     if result.submission is not None:
-        yield (
-            f"The submission has {result.submission.rows:,} rows and passed every check against the sample: "
-            f"{result.submission.path}"
-        )
+        checked = "passed every check against the sample" if result.submission.has_sample else "no sample to be like"
+        yield f"The submission has {result.submission.rows:,} rows and {checked}: {result.submission.path}"
     if result.hidden_test is not None and result.out_of_fold is not None and not result.is_smoke:
         gap = result.hidden_test.value - result.out_of_fold.value
         yield (

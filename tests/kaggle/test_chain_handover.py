@@ -1,7 +1,10 @@
 """What training hands over, what inference predicts, and submitting it once."""
 
+import io
+import sys
 from pathlib import Path
 
+import pandas
 import pytest
 from chain_pair import training_output
 from chain_table import Table, failed, lost, raising
@@ -23,6 +26,8 @@ from generator.kaggle.chain.state import Step
 from generator.kaggle.errors import (
     SubmitForbiddenError,
 )
+from generator.pair.generation import read_pair
+from generator.pair.workspace import Role
 
 
 @pytest.mark.parametrize(
@@ -75,6 +80,49 @@ def test_a_submission_that_the_competition_would_refuse_is_not_submitted(table: 
     with pytest.raises(SubmissionUnfitError, match="ids are missing"):
         table.push()
     assert table.counts == (2, 0)
+
+
+def as_parquet(table: Table) -> bytes:
+    """The submission at the table in the other format, for a pair that is to write that."""
+    folder, stream = table.folder, io.BytesIO()
+    was = read_pair(folder).pair_id
+    section = '[task]\nsubmission_file = "submission.parquet"'
+    folder.choices.write_text(folder.choices.read_text().replace("[task]", section))
+    for role in Role:
+        notebook = folder.notebook(role)
+        notebook.write_text(notebook.read_text().replace(was, read_pair(folder).pair_id))
+    table.kaggle.outputs["train"] = training_output(folder)
+    pandas.read_csv(io.BytesIO(table.kaggle.outputs["infer"].pop("submission.csv"))).to_parquet(stream)
+    return stream.getvalue()
+
+
+def test_a_submission_of_parquet_is_checked_against_the_sample_of_csv(table: Table) -> None:
+    table.kaggle.outputs["infer"]["submission.parquet"] = as_parquet(table)
+
+    table.push()
+
+    assert table.counts == (2, 1)
+    assert "submission.parquet has 3 rows, and is what the competition asks for" in [each.text for each in table.events]
+
+
+def test_a_submission_of_parquet_that_is_none_is_not_submitted(table: Table) -> None:
+    table.kaggle.outputs["infer"]["submission.parquet"] = as_parquet(table)[:-20]
+
+    with pytest.raises(SubmissionUnfitError, match=r"submission\.parquet: it is not a parquet file"):
+        table.push()
+    assert table.counts == (2, 0)
+
+
+def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table.kaggle.outputs["infer"]["submission.parquet"] = as_parquet(table)
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+
+    table.push()
+
+    assert table.counts == (2, 1)
+    assert any("its rows were not checked, since pyarrow is missing here" in each.text for each in table.events)
 
 
 def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas
 import pytest
-from toy import submission_text, toy_competition
+from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.competition.facts import SubmissionKind
 from generator.errors import TandemError
@@ -50,6 +51,30 @@ def test_a_folder_may_stand_in_for_a_built_in_competition(tmp_path: Path) -> Non
     titles = [each.facts.title for each in host(tmp_path / "kaggle", [toy]) if each.facts.slug == "digits"]
 
     assert titles == ["My digits"]
+
+
+@pytest.mark.parametrize("suffix", ["csv.gz", "tsv", "parquet", "json", "jsonl"])
+def test_answers_sample_and_submission_may_be_in_any_format(tmp_path: Path, suffix: str) -> None:
+    toy = toy_competition(tmp_path / "toy", is_code=False, settings=f'sample_submission = "sample.{suffix}"\n')
+    (toy / "data" / "sample_submission.csv").unlink()
+    heights = pandas.DataFrame({"id": list(HEIGHTS), "height": list(HEIGHTS.values())})
+    tables = {"answers": heights, "data/sample": heights.assign(height=0.5), "submission": heights[::-1]}
+    (toy / "answers.csv").unlink()
+    for name, table in tables.items():
+        write_table(table.assign(height=table["height"] + (name == "submission")), toy / f"{name}.{suffix}")
+
+    scores = hosted(toy, tmp_path).score(toy / f"submission.{suffix}")
+
+    assert (scores.public, scores.private) == (1, 1)
+
+
+def write_table(table: pandas.DataFrame, path: Path) -> None:
+    if path.suffix == ".parquet":
+        table.to_parquet(path, index=False)
+    elif ".json" in path.name:
+        table.to_json(path, orient="records", lines=path.suffix == ".jsonl")
+    else:
+        table.to_csv(path, index=False, sep="\t" if path.suffix == ".tsv" else ",")
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """The pages of a local Kaggle, as somebody reads and uses them."""
 
+import gzip
+import io
 import json
 import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas
 import pytest
 from browsing import BASE, FORM, ME, Browsing, Page, browsing, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
@@ -231,6 +234,26 @@ def test_outputs_are_listed_previewed_and_downloaded(tmp_path: Path) -> None:
     assert bodies == [b"\x00\x01", b"fine <b>", b"id,height\np1,180\n"]
     assert archive is not None
     assert missing.status == 404
+
+
+def test_tables_of_every_format_are_previewed(tmp_path: Path) -> None:
+    stream = io.BytesIO()
+    pandas.DataFrame({"id": ["p1"], "height": [180]}).to_parquet(stream)
+    text = "id,height\np1,180\n"
+    files: dict[str, str | bytes] = {
+        "a.parquet": stream.getvalue(),
+        "b.csv.gz": gzip.compress(text.encode()),
+        "c.csv": text.replace(",", ";"),
+        "d.parquet": b"PAR1 and no more",
+        "e.csv.gz": b"not packed",
+    }
+    with browsing(tmp_path, ScriptedRunner(writing(files))) as pages:
+        address = pages.push("Heights inference")
+        listing = pages.get(f"{address}/output")
+        shown = [pages.get(same_site(listing, listing.links[name]) or "").text for name in files]
+
+    assert ["p1 180" in each for each in shown] == [True, True, True, False, False]
+    assert ["no preview" in each for each in shown] == [False, False, False, True, True]
 
 
 def test_versions_stay_open_to_be_read(pages: Browsing) -> None:

@@ -244,6 +244,13 @@ def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.M
         require_bounded(tmp_path / "s.csv")
 
 
+def test_a_file_without_lines_needs_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.localkaggle.hosting.bounds._LONGEST_LINE", 100)
+    (tmp_path / "s.parquet").write_bytes(b"PAR1" * 100)
+
+    require_bounded(tmp_path / "s.parquet")
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

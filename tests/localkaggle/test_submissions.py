@@ -202,6 +202,18 @@ def test_a_notebook_is_run_again_on_the_hidden_test_and_that_is_what_is_scored(
     assert desk.refused("DownloadSubmission", submissionId=ref)[0] == 403
 
 
+def test_a_rerun_may_write_another_format_than_the_sample(opening: Opening, notebooks: Notebooks) -> None:
+    desk = opening(is_code=True, settings='submission_file = "submission.jsonl"\n')
+    desk.service.use_reruns(notebooks)
+    lines = "".join(f'{{"id": "{key}", "height": {height + 1.5}}}\n' for key, height in HEIGHTS.items())
+    notebooks.commit({"submission.jsonl": lines})
+    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
+    notebooks.end(ref, files={"submission.jsonl": lines})
+    found = desk.outcome(ref)
+
+    assert (found["status"], found["publicScore"], found["fileName"]) == ("COMPLETE", "1.50000", "submission.jsonl")
+
+
 @pytest.mark.parametrize(
     ("change", "status", "sentence"),
     [

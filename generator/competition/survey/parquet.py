@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from generator.competition.survey.bounds import MOST_COLUMNS, TableBounds, evenly_drawn
 from generator.competition.survey.columns import column_of, header_names
@@ -11,6 +11,15 @@ from generator.competition.survey.sample import Sample, UnreadableTableError
 
 SUFFIXES = frozenset((".parquet", ".pq"))
 _ROW_GROUPS = 4
+_BATCH = 4096
+
+
+class ParquetError(Exception):
+    """The file is no parquet, or cannot be read; the message is a clause."""
+
+
+class PyarrowMissingError(Exception):
+    """The package that reads parquet is not installed."""
 
 
 def sample_parquet(file: BinaryIO, bounds: TableBounds) -> Sample:
@@ -25,9 +34,8 @@ def sample_parquet(file: BinaryIO, bounds: TableBounds) -> Sample:
         OSError: It cannot be read.
     """
     try:
-        # Imported by name, since pyarrow need not be installed and has no types.
-        arrow, arrow_parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError as error:
+        arrow, arrow_parquet = _pyarrow()
+    except PyarrowMissingError as error:
         raise UnreadableTableError(
             "was not read, since pyarrow is missing; install it with: pip install pyarrow"
         ) from error
@@ -38,6 +46,52 @@ def sample_parquet(file: BinaryIO, bounds: TableBounds) -> Sample:
         raise UnreadableTableError("is not a parquet file, or it is damaged or cut off") from error
     except (arrow.ArrowException, ValueError) as error:
         raise UnreadableTableError("has a layout of parquet that pyarrow cannot read") from error
+
+
+def rows_of_parquet(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """Yields the header and then each row with its number from 1, every cell as text; "" where there is nothing.
+
+    Args:
+        file: To read and to seek in; a few thousand rows are in memory at a time.
+
+    Raises:
+        PyarrowMissingError: pyarrow is not installed.
+        ParquetError: It is not a parquet file, or damaged.
+    """
+    arrow, arrow_parquet = _pyarrow()
+    try:
+        with arrow_parquet.ParquetFile(file, read_dictionary=_text_columns(arrow_parquet, file)) as opened:
+            yield 0, list(opened.schema_arrow.names)
+            number = 0
+            for batch in opened.iter_batches(batch_size=_BATCH):
+                for cells in zip(*map(_cells, batch.columns), strict=True):
+                    number += 1
+                    yield number, list(cells)
+    except (arrow.ArrowException, ValueError) as error:
+        raise ParquetError("it is not a parquet file, or it is damaged or cut off") from error
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        # Imported by name, since pyarrow need not be installed and has no types.
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise PyarrowMissingError from error
+
+
+def _text_columns(arrow_parquet: Any, file: IO[bytes]) -> list[str]:
+    types = import_module("pyarrow.types")
+    schema = arrow_parquet.read_schema(file)
+    file.seek(0)
+    return [field.name for field in schema if types.is_string(field.type) or types.is_large_string(field.type)]
+
+
+def _cells(column: Any) -> list[str]:
+    """The cells of a column; a text is kept once, however many rows have it, or a small file could fill the memory."""
+    if hasattr(column, "dictionary"):
+        known = ["" if value is None else str(value) for value in column.dictionary.to_pylist()]
+        return ["" if place is None else known[place] for place in column.indices.to_pylist()]
+    return ["" if value is None else str(value) for value in column.to_pylist()]
 
 
 def _sample(opened: Any, bounds: TableBounds) -> Sample:

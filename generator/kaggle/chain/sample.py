@@ -15,18 +15,18 @@ def fetch_sample(record: Record, subject: Subject, workspace: Workspace) -> Path
     slug, name = subject.spec.competition.slug, subject.sample
     if not name:
         return None
-    copy = record.files / "sample" / Path(name).name
-    if copy.is_file():
-        return copy
-    url = record.page(f"competitions/{slug}/data")
-    try:
-        record.read(f"the sample submission of {slug}", lambda: _fetch(record, slug, name, copy), url=url)
-    except KaggleError as error:
-        record.tell("infer", f"The sample submission cannot be fetched: {error.message}")
-    if copy.is_file():
-        return copy
-    here = workspace.competition_data(slug) / name
-    return here if here.is_file() else None
+    archive, zipped, member = name.partition(".zip/")
+    file = archive + zipped.removesuffix("/")
+    copy = record.files / "sample" / Path(file).name
+    if not copy.is_file():
+        url = record.page(f"competitions/{slug}/data")
+        try:
+            record.read(f"the sample submission of {slug}", lambda: _fetch(record, slug, file, copy), url=url)
+        except KaggleError as error:
+            record.tell("infer", f"The sample submission cannot be fetched: {error.message}")
+    here = workspace.competition_data(slug) / file
+    found = next((place for place in (copy, here) if place.is_file()), None)
+    return found / member if found is not None and member else found
 
 
 def _fetch(record: Record, slug: str, name: str, copy: Path) -> None:

@@ -1,11 +1,10 @@
 """The hidden answers of a competition: a table like a submission, with the right cells."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.files import reason
+from generator.competition.submission import UnreadableSubmissionError, read_table
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
@@ -39,20 +38,17 @@ class Answers:
 
 
 def read_answers(path: Path) -> Answers:
-    """Reads `answers.csv`: a perfect submission, optionally with the columns `Usage`, `height` and `width`.
+    """Reads a perfect submission in any of their formats, optionally with the columns `Usage`, `height` and `width`.
 
     Raises:
         AnswersError: It is missing, is no such table, or has an id twice.
     """
+    if not path.exists():
+        raise AnswersError(path=path, problem="it is missing; put a perfect submission there")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = [row for row in csv.reader(file, strict=True) if row]
-    except FileNotFoundError as error:
-        raise AnswersError(path=path, problem="it is missing; put a perfect submission there") from error
-    except OSError as error:
-        raise AnswersError(path=path, problem=reason(error).replace("to write there", "to read it")) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise AnswersError(path=path, problem="it is not a table in UTF-8") from error
+        lines = [cells for _, cells in read_table(path)]
+    except UnreadableSubmissionError as error:
+        raise AnswersError(path=path, problem=error.why) from error
     if len(lines) < 2 or len(lines[0]) < 2:  # noqa: PLR2004 - a header and a row; an id and an answer
         raise AnswersError(path=path, problem="it needs a header with an id and an answer, and a row for each id")
     return _parsed(path, lines[0], lines[1:])

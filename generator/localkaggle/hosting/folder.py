@@ -18,14 +18,16 @@ from generator.localkaggle.hosting.pages import code_requirements_page, evaluati
 from generator.localkaggle.hosting.scoring import Scorer
 from generator.localkaggle.hosting.staging import copy, staged
 
-_DATA, _HIDDEN, _ANSWERS = "data", "hidden", "answers.csv"
+_DATA, _HIDDEN = "data", "hidden"
+_ANSWERS = tuple(f"answers.{suffix}" for suffix in ("csv", "csv.gz", "tsv", "parquet", "json", "jsonl"))
 
 
 def read_folder(folder: Path, *, store: Path) -> "HostedFolder":
     """A competition in a folder, after a look at what it says of itself, at its data and at its answers.
 
     Args:
-        folder: It has `competition.toml`, `data/`, `answers.csv` and, where the hidden test differs, `hidden/`.
+        folder: It has `competition.toml`, `data/`, `answers.csv` (or `.parquet`, `.json` and so on) and, where the
+            hidden test differs, `hidden/`.
         store: Where a folder for what is made of it may be written.
 
     Raises:
@@ -47,7 +49,7 @@ class HostedFolder:
         self._store = store
         self._lock = threading.RLock()
         sample = self._sample(description.sample_submission)
-        answers = read_answers(folder / _ANSWERS)
+        answers = read_answers(_answers_file(folder))
         columns = read_shape(sample).columns if sample else answers.columns
         question = replace(description.facts.question, columns=columns)
         if not description.says_submission:
@@ -89,6 +91,11 @@ class HostedFolder:
             if path.is_file():
                 return path
         return None
+
+
+def _answers_file(folder: Path) -> Path:
+    """The answers in whatever format they are in; `answers.csv` where there are none."""
+    return next((folder / name for name in _ANSWERS if (folder / name).exists()), folder / _ANSWERS[0])
 
 
 def _with_pages(facts: HostedFacts) -> HostedFacts:

@@ -7,7 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.facts import SubmissionKind
-from generator.competition.submission import CellKind, SubmissionError, SubmissionShape, read_rows, read_shape
+from generator.competition.submission import (
+    CellKind,
+    SubmissionError,
+    SubmissionShape,
+    leeway_of_kind,
+    read_rows,
+    read_shape,
+)
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.bounds import require_bounded
 from generator.localkaggle.hosting.comparing import Comparison, comparison
@@ -15,7 +22,6 @@ from generator.localkaggle.hosting.hosted import Question, Scores
 from generator.localkaggle.hosting.keyed import example_of
 
 _NUMBERS = frozenset((SubmissionKind.NUMBERS, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS))
-_MAY_BE_EMPTY = frozenset((SubmissionKind.RUN_LENGTH, SubmissionKind.LABEL_SET))
 
 
 class ScoreUndefinedError(SubmissionError):
@@ -69,16 +75,15 @@ class Scorer:
 
 
 def _shape(question: Question, answers: Answers, sample: Path | None) -> SubmissionShape:
-    has_empty_answers = question.submission in _MAY_BE_EMPTY
+    leeway = leeway_of_kind(question.submission)
     if sample is not None:
-        shape = read_shape(sample)
         # The answers say which examples there are; a sample may well be of another part of them.
-        return replace(shape, ids=answers.rows.keys(), has_empty_answers=has_empty_answers)
+        return replace(read_shape(sample, leeway=leeway), ids=answers.rows.keys())
     columns = question.columns or answers.columns
     are_numbers = question.submission in _NUMBERS or _are_numbers(answers)
-    kind = CellKind.NUMBER if are_numbers and not has_empty_answers else CellKind.TEXT
+    kind = CellKind.NUMBER if are_numbers and not leeway.texts else CellKind.TEXT
     kinds = (CellKind.TEXT, *(kind for _ in columns[1:]))
-    return SubmissionShape(columns, kinds, answers.rows.keys(), has_empty_answers=has_empty_answers)
+    return SubmissionShape(columns, kinds, answers.rows.keys(), leeway)
 
 
 def _are_numbers(answers: Answers) -> bool:

@@ -3,15 +3,19 @@
 import base64
 import csv
 import io
+import lzma
+import zipfile
+import zlib
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePosixPath
 
+from generator.competition.submission import FileFormat, SubmissionError, format_of, opened, read_table, separator_in
 from generator.localkaggle.services.kernel_outputs import OutputFile
 from generator.run.safe_html import image_source
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
-_TEXTS = {".txt", ".json", ".toml", ".yaml", ".yml", ".md", ".log", ".py", ".xml", ".html", ".svg"}
-_TABLES = {".csv": ",", ".tsv": "\t"}
+_TEXTS = {".txt", ".json", ".jsonl", ".ndjson", ".toml", ".yaml", ".yml", ".md", ".log", ".py", ".xml", ".html", ".svg"}
 _LARGEST_IMAGE = 4 * 2**20
 _BEGINNING = 64 * 1024
 _ROWS, _COLUMNS = 30, 40
@@ -35,24 +39,38 @@ def preview(file: OutputFile) -> Preview:
     if kind in _IMAGES and file.size <= _LARGEST_IMAGE:
         data = base64.b64encode(file.path.read_bytes()).decode()
         return Preview(file, image=image_source(_IMAGES[kind], data) or "")
-    if kind in _TABLES:
-        return _table(file, _TABLES[kind])
-    return Preview(file, text=_beginning(file), is_cut=file.size > _BEGINNING) if kind in _TEXTS else Preview(file)
-
-
-def _table(file: OutputFile, delimiter: str) -> Preview:
-    beginning = _beginning(file)
-    lines = beginning.splitlines(keepends=True)
-    if file.size > _BEGINNING:
-        lines = lines[:-1]
+    if format_of(file.name).format is None and kind not in _TEXTS:
+        return Preview(file)
     try:
-        rows = list(csv.reader(io.StringIO("".join(lines[: _ROWS + 1])), delimiter=delimiter))
+        return _of_rows(file) if format_of(file.name).format is FileFormat.PARQUET else _of_text(file)
+    except (SubmissionError, OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, RuntimeError):
+        return Preview(file)
+
+
+def _of_rows(file: OutputFile) -> Preview:
+    rows = [cells for _, cells in islice(read_table(file.path), _ROWS + 2)]
+    return Preview(file, table=_cut(rows[: _ROWS + 1]), is_cut=len(rows) > _ROWS + 1)
+
+
+def _of_text(file: OutputFile) -> Preview:
+    with opened(file.path) as (unpacked, name):
+        beginning = unpacked.read(_BEGINNING + 1)
+    promised, is_cut = format_of(name), len(beginning) > _BEGINNING
+    text = beginning[:_BEGINNING].decode("utf-8", "replace")
+    is_text = PurePosixPath(name).suffix.lower() in _TEXTS and not format_of(file.name).compression
+    if promised.format is FileFormat.PARQUET or (promised.format is None and not is_text):
+        return Preview(file)
+    if promised.format is not FileFormat.SEPARATED or name.lower().endswith(".txt"):
+        return Preview(file, text=text, is_cut=is_cut)
+    lines = text.splitlines(keepends=True)
+    lines = lines[:-1] if is_cut else lines
+    try:
+        separator = promised.separator or separator_in(lines[0] if lines else "")
+        rows = list(csv.reader(io.StringIO("".join(lines[: _ROWS + 1])), delimiter=separator))
     except csv.Error:
-        return Preview(file, text=beginning, is_cut=file.size > _BEGINNING)
-    shown = tuple(tuple(cell[:_LONGEST_CELL] for cell in row[:_COLUMNS]) for row in rows)
-    return Preview(file, table=shown, is_cut=len(lines) > _ROWS + 1 or file.size > _BEGINNING)
+        return Preview(file, text=text, is_cut=is_cut)
+    return Preview(file, table=_cut(rows), is_cut=len(lines) > _ROWS + 1 or is_cut)
 
 
-def _beginning(file: OutputFile) -> str:
-    with file.path.open("rb") as opened:
-        return opened.read(_BEGINNING).decode("utf-8", "replace")
+def _cut(rows: list[list[str]]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(cell[:_LONGEST_CELL] for cell in row[:_COLUMNS]) for row in rows)

@@ -1,5 +1,6 @@
 """Submitting a version of a notebook to a competition."""
 
+from generator.competition.submission import format_of
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.web import competition_facts as facts
 from generator.localkaggle.web.formats import path
@@ -9,7 +10,7 @@ from generator.localkaggle.web.request import WebAnswer, redirect
 from generator.localkaggle.web.visit import Visit
 
 _REFUSED = 422
-_USUAL = "submission.csv"
+_USUAL = "submission."
 
 
 def choose(visit: Visit, slug: str) -> WebAnswer:
@@ -76,7 +77,7 @@ def _form(visit: Visit, found: Opened, *, competition: str, problem: str = "") -
     every = facts.competitions(visit.asker)
     attached = [each for each in every if each.slug in found.version.settings.competitions]
     files = [file.name for file in visit.kernels.outputs.files(found.session.record)]
-    offered = [name for name in files if name.endswith((".csv", ".parquet"))] or files
+    offered = [name for name in files if format_of(name).format is not None] or files
     return visit.page(
         "submit.html.j2",
         here="code",
@@ -84,7 +85,7 @@ def _form(visit: Visit, found: Opened, *, competition: str, problem: str = "") -
         it=found,
         competitions=attached or every,
         chosen=competition or (attached[0].slug if attached else ""),
-        files=sorted(offered, key=lambda name: (name != _USUAL, name)),
+        files=sorted(offered, key=lambda name: (not name.startswith(_USUAL), name)),
         problem=problem,
         can_submit=can_submit(found),
         suggested=f"{found.kernel.title}, version {found.version.number}",

@@ -1,0 +1,189 @@
+"""Whether a submission is what its competition asks for, and what it predicts."""
+
+import math
+from collections.abc import Iterator, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from generator.competition.submission.errors import (
+    SubmissionColumnsError,
+    SubmissionIdsError,
+    SubmissionRowError,
+    UnreadableSubmissionError,
+)
+from generator.competition.submission.leeway import Leeway
+from generator.competition.submission.reading import Row, read_table, separator_within, unit_of
+from generator.untrusted import printable
+
+_NONE = Leeway()
+
+
+class CellKind(StrEnum):
+    """What the cells of a column are."""
+
+    NUMBER = "number"
+    TEXT = "text"
+
+
+@dataclass(frozen=True)
+class SubmissionShape:
+    """What a competition asks for.
+
+    Attributes:
+        columns: The header, the id first.
+        kinds: What the cells of each column are.
+        ids: The ids of all rows.
+        leeway: What a submission may have beyond that.
+        separator: What has to stand between the cells of a text; "" if anything may.
+    """
+
+    columns: tuple[str, ...]
+    kinds: tuple[CellKind, ...]
+    ids: Set[str]
+    leeway: Leeway = _NONE
+    separator: str = ""
+
+
+@dataclass(frozen=True)
+class SubmissionSummary:
+    """A submission that passed every check; without a sample there was nothing to hold it against."""
+
+    path: Path
+    rows: int
+    columns: tuple[str, ...]
+    has_sample: bool = True
+
+
+def validate(submission: Path, sample: Path, *, leeway: Leeway = _NONE) -> SubmissionSummary:
+    """Checks a submission against the competition's sample submission, in any order of rows.
+
+    The two may be written in different formats: an id is the same as a number and as a text.
+
+    Args:
+        submission: The file to check; its name says what it is written in.
+        sample: The competition's own sample; its first column holds the ids. It may be compressed, or the member of a
+            zip archive.
+        leeway: What a submission may have although the sample does not show it.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        SubmissionError: The first disagreement, with its line and id.
+    """
+    shape = read_shape(sample, leeway=leeway)
+    rows = sum(1 for _ in read_rows(submission, shape))
+    return SubmissionSummary(path=submission, rows=rows, columns=shape.columns)
+
+
+def read_shape(sample: Path, *, leeway: Leeway = _NONE) -> SubmissionShape:
+    """Learns from a sample submission what a submission has to look like.
+
+    Raises:
+        SubmissionError: The sample itself is not a table, or not one with one row for each id where it has to be.
+    """
+    columns, rows = _opened(sample)
+    ids: set[str] = set()
+    is_number = [True] * len(columns)
+    for number, cells in rows:
+        if cells[0] in ids and not leeway.repeated_ids:
+            problem, place = "an id stands there twice", _place(sample, number)
+            raise SubmissionIdsError(path=sample, place=place, problem=problem, example=cells[0])
+        ids.add(cells[0])
+        is_number = [known and _number(cell) is not None for known, cell in zip(is_number, cells, strict=True)]
+    are_numbers = bool(ids) and not leeway.texts
+    kinds = tuple(CellKind.NUMBER if known and are_numbers else CellKind.TEXT for known in is_number)
+    return SubmissionShape(
+        columns=tuple(columns),
+        kinds=kinds,
+        ids=ids,
+        leeway=leeway,
+        separator=separator_within(sample),
+    )
+
+
+def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
+    """Yields the rows of a submission, each checked, and at the end makes sure that no id is missing.
+
+    Raises:
+        SubmissionError: The first disagreement with `shape`.
+    """
+    columns, rows = _opened(submission, separator=shape.separator)
+    if tuple(columns) != shape.columns:
+        raise SubmissionColumnsError(path=submission, columns=columns, expected=shape.columns)
+    missing = set(shape.ids)
+    for number, cells in rows:
+        problem = _problem_of_cells(cells, shape)
+        if problem:
+            raise SubmissionRowError(path=submission, place=_place(submission, number), problem=problem)
+        if cells[0] not in missing:
+            is_known = cells[0] in shape.ids
+            if is_known and shape.leeway.repeated_ids:
+                yield cells
+                continue
+            problem = "an id stands there twice" if is_known else "an id that the competition does not have"
+            place = _place(submission, number)
+            raise SubmissionIdsError(path=submission, place=place, problem=problem, example=cells[0])
+        missing.remove(cells[0])
+        yield cells
+    if missing:
+        problem = f"{len(missing):,} of {len(shape.ids):,} ids are missing, the first of them"
+        raise SubmissionIdsError(path=submission, problem=problem, example=min(missing))
+
+
+def summarize(submission: Path) -> SubmissionSummary:
+    """What a submission holds, where the competition has no sample to check it against.
+
+    Raises:
+        SubmissionError: It is no table, or has no rows.
+    """
+    columns, rows = _opened(submission)
+    count = sum(1 for _ in rows)
+    if not count:
+        raise UnreadableSubmissionError(path=submission, why="it has no rows")
+    return SubmissionSummary(path=submission, rows=count, columns=tuple(columns), has_sample=False)
+
+
+def _opened(path: Path, *, separator: str = "") -> tuple[list[str], Iterator[Row]]:
+    """The header of a table, and its rows, of which each has as many cells."""
+    table = read_table(path, separator=separator)
+    _, columns = next(table, (0, []))
+    if not columns:
+        raise UnreadableSubmissionError(path=path, why="it is empty")
+    return columns, _of_one_length(path, table, len(columns))
+
+
+def _of_one_length(path: Path, rows: Iterator[Row], length: int) -> Iterator[Row]:
+    for number, cells in rows:
+        if len(cells) != length:
+            problem = f"{len(cells)} cells under {length} columns"
+            raise SubmissionRowError(path=path, place=_place(path, number), problem=problem)
+        yield number, cells
+
+
+def _place(path: Path, number: int) -> str:
+    return f"{unit_of(path)} {number}"
+
+
+def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
+    for index, (cell, kind) in enumerate(zip(cells, shape.kinds, strict=True)):
+        said = cell.strip()
+        if not said and shape.leeway.empty_answers and index:
+            continue
+        problem = ""
+        if not said or said.lower() == "nan":
+            problem = "is empty or NaN"
+        elif kind is CellKind.NUMBER and _number(cell) is None:
+            problem = f'is "{printable(cell)}" where the sample has a number'
+        if problem:
+            return f'column "{printable(shape.columns[index])}" of id "{printable(cells[0])}" {problem}'
+    return ""
+
+
+def _number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,57 @@
+"""What is wrong with submission files.
+
+SubmissionError
+├── UnreadableSubmissionError    missing, not what its name says, no rows
+│   └── MissingReaderError       a package that reads its format is not installed
+├── SubmissionColumnsError       other columns, or in another order
+├── SubmissionRowError           a row is too short or long, or has an empty or wrong cell
+└── SubmissionIdsError           ids that are unknown, twice, or missing
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from generator.errors import CompetitionError
+from generator.untrusted import printable
+
+
+class SubmissionError(CompetitionError):
+    """A submission that its competition would refuse."""
+
+
+class UnreadableSubmissionError(SubmissionError):
+    """The file cannot be read as a table; `why` is a clause."""
+
+    def __init__(self, *, path: Path, why: str) -> None:
+        super().__init__(f"Cannot read {printable(str(path))}: {why}.")
+        self.why = why
+
+
+class MissingReaderError(UnreadableSubmissionError):
+    """A package that reads the file's format is not installed."""
+
+    def __init__(self, *, path: Path, package: str) -> None:
+        super().__init__(path=path, why=f"{package} is missing; install it with: pip install {package}")
+
+
+class SubmissionColumnsError(SubmissionError):
+    """The header differs from the sample's."""
+
+    def __init__(self, *, path: Path, columns: Iterable[str], expected: Iterable[str]) -> None:
+        found, wanted = (", ".join(printable(column) for column in names) for names in (columns, expected))
+        super().__init__(f"{printable(str(path))} has the columns {found}; the competition asks for {wanted}.")
+
+
+class SubmissionRowError(SubmissionError):
+    """One row is not what the sample has; `place` is such as "line 3"."""
+
+    def __init__(self, *, path: Path, place: str, problem: str) -> None:
+        super().__init__(f"{printable(str(path))}, {place}: {problem}.")
+
+
+class SubmissionIdsError(SubmissionError):
+    """The ids are not the sample's ids."""
+
+    def __init__(self, *, path: Path, problem: str, example: str, place: str = "") -> None:
+        where = f", {place}" if place else ""
+        super().__init__(f'{printable(str(path))}{where}: {problem}, "{printable(example)}".')

@@ -1,0 +1,36 @@
+"""What a submission may have although the sample does not show it."""
+
+from dataclasses import dataclass
+
+from generator.competition.facts import SubmissionKind, Task
+
+_ARE_TEXTS = frozenset((SubmissionKind.RUN_LENGTH, SubmissionKind.LABEL_SET, SubmissionKind.TOP_K))
+_MAY_BE_EMPTY = frozenset((SubmissionKind.RUN_LENGTH, SubmissionKind.LABEL_SET))
+_ROWS_OF_SEVERAL = ("column", "piece")
+
+
+@dataclass(frozen=True)
+class Leeway:
+    """Where a submission may differ from a sample that says the same in all rows.
+
+    Attributes:
+        empty_answers: Whether a cell beside the id may be empty, as the run-length code of an empty mask is.
+        texts: Whether a cell may be text where the sample has numbers, as a list of labels is where that has one.
+        repeated_ids: Whether an id may have several rows, as an image with several masks has.
+    """
+
+    empty_answers: bool = False
+    texts: bool = False
+    repeated_ids: bool = False
+
+
+def leeway_of(task: Task) -> Leeway:
+    """What a submission for a task may have."""
+    kind_leeway = leeway_of_kind(task.submission)
+    repeated = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
+    return Leeway(empty_answers=kind_leeway.empty_answers, texts=kind_leeway.texts, repeated_ids=repeated)
+
+
+def leeway_of_kind(kind: SubmissionKind) -> Leeway:
+    """What a submission of this kind may have, with a row for each id."""
+    return Leeway(empty_answers=kind in _MAY_BE_EMPTY, texts=kind in _ARE_TEXTS)
