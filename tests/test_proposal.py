@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from layouts import LAYOUTS
 from miniature import write_tree
 
 from generator.competition.description import CannotAskError, Description
@@ -100,23 +101,22 @@ def test_who_cannot_be_asked_is_named_in_the_one_sentence(tmp_path: Path) -> Non
         propose("heigths", Sources(mounted=tmp_path / "nothing", ask=Nobody(tmp_path)), decisions={})
 
 
-@pytest.mark.parametrize(
-    ("change", "word"),
-    [
-        ({"kaggle_evaluation/core/relay.py": "", "kaggle_evaluation/heights_gateway.py": ""}, "kaggle_evaluation"),
-        ({}, "writes csv only"),
-    ],
-)
-def test_what_the_notebooks_cannot_do_is_said(
-    teller: Teller, tmp_path: Path, change: dict[str, str], word: str
-) -> None:
-    write_tree(teller.folder, change)
-    if not change:
-        teller.pages = {"evaluation": "The file must be named submission.parquet"}
+def test_a_format_that_the_notebooks_do_not_write_is_said(teller: Teller, tmp_path: Path) -> None:
+    teller.pages = {"evaluation": "The file must be named submission.npz"}
 
     made = propose("heights", Sources(mounted=tmp_path / "nothing", ask=teller), decisions={})
 
-    assert [word in warning for warning in made.warnings] == [True]
+    assert ["JSON and Parquet" in warning for warning in made.warnings] == [True]
+
+
+def test_that_images_are_not_served_is_said(tmp_path: Path) -> None:
+    folder = write_tree(tmp_path, {"kaggle_evaluation/dogs_inference_server.py": ""})
+    next(layout for layout in LAYOUTS if layout.name == "dog_breeds").write(folder)
+
+    made = propose("dogs", Sources(mounted=folder), decisions={"metric": "log_loss"})
+
+    assert "inference_server" not in made.task.details
+    assert ["write the server's predict() by hand" in warning for warning in made.warnings] == [True]
 
 
 def test_a_description_comes_back_as_it_was_kept(teller: Teller, tmp_path: Path) -> None:

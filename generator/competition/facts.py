@@ -53,6 +53,14 @@ class SubmissionKind(StrEnum):
     KEYED_ROWS = "keyed_rows"  # a row for each part of an example, the id being `<example>_<part>`
 
 
+class ServedAnswer(StrEnum):
+    """What an inference server returns for a batch of test rows."""
+
+    TABLE = "table"  # ids and answers
+    TARGETS = "targets"  # answers alone
+    VALUE = "value"  # the only answer, as a plain value
+
+
 @dataclass(frozen=True)
 class Task:
     """What the kit makes of a competition.

@@ -202,7 +202,7 @@ def _read(
     from generator.competition.pages import evaluation_text, read_rules
 
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
-    hints, competition = Hints(slug=slug, overrides=overrides), _nameless(slug)
+    hints, competition = Hints(slug=slug, overrides=overrides), _nameless(slug, survey)
     if description is not None:
         rules = read_rules(description.pages)
         competition = _described(description, rules)
@@ -242,21 +242,48 @@ def _read(
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     """What a competition wants of an inference notebook that the templates cannot do."""
-    if any("kaggle_evaluation" in folder.path.split("/") for folder in survey.folders):
+    from generator.competition.introspection.serving import can_serve
+
+    if survey.server is not None and not can_serve(task.family, task.submission):
         yield (
             "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
-            "inference notebook reads them from files: train with this pair, and write the server's predict() by hand."
+            f"inference notebook of the family {task.family} reads them from files: train with this pair, and write "
+            "the server's predict() by hand."
         )
-    if not task.submission_file.lower().endswith(".csv"):
+    yield from _beyond_the_formats(task)
+
+
+def _beyond_the_formats(task: Task) -> Iterator[str]:
+    """What the name of the submission promises that the inference notebook does not write."""
+    from generator.competition.submission import FileFormat, format_of
+
+    name, promised = task.submission_file, format_of(task.submission_file)
+    is_binary_archive = promised.format is FileFormat.PARQUET and promised.compression
+    is_json = promised.format in (FileFormat.JSON, FileFormat.JSON_LINES)
+    if promised.format is None or is_binary_archive or (is_json and promised.compression == ".zip"):
         yield (
-            f"The submission has to be called {printable(task.submission_file)}, and the inference notebook writes csv "
-            "only: change its last cells by hand, or say --file-name if csv is accepted as well."
+            f"The submission has to be called {printable(name)}, and the inference notebook writes text with "
+            "separators, JSON and Parquet: change its last cells by hand, or say --file-name if another is accepted "
+            "as well."
+        )
+    elif is_json and format_of(task.sample_submission).format is not promised.format:
+        yield (
+            f"{printable(name)} will have one JSON object a row, with the names of the sample's columns: compare it "
+            "with what the evaluation page shows."
         )
 
 
-def _nameless(slug: str) -> Competition:
+def _nameless(slug: str, survey: "Survey") -> Competition:
     """What is known of a competition of which there are only files."""
-    return Competition(slug=slug, title=slug.replace("-", " ").capitalize(), is_code_competition=False)
+    evidence = {"title": "made of its name", "code_competition": "nothing in its files says otherwise"}
+    if survey.server is not None:
+        evidence["code_competition"] = "only notebooks can answer to its inference server"
+    return Competition(
+        slug=slug,
+        title=slug.replace("-", " ").capitalize(),
+        is_code_competition=survey.server is not None,
+        evidence=evidence,
+    )
 
 
 def _described(description: Description, rules: "Rules") -> Competition:

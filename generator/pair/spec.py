@@ -8,7 +8,8 @@ from typing import Any
 
 from generator.accelerators.catalog import catalog
 from generator.competition import metrics
-from generator.competition.facts import Competition, TargetKind, Task, Value
+from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task, Value
+from generator.competition.submission import FileFormat, format_of
 from generator.errors import PairError
 from generator.pair.choices import Choices
 from generator.pair.task_keys import keys_of, task_of, values_of
@@ -114,6 +115,36 @@ class PairSpec:
         return metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
 
     @property
+    def has_several_images(self) -> bool:
+        """Whether an id of the submission has several images."""
+        return bool(self.task.details.get("has_several_images"))
+
+    @property
+    def training_id(self) -> str:
+        """The column that names a training example: the id's, or the images' where an id has several."""
+        return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
+
+    @property
+    def has_channel_files(self) -> bool:
+        """Whether the channels of an image are files of their own."""
+        return bool(self.task.details.get("channel_suffixes"))
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether a table says what each row of the submission asks for."""
+        return bool(self.task.details.get("lookup_table"))
+
+    @property
+    def may_lack_targets(self) -> bool:
+        """Whether examples that lack one of several numbers are left out, as measurements often do."""
+        return self.family in ("image_regression", "tabular", "text") and len(self.task.targets) > 1
+
+    @property
+    def has_fixed_places(self) -> bool:
+        """Whether the targets are places in an image, which may not be moved then."""
+        return bool(self.task.details.get("has_fixed_places"))
+
+    @property
     def loss(self) -> str:
         """What training on numbers makes small."""
         loss = metrics.loss_of(self.task.metric, self.task.target_kind)
@@ -131,9 +162,39 @@ class PairSpec:
         return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
 
     @property
+    def has_rows_for_labels(self) -> bool:
+        """Whether a row of the submission is one label, or one number, of an example, which its id ends in."""
+        is_pixel = self.task.target_kind is TargetKind.IMAGE
+        return self.task.submission is SubmissionKind.KEYED_ROWS and not is_pixel
+
+    @property
     def top_k(self) -> int:
         """How many labels a row of the submission lists."""
         return int(self.metric_parameter or _USUAL_TOP_K)
+
+    @property
+    def submission_separator(self) -> str:
+        """What stands between the cells of the submission, where it is a text: what its name says, else the task."""
+        said = format_of(self.task.submission_file).separator
+        return said or str(self.task_values["submission_separator"])
+
+    @property
+    def submission_writer(self) -> str:
+        """The file of the cells that write the submission, by what its name promises."""
+        promised = format_of(self.task.submission_file)
+        if promised.format is FileFormat.PARQUET:
+            return "parquet"
+        if promised.format in (FileFormat.JSON, FileFormat.JSON_LINES):
+            return "json"
+        if promised.compression == ".zip":
+            return "zip"
+        return "separated" if promised.compression or self.submission_separator != "," else "csv"
+
+    @property
+    def has_typed_sample(self) -> bool:
+        """Whether the sample submission says itself which of its columns are numbers."""
+        sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
+        return sample in (FileFormat.PARQUET, FileFormat.JSON, FileFormat.JSON_LINES)
 
     @property
     def model_sources(self) -> tuple[str, ...]:
@@ -185,8 +246,11 @@ def spec_of(choices: Choices) -> PairSpec:
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
     names = {role: _kernel_name(chosen, role) for role in Role}
+    shared = {
+        key: values[key] for key, rule in keys.items() if not rule.is_of_training_only and not rule.is_of_inference_only
+    }
     return PairSpec(
-        pair_id=_pair_id(chosen, {key: values[key] for key, rule in keys.items() if not rule.is_of_training_only}),
+        pair_id=_pair_id(chosen, shared),
         framework=chosen["framework"],
         owner=chosen["owner"],
         train=names[Role.TRAIN],
@@ -203,7 +267,8 @@ def slugified(title: str) -> str:
 
 def _kernel_name(chosen: dict[str, Any], role: Role) -> KernelName:
     ending = f"{chosen['framework']}-{role}".replace("_", "-")
-    stem = _shortened(chosen["competition"], _LONGEST_TITLE - len(ending) - 1)
+    # Another pair of the same competition has a name of its own, so that the two do not write into the same kernels.
+    stem = _shortened(chosen.get("name") or chosen["competition"], _LONGEST_TITLE - len(ending) - 1)
     title = f"{stem}-{ending}".replace("-", " ")
     return KernelName(title=title[0].upper() + title[1:], owner=chosen["owner"])
 

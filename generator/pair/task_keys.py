@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import ServedAnswer, SubmissionKind, TargetKind, Task, Value
 from generator.errors import PairError, did_you_mean
 from generator.installation import template_folder
 from generator.untrusted import printable
@@ -67,7 +67,8 @@ class TaskKey:
         is_path: Whether it is a path inside of the competition's folder; "" says that there is none.
         is_required: Whether an empty text or list is refused.
         default: What it is where nobody says anything; None if it has to be said.
-        is_of_training_only: Whether training and inference may differ in it.
+        is_of_training_only: Whether only training is rendered with it, so that it may change without a new training.
+        is_of_inference_only: Whether only inference is.
         is_a_default: Whether the kit chooses it without looking at the data.
     """
 
@@ -78,6 +79,7 @@ class TaskKey:
     is_required: bool = False
     default: Value | None = None
     is_of_training_only: bool = False
+    is_of_inference_only: bool = False
     is_a_default: bool = False
 
 
@@ -94,12 +96,21 @@ COMMON: Mapping[str, TaskKey] = {
     "labels_table": _PATH,
     "test_table": _PATH,
     "sample_submission": _PATH,
-    "submission_file": TaskKey(_TEXT, is_path=True, is_required=True, default="submission.csv"),
+    "submission_file": TaskKey(
+        _TEXT, is_path=True, is_required=True, default="submission.csv", is_of_inference_only=True
+    ),
+    "submission_separator": TaskKey(_TEXT, options=(",", ";", "\t", "|", " "), default=",", is_of_inference_only=True),
     "separator": TaskKey(_TEXT, default=","),
     "encoding": TaskKey(_TEXT, default="utf-8"),
     "label_separator": TaskKey(_TEXT, default=""),
+    "label_rows": TaskKey(KeyType.YES_OR_NO, default=False, is_of_training_only=True),
     "group_column": TaskKey(_TEXT, default=""),
     "time_column": TaskKey(_TEXT, default=""),
+    "inference_server": TaskKey(_TEXT, default="", is_of_inference_only=True),
+    "gateway_files": TaskKey(KeyType.LIST_OF_TEXT, default=[], is_of_inference_only=True),
+    "served_answer": TaskKey(
+        _TEXT, options=tuple(ServedAnswer), default=str(ServedAnswer.TABLE), is_of_inference_only=True
+    ),
 }
 _ATTRIBUTES = (
     *("metric", "target_kind", "submission", "id_column", "targets", "train_table", "labels_table", "test_table"),

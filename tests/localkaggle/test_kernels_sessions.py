@@ -227,6 +227,16 @@ def test_a_rerun_mounts_the_hidden_test_at_the_same_path_and_costs_nothing(tmp_p
     assert desk.output() == ["submission.csv"]
 
 
+def test_in_a_rerun_a_notebook_that_serves_has_its_own_gateway(tmp_path: Path, folders: Folders) -> None:
+    package = folders.data_folder("digits", hidden=True) / "kaggle_evaluation"
+    package.mkdir()
+    desk = KernelDesk(tmp_path / "root", sources=Sources(folders))
+    desk.push(machineShape="NvidiaTeslaT4", competitionDataSources=["digits"])
+    desk.service.rerun("tester", "my-train", 1, competition="digits", submission=7)
+
+    assert desk.runner.orders[1].environment == {}
+
+
 def test_only_a_version_that_ended_well_can_be_submitted(tmp_path: Path) -> None:
     def fails(order) -> None:
         raise ScriptFailure("no")

@@ -14,6 +14,7 @@ from generator.competition.survey.listing import Directory, list_directories, su
 from generator.competition.survey.places import Mounted, Place, open_archives
 from generator.competition.survey.records import take_records
 from generator.competition.survey.sample import NotATableError, UnreadableTableError
+from generator.competition.survey.servers import find_server
 from generator.competition.survey.tables import is_table_name, read_table
 from generator.untrusted import printable
 
@@ -72,6 +73,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
         folders=tuple(sorted(folders, key=lambda found: found.path)),
         records=record_groups,
         notes=(*notes, *record_notes, *archive_notes, *table_notes),
+        server=find_server(files, directories),
     )
 
 

@@ -191,6 +191,21 @@ class Records:
 
 
 @dataclass(frozen=True)
+class InferenceServer:
+    """The server in `kaggle_evaluation` that an inference notebook answers to, instead of reading test files.
+
+    Attributes:
+        module: Its module, such as "cmi_inference_server".
+        gateway_name: The file of the gateway that hands out the test data, "" if it was not seen.
+        gateway: The beginning of its text.
+    """
+
+    module: str
+    gateway_name: str = ""
+    gateway: str = ""
+
+
+@dataclass(frozen=True)
 class Survey:
     """Everything that was seen.
 
@@ -199,12 +214,14 @@ class Survey:
         folders: Every folder with other files than tables, in order of path.
         records: Groups of TFRecord files.
         notes: Sentences for the user: what could not be read, and what was not looked at.
+        server: What hands out the test data, where that is not files alone.
     """
 
     tables: tuple[Table, ...]
     folders: tuple[Folder, ...]
     records: tuple[Records, ...] = ()
     notes: tuple[str, ...] = ()
+    server: InferenceServer | None = None
 
     def table(self, path: str) -> Table | None:
         """The table of this path, if there is one."""

@@ -60,6 +60,11 @@ class MountPlan:
         """
         return {place: folder.resolve() for place, folder in self._found(settings, hidden) if folder is not None}
 
+    def has_gateway(self, competition: str) -> bool:
+        """Whether a competition hands out its test by an inference server, whose gateway is not in this Kaggle."""
+        folder = self._sources.competition(competition, hidden=True)
+        return folder is not None and (folder / "kaggle_evaluation").is_dir()
+
     def _found(self, settings: KernelSettings, hidden: str) -> Iterator[tuple[PurePosixPath, Path | None]]:
         for slug in settings.competitions:
             yield self._place("competitions", slug), self._sources.competition(slug, hidden=slug == hidden)

@@ -227,13 +227,20 @@ class KernelSessions:
             log=folder.log,
             private=folder.private,
             parameters={"ALLOW_CPU": True} if accelerator.kind is not AcceleratorKind.CPU and not is_wrong else {},
-            environment={"KAGGLE_IS_COMPETITION_RERUN": "1"} if session.submission is not None else {},
+            environment=self._environment(session),
             internet=settings.internet,
             accelerator=AcceleratorKind.CPU if is_wrong else accelerator.kind,
             devices=1 if is_wrong else accelerator.devices,
             time_limit=min(hours, timedelta(seconds=settings.timeout_seconds)) if settings.timeout_seconds else hours,
             output_limit=self._rules.output_limit,
         )
+
+    def _environment(self, session: SessionRecord) -> Mapping[str, str]:
+        # In a rerun an inference server waits for Kaggle's gateway. Here nobody would come: without the variable the
+        # notebook runs the competition's own local gateway, on the hidden test.
+        if session.submission is None or self._mounts.has_gateway(session.competition):
+            return {}
+        return {"KAGGLE_IS_COMPETITION_RERUN": "1"}
 
     def _kernel_folder(self, source: str) -> Path | None:
         owner, slug, *pinned = source.split("/")

@@ -1,0 +1,69 @@
+"""The inference server of a specimen: a stand-in for the competition's own, which is somebody's code."""
+
+import json
+from importlib.resources import files
+from pathlib import PurePosixPath
+
+from generator.competition.facts import ServedAnswer, Task
+from generator.competition.specimen.facts import Original
+from generator.competition.specimen.writing import Writer
+
+_PACKAGE = PurePosixPath("kaggle_evaluation")
+
+
+def write_server(original: Original, writer: Writer) -> None:
+    """Writes a module of the name of the competition's own, which hands out the made-up test rows."""
+    task = original.task
+    module = task.details.get("inference_server")
+    if not module:
+        return
+    server, gateway = original.survey.server, {}
+    if server is not None and server.gateway_name:
+        gateway = {server.gateway_name: _gateway(task)}
+    stand_in = files("generator.competition.specimen").joinpath("stand_in_server.py").read_bytes()
+    content = {"__init__.py": b"", f"{module}.py": stand_in, f"{module}.json": _facts(original), **gateway}
+    for name, each in content.items():
+        writer.write(str(_PACKAGE / name), each)
+    writer.note("The inference server is a stand-in: it asks the notebook as the competition's own would.")
+
+
+def _gateway(task: Task) -> bytes:
+    """What is read from a gateway, said again: no more than names, since the stand-in does its work."""
+    named = task.details.get("gateway_files")
+    paths = [f"/kaggle/input/a-specimen/{path.removeprefix('.')}" for path in named] if isinstance(named, list) else []
+    brought = {ServedAnswer.TARGETS: "row_id_column_name", ServedAnswer.VALUE: "target_column_name"}
+    lines = [
+        f"FILES = {paths!r}",
+        f"IDS = {task.id_column!r}",
+        *(f"{name} = 'its own'" for answer, name in brought.items() if answer == task.details.get("served_answer")),
+    ]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _facts(original: Original) -> bytes:
+    task = original.task
+    table = original.survey.table(task.test_table)
+    facts = {
+        "test_table": task.test_table,
+        "separator": table.separator if table else ",",
+        "encoding": table.encoding if table else "utf-8",
+        "id_column": task.id_column,
+        "batch_by": _batch_column(task),
+        "columns": _answer_columns(original),
+        "answer": task.details.get("served_answer", ""),
+        "submission_file": task.submission_file,
+    }
+    return (json.dumps(facts, indent=2) + "\n").encode()
+
+
+def _batch_column(task: Task) -> str:
+    """What the rows of a batch have in common: rows that are read together must not be torn apart."""
+    return (
+        str(task.details.get("group_column") or "") if task.details.get("prediction_per") == "row" else task.id_column
+    )
+
+
+def _answer_columns(original: Original) -> list[str]:
+    sample = original.survey.table(original.task.sample_submission)
+    asked = [name for name in sample.column_names if name != original.task.id_column] if sample else []
+    return asked or list(original.task.targets)

@@ -1,0 +1,53 @@
+"""Layouts of competitions that hand out their test data through an inference server."""
+
+from pathlib import Path
+
+from gateway_package import write_gateway
+from layout import layout
+from layout_files import table
+
+from generator.competition.facts import SubmissionKind
+
+
+@layout(
+    family="tabular",
+    metric_is="rmse",
+    metric="Root Mean Squared Error",
+    id_column="row_id",
+    targets=("strength",),
+    submission=SubmissionKind.NUMBERS,
+    submission_file="submission.parquet",
+    details={
+        "inference_server": "heights_inference_server",
+        "gateway_files": ["test.csv", "sample_submission.csv"],
+        "served_answer": "table",
+    },
+)
+def rows_that_a_gateway_asks_for(folder: Path) -> None:
+    rows = [[number, number * 7 % 50, f"k{number % 9}", number * 7 % 50 / 3] for number in range(300)]
+    table(folder / "train.csv", ["row_id", "games", "rules", "strength"], rows[:280])
+    table(folder / "test.csv", ["row_id", "games", "rules"], [row[:3] for row in rows[280:]])
+    table(folder / "sample_submission.csv", ["row_id", "strength"], [[row[0], 0.5] for row in rows[280:]])
+    write_gateway(folder, "table")
+
+
+@layout(
+    family="sequence",
+    metric_is="accuracy",
+    metric="Accuracy",
+    id_column="sequence_id",
+    targets=("gesture",),
+    submission_file="submission.parquet",
+    sample_submission="",
+    details={"prediction_per": "group", "gateway_files": [], "served_answer": "value"},
+    warns=("no sample submission",),
+)
+def one_answer_for_each_sequence_of_a_gateway(folder: Path) -> None:
+    rows = [
+        [f"r{row:04d}", f"s{row // 9:03d}", row % 9, row * 7 % 31, ["wave", "pinch"][row // 9 % 2]]
+        for row in range(540)
+    ]
+    header = ["row_id", "sequence_id", "sequence_counter", "force", "gesture"]
+    table(folder / "train.csv", header, rows[:360])
+    table(folder / "test.csv", header[:-1], [row[:-1] for row in rows[360:]])
+    write_gateway(folder, "value", target="gesture", asks_for="sequence_id")

@@ -1,0 +1,238 @@
+"""Competitions that hand out their test data through an inference server: what is made of them, and the notebook."""
+
+import csv
+import importlib
+import json
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from gateway_package import write_gateway
+from notebook_session import Mirror, Notebook, Sessions
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.introspection import Hints, read_task
+from generator.competition.specimen.specimen import write_specimen
+from generator.competition.survey import survey_folder
+from generator.pair.proposal import Sources, propose
+
+pytest_plugins = ("notebook_session",)
+
+
+def write_heights(folder: Path, *, is_class: bool = False) -> dict[str, float]:
+    """Writes a table whose answer is in its columns; returns the right answers of the test."""
+    source = random.Random(5)  # noqa: S311 - numbers that are the same in every run
+    rows = []
+    for number in range(260):
+        age, kind = source.randrange(80), source.choice(["short", "tall"])
+        height = 100 + age + (40 if kind == "tall" else 0)
+        rows.append([f"p{number:03d}", age, kind, int(height > 150) if is_class else height])
+    folder.mkdir(parents=True, exist_ok=True)
+    sample = [[row[0], 0] for row in rows[200:]]
+    for name, header, body in (
+        ("train.csv", ["id", "age", "kind", "height"], rows[:200]),
+        ("test.csv", ["id", "age", "kind"], [row[:-1] for row in rows[200:]]),
+        ("sample_submission.csv", ["id", "height"], sample),
+    ):
+        write_table(folder / name, header, body)
+    return {str(row[0]): float(row[3]) for row in rows[200:]}
+
+
+def write_table(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def read(folder: Path, **overrides: str) -> Task:
+    return read_task(survey_folder(folder), Hints(slug="heights", overrides=overrides)).task
+
+
+@pytest.mark.parametrize(
+    ("answer", "files"),
+    [("table", ["test.csv", "sample_submission.csv"]), ("targets", ["."]), ("value", [])],
+)
+def test_what_a_gateway_wants_is_read_from_its_text(tmp_path: Path, answer: str, files: list[str]) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, answer)
+
+    task = read(tmp_path)
+
+    assert task.details["inference_server"] == "heights_inference_server"
+    assert (task.details["served_answer"], task.details["gateway_files"]) == (answer, files)
+    assert task.submission_file == "submission.parquet"
+    assert "heights_gateway.py" in task.evidence["served_answer"]
+
+
+def test_every_fact_of_a_server_can_be_overruled(tmp_path: Path) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, "table")
+
+    task = read(tmp_path, served_answer="value", inference_server="", submission_file="mine.csv")
+
+    assert (task.details["served_answer"], task.details["inference_server"]) == ("value", "")
+    assert task.submission_file == "mine.csv"
+
+
+def test_a_path_out_of_the_data_is_not_taken_from_a_gateway(tmp_path: Path) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, "table")
+    (tmp_path / "kaggle_evaluation/heights_gateway.py").write_text('x = "/kaggle/input/heights/../../etc/passwd"')
+
+    assert read(tmp_path).details["gateway_files"] == []
+
+
+def test_without_a_server_nothing_is_said_of_one(tmp_path: Path) -> None:
+    write_heights(tmp_path)
+    (tmp_path / "kaggle_evaluation").mkdir()
+    (tmp_path / "kaggle_evaluation" / "readme.md").write_text("coming soon")
+
+    task = read(tmp_path)
+
+    assert "inference_server" not in task.details
+    assert task.submission_file == "submission.csv"
+
+
+def test_a_competition_with_a_server_takes_notebooks_only(tmp_path: Path) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, "table")
+
+    made = propose("heights", Sources(mounted=tmp_path), decisions={})
+
+    assert made.competition.is_code_competition is True
+    assert not [warning for warning in made.warnings if "inference server" in warning]
+
+
+TASK = Task(
+    *("tabular", "mae", TargetKind.NUMBER, SubmissionKind.NUMBERS, "id", ("height",), "train.csv", ""),
+    *("test.csv", "sample_submission.csv", "submission.parquet"),
+    details={
+        "drop_columns": [],
+        "category_columns": [],
+        "batch_size": 8,
+        "epochs": 20,
+        "inference_server": "heights_inference_server",
+        "gateway_files": ["test.csv"],
+        "served_answer": "table",
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def heights(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> tuple[Mirror, dict[str, float]]:
+    """A trained pair whose competition has no gateway yet."""
+    mirror = Mirror(tmp_path_factory.mktemp("heights"))
+    right = write_heights(mirror.competition)
+    train = Notebook("tensorflow", "train", task=TASK)
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.01))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
+    return mirror, right
+
+
+def written(mirror: Mirror) -> dict[str, float]:
+    table = pd.read_parquet(mirror.working / "submission.parquet")
+    assert table.columns.tolist() == ["id", "height"]
+    return dict(zip(table["id"], table["height"], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("answer", "as_columns", "files"),
+    [("table", False, ["test.csv"]), ("targets", False, ["."]), ("value", False, []), ("table", True, [])],
+)
+def test_the_notebook_answers_a_gateway_as_it_wants_to_be_answered(
+    sessions: Sessions,
+    heights: tuple[Mirror, dict[str, float]],
+    answer: str,
+    files: list[str],
+    *,
+    as_columns: bool,
+) -> None:
+    mirror, right = heights
+    write_gateway(mirror.competition, answer, as_columns=as_columns)
+    details = {**TASK.details, "served_answer": answer, "gateway_files": files}
+    infer = Notebook("keras" if as_columns else "tensorflow", "infer", task=replace(TASK, details=details))
+
+    framework = {"FRAMEWORK": "tensorflow", "PAIR_ID": pair_id(mirror)}
+    ended = sessions.run(infer, mirror.parameters(infer, **framework))
+
+    assert ended.is_done, ended
+    found = written(mirror)
+    mean = sum(right.values()) / len(right)
+    assert found.keys() == right.keys()
+    error = sum(abs(found[name] - value) for name, value in right.items())
+    assert error < 0.4 * sum(abs(mean - value) for value in right.values())
+    assert f"told of {[name if name != '.' else 'digits' for name in files]}" in ended.said("serve")
+
+
+def pair_id(mirror: Mirror) -> str:
+    return str(json.loads((mirror.root / "train" / "handoff.json").read_text())["pair_id"])
+
+
+@pytest.mark.slow
+def test_in_a_rerun_the_server_listens_before_a_model_is_loaded(
+    sessions: Sessions, heights: tuple[Mirror, dict[str, float]]
+) -> None:
+    mirror, _ = heights
+    write_gateway(mirror.competition, "table")
+    infer = Notebook(
+        "tensorflow",
+        "infer",
+        task=TASK,
+        edits={"parameters": lambda source: f'import os\nos.environ["KAGGLE_IS_COMPETITION_RERUN"] = "1"\n{source}'},
+    )
+
+    ended = sessions.run(infer, mirror.parameters(infer))
+
+    assert ended.is_done, ended
+    said = ended.said("serve").splitlines()
+    assert said[0] == "listening"
+    assert said[1].startswith("The models repeat training's predictions")
+
+
+@pytest.mark.slow
+def test_an_answer_that_the_gateway_would_refuse_is_explained(
+    sessions: Sessions, heights: tuple[Mirror, dict[str, float]]
+) -> None:
+    mirror, _ = heights
+    write_gateway(mirror.competition, "table")
+    infer = Notebook("tensorflow", "infer", task=TASK)
+
+    ended = sessions.run(infer, mirror.parameters(infer, ANSWER_AS="value"))
+
+    assert ended.cell == "serve"
+    assert "A batch has 7 answers, and ANSWER_AS is 'value'." in ended.error
+
+
+def test_a_specimen_brings_a_server_that_asks_as_the_real_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_heights(tmp_path / "data")
+    write_gateway(tmp_path / "data", "targets")
+    survey = survey_folder(tmp_path / "data")
+    task = read_task(survey, Hints(slug="heights")).task
+    made = tmp_path / "specimen"
+    write_specimen(survey, task, made, rows=60, seed=1, signal=True)
+    asked: list[list[str]] = []
+
+    def predict(batch: pd.DataFrame) -> pd.DataFrame:
+        asked.append(batch["id"].tolist())
+        return pd.DataFrame({"height": [1.5] * len(batch)})
+
+    monkeypatch.syspath_prepend(made)
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module("kaggle_evaluation.heights_inference_server")
+    module.SpecimenInferenceServer(predict).run_local_gateway(("anything",))
+    for name in [name for name in sys.modules if name.startswith("kaggle_evaluation")]:
+        monkeypatch.delitem(sys.modules, name)
+
+    submission = pd.read_parquet(tmp_path / "submission.parquet")
+    test = pd.read_csv(made / "test.csv")
+    assert sorted(submission["id"]) == sorted(test["id"])
+    assert submission["height"].eq(1.5).all()
+    assert len(asked) > 1
+    assert [name for batch in asked for name in batch] != test["id"].tolist()
