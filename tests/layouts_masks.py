@@ -21,6 +21,9 @@ from layout_files import images, keys, some, sounds, table
         "image_suffix": "",
         "mask_folder": "",
         "mask_column": "EncodedPixels",
+        "mask_rows": "id",
+        "mask_classes": ["Fish", "Flower", "Gravel", "Sugar"],
+        "class_column": "",
     },
 )
 def understanding_clouds(folder: Path) -> None:
@@ -41,6 +44,116 @@ def understanding_clouds(folder: Path) -> None:
     table(folder / "sample_submission.csv", ["Image_Label", "EncodedPixels"], sample)
     images(folder / "train_images", [f"{key}.jpg" for key in train], size=(210, 140))
     images(folder / "test_images", [f"{key}.jpg" for key in test], size=(210, 140))
+
+
+@layout(
+    metric="Dice",
+    family="segmentation",
+    id_column="ImageId_ClassId",
+    targets=("EncodedPixels",),
+    train_table="train.csv",
+    details={
+        "image_column": "ImageId",
+        "train_folder": "train_images",
+        "test_folder": "test_images",
+        "mask_column": "EncodedPixels",
+        "mask_rows": "id",
+        "mask_classes": ["1", "2", "3", "4"],
+        "class_column": "ClassId",
+    },
+)
+def severstal_steel_defects(folder: Path) -> None:
+    train, test = [f"{key}.jpg" for key in keys(40, seed=2)], [f"{key}.jpg" for key in keys(15, seed=3)]
+    rows = [[name, 3 if n % 4 else n % 3 + 1, f"{7 + n} 20 {100 + n} 9"] for n, name in enumerate(train[:26])]
+    table(folder / "train.csv", ["ImageId", "ClassId", "EncodedPixels"], rows)
+    asked = [[f"{name}_{kind}", "1 1"] for name in test for kind in range(1, 5)]
+    table(folder / "sample_submission.csv", ["ImageId_ClassId", "EncodedPixels"], asked)
+    images(folder / "train_images", train, size=(64, 16))
+    images(folder / "test_images", test, size=(64, 16))
+
+
+@layout(
+    metric="Dice",
+    family="segmentation",
+    id_column="id",
+    targets=("segmentation",),
+    details={
+        "image_column": "id",
+        "mask_column": "segmentation",
+        "mask_rows": "column",
+        "mask_classes": ["large_bowel", "small_bowel", "stomach"],
+        "class_column": "class",
+    },
+)
+def organs_named_in_a_column(folder: Path) -> None:
+    train, test = keys(20, seed=2), keys(8, seed=3)
+    organs = ["large_bowel", "small_bowel", "stomach"]
+    rows = [[key, organ, "" if n % 2 else f"{n + 1} 8 {n + 40} 9"] for n, key in enumerate(train) for organ in organs]
+    table(folder / "train.csv", ["id", "class", "segmentation"], rows)
+    asked = [[key, organ, "1 1"] for key in test for organ in organs]
+    table(folder / "sample_submission.csv", ["id", "class", "predicted"], asked)
+    images(folder / "train", [f"{key}.png" for key in train], size=(32, 32), mode="I;16")
+    images(folder / "test", [f"{key}.png" for key in test], size=(32, 32), mode="I;16")
+
+
+@layout(
+    metric="Dice",
+    family="segmentation",
+    details={"mask_rows": "image"},
+    warns=("2 parts behind the name of an image", "--set mask_rows"),
+    settles={"mask_rows": "image"},
+)
+def classes_of_masks_with_an_underscore(folder: Path) -> None:
+    train, test = keys(20, seed=2), keys(8, seed=3)
+    organs = ["large_bowel", "small_bowel"]
+    rows = [[f"{key}_{organ}", f"{n + 1} 8 {n + 40} 9"] for n, key in enumerate(train) for organ in organs]
+    table(folder / "train.csv", ["id", "rle"], rows)
+    table(folder / "sample_submission.csv", ["id", "rle"], [[f"{key}_{organ}", ""] for key in test for organ in organs])
+    images(folder / "train", [f"{key}.png" for key in train], size=(32, 32))
+    images(folder / "test", [f"{key}.png" for key in test], size=(32, 32))
+
+
+@layout(
+    metric="F2 Score at different intersection over union (IoU) thresholds",
+    family="segmentation",
+    id_column="ImageId",
+    targets=("EncodedPixels",),
+    metric_is="iou_thresholds",
+    details={"image_column": "ImageId", "train_folder": "train_v2", "mask_rows": "piece", "mask_classes": []},
+)
+def airbus_ships_one_in_a_row(folder: Path) -> None:
+    train, test = [f"{key}.jpg" for key in keys(40, seed=2)], [f"{key}.jpg" for key in keys(15, seed=3)]
+    ships = [[name, f"{9 + 50 * ship} 6"] for n, name in enumerate(train) for ship in range(n % 4)]
+    none = [[name, ""] for n, name in enumerate(train) if n % 4 == 0]
+    table(folder / "train_ship_segmentations_v2.csv", ["ImageId", "EncodedPixels"], sorted(ships + none))
+    table(folder / "sample_submission_v2.csv", ["ImageId", "EncodedPixels"], [[name, "1 2"] for name in test])
+    images(folder / "train_v2", train)
+    images(folder / "test_v2", test)
+
+
+@layout(
+    metric="IntersectionOverUnionObjectSegmentation",
+    family="segmentation",
+    id_column="ImageId",
+    targets=("EncodedPixels",),
+    details={
+        "labels_from": "table",
+        "image_column": "ImageId",
+        "train_folder": "stage1_train",
+        "test_folder": "stage1_test",
+        "mask_rows": "piece",
+    },
+)
+def nuclei_in_folders_of_their_own(folder: Path) -> None:
+    train, test = keys(20, seed=2), keys(8, seed=3)
+    for key in train:
+        images(folder / "stage1_train" / key / "images", [f"{key}.png"])
+        images(folder / "stage1_train" / key / "masks", [f"{key[:6]}{n}.png" for n in range(6)], mode="L")
+    for key in test:
+        images(folder / "stage1_test" / key / "images", [f"{key}.png"])
+    cells = [[key, f"{9 + 50 * n} 6"] for key in train for n in range(6)]
+    table(folder / "stage1_train_labels.csv", ["ImageId", "EncodedPixels"], cells)
+    table(folder / "stage1_sample_submission.csv", ["ImageId", "EncodedPixels"], [[key, ""] for key in test])
 
 
 @layout(

@@ -157,13 +157,27 @@ def test_a_column_with_one_value_is_rounded_to_it() -> None:
 @pytest.mark.parametrize("metric", ["dice", "iou", "iou_thresholds"])
 def test_masks_get_the_threshold_that_recovers_them(metric: str) -> None:
     random = np.random.default_rng(0)
-    truth = (random.random((10, 16, 16)) < 0.2).astype("uint8")
+    truth = (random.random((10, 16, 16, 1)) < 0.2).astype("uint8")
     cells = decision("mask_threshold", metric)
 
     predictions = np.where(truth, random.uniform(0.21, 0.4, truth.shape), random.uniform(0, 0.19, truth.shape))
 
-    assert cells.tune(truth, predictions) == {"threshold": 0.2}
-    assert cells.score(truth, predictions, {"threshold": 0.2}) == 1.0
+    assert cells.tune(truth, predictions) == {"thresholds": [0.2], "least_shares": [0]}
+    assert cells.score(truth, predictions, {"thresholds": [0.2], "least_shares": [0]}) == 1.0
+
+
+@pytest.mark.parametrize("metric", ["dice", "iou", "iou_thresholds"])
+def test_masks_of_every_class_get_a_threshold_and_a_least_area_of_their_own(metric: str) -> None:
+    truth = np.zeros((10, 32, 32, 2), "uint8")
+    truth[:5, 4:20, 4:20] = 1
+    likely = np.where(truth, (0.32, 0.78), (0.02, 0.68)).astype("float16")
+    likely[5:, :2, :4, 0] = 0.9  # eight pixels by mistake where there is nothing, of the first class only
+    cells = decision("mask_threshold", metric)
+
+    chosen = cells.tune(truth, likely)
+
+    assert chosen == {"thresholds": [0.3, 0.7], "least_shares": [0.01, 0]}
+    assert cells.score(truth, likely, chosen) == 1.0
 
 
 def test_a_lower_score_is_sought_where_lower_is_better() -> None:
@@ -182,7 +196,11 @@ def test_a_lower_score_is_sought_where_lower_is_better() -> None:
         ("threshold", "f1", lambda: binary(500, share=0.1)),
         ("thresholds", "f1_samples", lambda: labels(500, [0.3, 0.1])),
         ("rounding", "quadratic_weighted_kappa", lambda: shrunken_grades(500)),
-        ("mask_threshold", "dice", lambda: (np.eye(4, dtype="uint8")[None], np.full((1, 4, 4), 0.3, "float32"))),
+        (
+            "mask_threshold",
+            "dice",
+            lambda: (np.eye(4, dtype="uint8")[None, ..., None], np.full((1, 4, 4, 1), 0.3, "float32")),
+        ),
     ],
 )
 def test_inference_decides_as_training_did(name: str, metric: str, example: Callable[[], tuple[Any, Any]]) -> None:

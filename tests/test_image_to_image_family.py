@@ -11,6 +11,9 @@ from notebook_session import Mirror, Notebook, Sessions, known_after, read_table
 from PIL import Image
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection.errors import IntrospectionError
+from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)
 
@@ -93,18 +96,55 @@ def test_ids_that_name_no_pixel_stop_the_notebook(mirror: Mirror) -> None:
         known(mirror, "infer", until="test-images")
 
 
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [
+        (
+            [f"scan_{n}_1_1_{channel}" for n in range(19, 25) for channel in range(3)],
+            "one channel of a pixel in colour",
+        ),
+        ([f"scan_{n}.png" for n in range(19, 25)], "a row is something else"),
+    ],
+)
+def test_a_submission_of_colours_or_of_files_is_refused_before_anything_is_rendered(
+    mirror: Mirror, ids: list[str], problem: str
+) -> None:
+    write_scans(mirror.competition)
+    (mirror.competition / "clean").rename(mirror.competition / "train_cleaned")
+    with (mirror.competition / "sample_submission.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([["id", "value"], *([name, 1] for name in ids)])
+
+    with pytest.raises(IntrospectionError, match=rf"has ids like \"{ids[0]}\": .*{problem}.*--family"):
+        read_task(survey_folder(mirror.competition), Hints("scans", metric_text="RMSE"))
+
+
+def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:
+    write_scans(mirror.competition)
+    names: dict[str, Any] = {}
+    exec(rendered_cells("keras", "infer", SCANS)["flipped"], names)  # noqa: S102 - the cells are what is tested
+    images = np.random.default_rng(0).random((2, 3, 4, 1))
+
+    views = [names["flipped"](images, view) for view in range(4)]
+
+    assert all((names["flipped"](seen, view) == images).all() for view, seen in enumerate(views))
+    assert views[1][0, 0, 0] == images[0, 0, -1]
+    assert views[2][0, 0, 0] == images[0, -1, 0]
+    assert views[3][0, 0, 0] == images[0, -1, -1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0)])
 def test_every_pixel_gets_what_the_model_makes_of_it(
     sessions: Sessions, mirror: Mirror, framework: str, first: int
 ) -> None:
+    """Of its four views too, of which training has seen two."""
     right = write_scans(mirror.competition, first=first)
     train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
 
     ended = sessions.run(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
     assert ended.is_done, ended
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
+    ended = sessions.run(infer, mirror.parameters(infer, TTA=4 if first else 1))
     assert ended.is_done, ended
 
     _, *rows = read_table(mirror.working / "submission.csv")

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,19 @@ def task(*, train_table: str = "", metric: str = "dice", **details: Any) -> Task
 
 CODES = task(train_table="train.csv", image_column="id", image_suffix=".png", mask_column="rle")
 FILES = task(labels_from="folders", image_suffix=".png", mask_folder="masks", mask_suffix="_mask.gif")
-TASKS = {"codes": CODES, "files": FILES}
+CLASSES = task(
+    train_table="train.csv",
+    image_column="image",
+    image_suffix="",
+    mask_column="rle",
+    mask_rows="id",
+    mask_classes=["bright", "dark"],
+    class_column="kind",
+)
+COLUMN = replace(CLASSES, details={**CLASSES.details, "image_column": "id", "mask_rows": "column"})
+OF_IDS = replace(CLASSES, details={**CLASSES.details, "image_column": "id", "class_column": ""})
+PIECES = replace(CODES, details={**CODES.details, "mask_rows": "piece"})
+TASKS = {"codes": CODES, "files": FILES, "classes": CLASSES, "column": COLUMN, "ids": OF_IDS, "pieces": PIECES}
 
 
 def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
@@ -125,29 +138,106 @@ def test_a_training_code_that_does_not_fit_its_image_stops(decoded: Callable[...
         decoded(code, 2, 3)
 
 
-def examples_of(folder: Path, rows: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    """The examples of a training table with ids and codes, in a folder with the images `a.png` and `b.png`."""
+def examples_of(
+    folder: Path, rows: Sequence[Sequence[str]], masks: str = "codes", columns: Sequence[str] = ("id", "rle")
+) -> list[dict[str, Any]]:
+    """The examples of a training table, in a folder with the images `a.png`, `b.png` and `c.png`."""
     import pandas as pd
 
-    table = pd.DataFrame(rows, columns=["id", "rle"])
-    for name in ("a.png", "b.png"):
+    table = pd.DataFrame(rows, columns=columns)
+    for name in ("a.png", "b.png", "c.png"):
         (folder / name).touch()
     names: dict[str, Any] = {"read_table": lambda path, columns: table, "check_columns": lambda *arguments: None}
-    names |= {"check_ids": lambda *arguments: None, "files_named": lambda names, folder: names + ".png"}
-    cells = executed("codes", "train", ["read-image-table", "read-examples"], **names)
+    names |= {"check_ids": lambda *arguments: None, "IMAGE_SUFFIXES": ""}
+    names["files_named"] = lambda names, folder: names.where(names.str.endswith(".png"), names + ".png")
+    names["list_files"] = lambda folder, suffixes: sorted(path.name for path in folder.iterdir())
+    found = rendered_cells("keras", "train", TASKS[masks])
+    wanted = ["read-image-table", "table-of-images", "images-and-classes", "codes-of-classes", "with-empty-images"]
+    cells = executed(masks, "train", [name for name in (*wanted, "read-examples") if name in found], **names)
     return list(cells["read_examples"](folder, folder).to_dict("records"))
 
 
 def test_an_image_in_several_rows_has_all_their_parts(tmp_path: Path) -> None:
     assert examples_of(tmp_path, [("a", "1 1"), ("b", ""), ("a", "3 1")]) == [
-        {"id": "a", "file": "a.png", "rle": "1 1 3 1"},
-        {"id": "b", "file": "b.png", "rle": ""},
+        {"id": "a", "file": "a.png", "rle": ["1 1 3 1"]},
+        {"id": "b", "file": "b.png", "rle": [""]},
     ]
 
 
-def test_ids_of_several_masks_an_image_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no image of train\.csv, the first would be 'a_fish\.png'.*several masks"):
+def test_ids_of_no_image_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no image of train\.csv, the first would be 'a_fish\.png'"):
         examples_of(tmp_path, [("a_fish", "1 1"), ("a_sugar", "")])
+
+
+def test_ids_of_an_image_and_a_class_give_an_image_a_code_for_each_class(tmp_path: Path) -> None:
+    rows = [("a.png_dark", "1 1"), ("a.png_bright", ""), ("b.png_bright", "2 2"), ("b.png_dark", "")]
+
+    assert examples_of(tmp_path, rows, "ids") == [
+        {"id": "a.png", "file": "a.png", "rle": ["", "1 1"]},
+        {"id": "b.png", "file": "b.png", "rle": ["2 2", ""]},
+    ]
+
+
+def test_where_only_masks_have_rows_an_image_without_one_has_none(tmp_path: Path) -> None:
+    columns = ("image", "kind", "rle")
+
+    assert examples_of(tmp_path, [("a.png", "dark", "1 1"), ("b.png", "bright", "2 2")], "classes", columns) == [
+        {"id": "a.png", "file": "a.png", "rle": ["", "1 1"]},
+        {"id": "b.png", "file": "b.png", "rle": ["2 2", ""]},
+        {"id": "c.png", "file": "c.png", "rle": ["", ""]},
+    ]
+
+
+def test_where_empty_masks_have_rows_an_image_without_one_is_left_out(tmp_path: Path) -> None:
+    columns = ("image", "kind", "rle")
+
+    found = examples_of(tmp_path, [("a.png", "dark", "1 1"), ("b.png", "bright", "")], "classes", columns)
+
+    assert [example["id"] for example in found] == ["a.png", "b.png"]
+
+
+def test_a_class_that_nobody_said_stops(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"masks of the class 'grey', and MASK_CLASSES has bright, dark\. Add it"):
+        examples_of(tmp_path, [("a.png_grey", "1 1")], "ids")
+
+
+def codes_of_an_image(masks: str, probabilities: Any, **names: Any) -> dict[str, str]:
+    """The codes that inference writes for an image "a" of that size."""
+    from PIL import Image
+
+    height, width, classes = probabilities.shape
+    known = {"Image": Image, "handoff": {"decision": {"thresholds": [0.5] * classes, "least_shares": [0] * classes}}}
+    known |= {"classes": ["bright", "dark"][:classes], "nothing": "", "asked_classes": ["dark"], **names}
+    cells = executed(masks, "infer", ["decide", "encode-run-length", "codes-of-image"], **known)
+    return dict(cells["codes_of_image"]("a", probabilities, (width, height)))
+
+
+def test_every_class_of_an_image_has_a_code_of_its_own() -> None:
+    import numpy as np
+
+    probabilities = np.zeros((2, 3, 2), dtype="float16")
+    probabilities[1, 0, 0] = probabilities[0, 2, 1] = 1
+
+    assert codes_of_an_image("ids", probabilities) == {"a_bright": "2 1", "a_dark": "5 1"}
+
+
+def test_a_class_that_the_model_has_not_learned_stops_inference() -> None:
+    import numpy as np
+
+    with pytest.raises(ValueError, match="asks for masks of 'grey', and the model has learned bright, dark"):
+        codes_of_an_image("ids", np.zeros((2, 3, 2), dtype="float16"), asked_classes=["dark", "grey"])
+
+
+def test_connected_pieces_of_a_mask_have_rows_of_their_own_and_specks_have_none() -> None:
+    import numpy as np
+
+    probabilities = np.zeros((4, 6, 1), dtype="float16")
+    probabilities[:2, :2] = probabilities[:3, 4:5] = probabilities[3, 0] = 1
+
+    codes = codes_of_an_image("pieces", probabilities, LEAST_PIECE=2)
+
+    assert codes == {"a#0": "1 2 5 2", "a#1": "17 3"}
+    assert codes_of_an_image("pieces", 0 * probabilities, LEAST_PIECE=2) == {"a#0": ""}
 
 
 def write_masks(folder: Path, mask: Any, mode: str, name: str = "1_mask.gif") -> None:
@@ -162,7 +252,7 @@ def write_masks(folder: Path, mask: Any, mode: str, name: str = "1_mask.gif") ->
 def masks_of_files(folder: Path, **names: Any) -> Any:
     import pandas as pd
 
-    known = {"folder": folder / "train", "competition_folder": folder, "IMAGE_SIZE": 6, **names}
+    known = {"folder": folder / "train", "competition_folder": folder, "IMAGE_SIZE": 6, "classes": ["rle"], **names}
     known["open_folder"] = lambda parent, name: parent / name
     known["list_files"] = lambda place: sorted(path.name for path in place.iterdir())
     cells = executed(
@@ -193,7 +283,7 @@ def test_masks_of_any_depth_are_binary_and_an_image_without_one_has_none(
 
     expected = np.zeros((6, 6), dtype="uint8")
     expected[:3, :3] = 1
-    assert masks.tolist() == [expected.tolist(), np.zeros((6, 6)).tolist()]
+    assert masks[..., 0].tolist() == [expected.tolist(), np.zeros((6, 6)).tolist()]
 
 
 def test_a_mask_of_another_size_than_its_image_stops(tmp_path: Path) -> None:
@@ -241,9 +331,9 @@ def write_discs(folder: Path, masks: str, *, training: int = 40, test: int = 6) 
     write_table(folder / "sample_submission.csv", [(name, "1 1") for name, _ in reversed(codes[training:])])
 
 
-def write_table(path: Path, rows: Sequence[tuple[str, str]]) -> None:
+def write_table(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] = ("id", "rle")) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([("id", "rle"), *rows])
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
 
 
 @pytest.mark.slow
@@ -254,7 +344,7 @@ def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None
     parameters = mirror.parameters(notebook, ROTATE_DEGREES=45.0, SHIFT=0.2, ZOOM=0.2)
     moved = """(lambda images, masks: [
         (float(image[mask > 0].mean()), float(image[mask == 0].mean()), float(before.mean()), float(mask.mean()))
-        for image, mask, before in zip(images[..., 0], masks, truth) if 0 < mask.mean()
+        for image, mask, before in zip(images[..., 0], masks[..., 0], truth) if 0 < mask.mean()
     ])(*map(np.asarray, augment_both(tf.constant(decoded(np.arange(40))), tf.constant(truth), 3)))"""
 
     ended = sessions.run(notebook, parameters, until="draw-masks", look=moved)
@@ -284,3 +374,66 @@ def test_a_smoke_run_writes_codes_for_every_test_image(
     header, *rows = read_table(mirror.working / "submission.csv")
     assert header == ["id", "rle"]
     assert [name for name, _ in rows] == [f"t{number}" for number in range(45, 39, -1)]
+
+
+def write_bright_and_dark_discs(folder: Path, *, training: int = 60, test: int = 8) -> dict[str, Any]:
+    """Writes images that may have a bright disc and a dark one; returns the masks of the test images, by id."""
+    import numpy as np
+    from PIL import Image
+
+    source = np.random.default_rng(3)
+    known, asked = [], {}
+    for number in range(training + test):
+        part, name = ("train", f"k{number}.png") if number < training else ("test", f"t{number}.png")
+        (folder / part).mkdir(parents=True, exist_ok=True)
+        height, width = (SIDE, SIDE) if part == "train" else (40, 24)
+        dark = disc(source, height, width)
+        masks = {"bright": disc(source, height, width) & ~dark, "dark": dark}
+        pixels = source.normal(120, 8, (height, width)) + 80 * masks["bright"] - 80 * dark
+        Image.fromarray(pixels.clip(0, 255).astype("uint8")).save(folder / part / name)
+        if part == "train":
+            known += [(name, kind, code_of(mask)) for kind, mask in masks.items() if mask.any()]
+        else:
+            asked |= {f"{name}_{kind}": mask for kind, mask in masks.items()}
+    write_table(folder / "train.csv", known, ("image", "kind", "rle"))
+    write_table(folder / "sample_submission.csv", [(key, "1 1") for key in asked])
+    return asked
+
+
+def disc(source: Any, height: int, width: int) -> Any:
+    import numpy as np
+
+    rows, columns = np.mgrid[:height, :width]
+    down, right = source.uniform(6, height - 6), source.uniform(6, width - 6)
+    return ((rows - down) ** 2 + (columns - right) ** 2 < 30) & (source.random() < 0.7)
+
+
+def code_of(mask: Any) -> str:
+    import numpy as np
+
+    flat = np.flatnonzero(np.diff(np.concatenate([[0], mask.T.ravel(), [0]]))) + 1
+    return " ".join(f"{start} {length}" for start, length in zip(flat[::2], flat[1::2] - flat[::2], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["keras"])
+def test_masks_of_two_classes_are_learned_and_found_from_four_views(
+    mirror: Mirror, sessions: Sessions, decoded: Callable[..., Any], framework: str
+) -> None:
+    truth = write_bright_and_dark_discs(mirror.competition)
+    train, infer = (Notebook(framework, role, task=CLASSES) for role in ("train", "infer"))
+    parameters = mirror.parameters(train, EPOCHS=12, WIDTH=8, LEARNING_RATE=0.1, ROTATE_DEGREES=0.0, BATCH_SIZE=16)
+    ended = sessions.run(train, parameters, look="[decision, len(table)]")
+    assert ended.is_done, ended
+    assert len(ended.seen[0]["thresholds"]) == 2
+    assert ended.seen[1] == 60  # those without a row among them
+    mirror.working.rename(mirror.root / "train")
+
+    ended = sessions.run(infer, mirror.parameters(infer, TTA=4))
+
+    assert ended.is_done, ended
+    _, *rows = read_table(mirror.working / "submission.csv")
+    assert [key for key, _ in rows] == list(truth)
+    found = {key: decoded(code, 40, 24) for key, code in rows}
+    both = sum((found[key] & truth[key]).sum() for key in truth)
+    assert 2 * both / sum(found[key].sum() + truth[key].sum() for key in truth) > 0.7

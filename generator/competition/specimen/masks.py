@@ -10,16 +10,27 @@ if TYPE_CHECKING:
     from PIL import Image
 
 _SMALLEST, _LARGEST = 0.1, 0.3
+_OFTEN = 2 / 3
+_DIRECTIONS, _WAVES, _MORE_WAVES = 3, 60.0, 40.0
 
 
 @dataclass(frozen=True)
 class Shape:
-    """An ellipse, or nothing: its centre and its radii as shares of the width and the height."""
+    """An ellipse, or nothing.
+
+    Attributes:
+        x: Its centre, as a share of the width.
+        y: The same, of the height.
+        across: Its radius across, as a share of the width; 0 if there is nothing.
+        down: The same down, of the height.
+        kind: The number of its class, by which it is filled: the first evenly, the others with stripes of their own.
+    """
 
     x: float
     y: float
     across: float
     down: float
+    kind: int = 0
 
     def pixels(self, size: tuple[int, int]) -> "numpy.ndarray":
         """Which pixels of a picture of a size (width, height) are inside, bool [height, width]."""
@@ -33,14 +44,39 @@ class Shape:
         inside: numpy.ndarray = ((columns - self.x) / self.across) ** 2 + ((rows - self.y) / self.down) ** 2 <= 1
         return inside
 
+    def filling(self, size: tuple[int, int]) -> "numpy.ndarray":
+        """How bright its pixels would be, from -1 to 1, were it as large as the picture, float32 [height, width]."""
+        import numpy
 
+        width, height = size
+        rows = (numpy.arange(height, dtype="float32")[:, None] + 0.5) / height
+        columns = (numpy.arange(width, dtype="float32")[None, :] + 0.5) / width
+        if not self.kind:
+            return numpy.ones((height, width), dtype="float32")
+        along = (rows + 0 * columns, columns + 0 * rows, rows + columns)[self.kind % _DIRECTIONS]
+        filling: numpy.ndarray = numpy.sin(along * (_WAVES + _MORE_WAVES * (self.kind // _DIRECTIONS)))
+        return filling
+
+
+PIECES = ("0", "1", "2")  # the most that a mask is made of, where each has a row of its own
 EMPTY = Shape(0.5, 0.5, 0.0, 0.0)
 
 
-def any_shape(source: random.Random) -> Shape:
+def any_shape(source: random.Random, kind: int = 0) -> Shape:
     """An ellipse that lies inside of the picture."""
     across, down = source.uniform(_SMALLEST, _LARGEST), source.uniform(_SMALLEST, _LARGEST)
-    return Shape(source.uniform(across, 1 - across), source.uniform(down, 1 - down), across, down)
+    return Shape(source.uniform(across, 1 - across), source.uniform(down, 1 - down), across, down, kind)
+
+
+def shapes_of(examples: int, kinds: Sequence[int], source: random.Random) -> tuple[tuple[Shape, ...], ...]:
+    """For each example a shape of each kind, or nothing, as masks have to be empty now and then.
+
+    The first example has all of them.
+    """
+    return tuple(
+        tuple(any_shape(source, kind) if not row or source.random() < _OFTEN else EMPTY for kind in kinds)
+        for row in range(examples)
+    )
 
 
 def run_length_code(pixels: "numpy.ndarray") -> str:

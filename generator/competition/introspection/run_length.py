@@ -1,0 +1,61 @@
+"""Run-length codes in tables: which columns hold them, and which says what class a code is a mask of."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from generator.competition.survey.facts import Column, Table
+
+_COLUMNS_COMPARED = 60
+_FEWEST_CLASSES, _MOST_CLASSES = 2, 60
+_OF_ROWS = 3  # an image, a class and a code
+
+
+def is_run_length(column: Column) -> bool:
+    """Whether the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
+    if not column.present:
+        return False
+    return all(_is_code(value) for value in column.distinct)
+
+
+def code_column(table: Table | None) -> Column | None:
+    """The only column of a table with run-length codes; None if there is none, or several."""
+    columns = table.columns[:_COLUMNS_COMPARED] if table is not None else ()
+    found = [column for column in columns if is_run_length(column) and any(" " in cell for cell in column.distinct)]
+    return found[0] if len(found) == 1 else None
+
+
+def class_column(sample: Table | None, train: Table | None) -> Column | None:
+    """The column of a sample that names the class of a mask, where an image has a row for each: no id is unique.
+
+    Args:
+        sample: The sample submission, with the image first, and a class and a code behind it.
+        train: The training table, whose columns for the image and for the class are called the same.
+    """
+    if sample is None or train is None or len(sample.columns) != _OF_ROWS or code_column(train) is None:
+        return None
+    image, *others = sample.columns
+    fitting = [column for column in others if _is_class(column, train)]
+    if train.column(image.name) is None or image.is_unique or len(fitting) != 1:
+        return None
+    rows = list(zip(image.values, fitting[0].values, strict=True))
+    return fitting[0] if len(set(rows)) == len(rows) else None
+
+
+def class_column_of_parts(train: Table | None, parts: Sequence[str]) -> Column | None:
+    """The column of the training table whose values are the ends of the ids `<image>_<class>`."""
+    columns = train.columns[:_COLUMNS_COMPARED] if train is not None else ()
+    return next((column for column in columns if column.distinct and column.distinct <= set(parts)), None)
+
+
+def _is_class(column: Column, train: Table) -> bool:
+    same = train.column(column.name)
+    return same is not None and _FEWEST_CLASSES <= len(column.distinct | same.distinct) <= _MOST_CLASSES
+
+
+def _is_code(value: str) -> bool:
+    numbers = value.split()
+    return len(numbers) % 2 == 0 and all(number.isdecimal() for number in numbers) and _grow(numbers[::2])
+
+
+def _grow(numbers: Sequence[str]) -> bool:
+    return all(int(one[:18]) < int(other[:18]) for one, other in pairwise(numbers))
