@@ -232,9 +232,18 @@ def class_names_of_several_words_as_folders(folder: Path) -> None:
     metric="Multiclass Loss",
     family="image_classification",
     id_column="img",
+    targets=("classname",),
     target_kind="class",
     submission="class_columns",
-    details={"labels_from": "folders", "train_folder": "imgs/train", "test_folder": "imgs/test", "image_suffix": ""},
+    train_table="driver_imgs_list.csv",
+    details={
+        "labels_from": "table",
+        "image_column": "img",
+        "group_column": "subject",
+        "train_folder": "imgs/train",
+        "test_folder": "imgs/test",
+        "image_suffix": "",
+    },
 )
 def state_farm_drivers(folder: Path) -> None:
     classes = [f"c{n}" for n in range(4)]
@@ -242,7 +251,7 @@ def state_farm_drivers(folder: Path) -> None:
     for name in classes:
         files = [f"img_{int(key, 16) % 99999}.jpg" for key in keys(8, seed=int(name[1]))]
         images(folder / "imgs/train" / name, files)
-        drivers += [["p002", name, file] for file in files]
+        drivers += [[f"p00{n % 5}", name, file] for n, file in enumerate(files)]
     test = [f"img_{n}.jpg" for n in range(1, 16)]
     images(folder / "imgs/test", test)
     table(folder / "driver_imgs_list.csv", ["subject", "classname", "img"], drivers)

@@ -80,16 +80,19 @@ class Layout:
 
     def run(self, role: str, asked: Task, *, until: str | None = None, look: str = "None", **options: Any) -> Ended:
         """Executes a notebook up to a cell, and looks at its names."""
+        notebook = LayoutNotebook(self.framework, role, rendered=self.cells(role, asked))
+        parameters = self.mirror.parameters(notebook, **options.pop("parameters", {}))
+        return self.sessions.run(notebook, parameters, until=until, look=look, **options)
+
+    def cells(self, role: str, asked: Task) -> dict[str, str]:
+        """The code of a notebook's cells, by their names."""
         owner = Choice("ada", MadeBy.FLAG)
         proposal = proposed(
             Competition("colours", "Colours", is_code_competition=False), asked, framework=self.framework, owner=owner
         )
         files = render_kernels(merged(proposal, Choices(), flags={}))
         cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
-        code = {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-        notebook = LayoutNotebook(self.framework, role, rendered=code)
-        parameters = self.mirror.parameters(notebook, **options.pop("parameters", {}))
-        return self.sessions.run(notebook, parameters, until=until, look=look, **options)
+        return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
 
     def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
         """The id, the file and the label of every training image, as the notebook reads them."""
@@ -320,6 +323,160 @@ def test_colour_pixels_are_resized_to_what_the_model_wants(layout: Layout) -> No
 
     assert ended.is_done, ended
     assert ended.seen == [list(COLOURS[name]) for name in ("red", "blue", "red", "blue")]
+
+
+def test_a_cell_of_numbers_is_a_channel_scaled_to_shades(layout: Layout) -> None:
+    bands = [[-40.0, -30.0, -20.0, 0.0], [-20.0, -30.0, -20.0, -10.0]]
+    named = [{"id": f"t{number}", "band_1": bands[0], "band_2": bands[1], "label": number % 2} for number in range(4)]
+    (layout.folder / "train.json").write_text(json.dumps(named))
+    asked = task(
+        labels_from="pixels",
+        train_table="train.json",
+        image_size=2,
+        pixel_lists=["band_1", "band_2"],
+        pixel_low=-30.0,
+        pixel_high=-10.0,
+    )
+
+    ended = layout.run("train", asked, until="training-examples", look="all_items['image'][3].reshape(4, 3).tolist()")
+
+    assert ended.is_done, ended
+    # What is beyond the scale is cut off, and the third channel is the mean of two.
+    assert ended.seen == [[0, 128, 64], [0, 0, 0], [128, 128, 128], [255, 255, 255]]
+
+
+def test_grey_files_of_one_image_are_its_channels(layout: Layout) -> None:
+    from PIL import Image
+
+    shades = {"red": 200, "green": 120, "blue": 40, "yellow": 90}
+    for key in "abcd":
+        for place, (colour, shade) in enumerate(shades.items()):
+            path = layout.folder / f"train/{key}_{colour}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Of a 16-bit image those 8 bits are kept that its brightest pixel needs.
+            mode, white = ("I;16", 255) if place == 1 else ("L", 1)
+            Image.new(mode, (SIDE, SIDE), shade * white).save(path)
+    (layout.folder / "train/b_blue.png").unlink()
+    write_csv(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 0), ("d", 1)])
+    asked = task(
+        train_table="train.csv",
+        train_folder="train",
+        image_column="id",
+        image_suffix="_red.png",
+        channel_suffixes=["_red.png", "_green.png", "_blue.png"],
+    )
+
+    ended = layout.run("train", asked, until="find-bad-images", look=CHANNELS_SEEN)
+
+    assert ended.is_done, ended
+    assert ended.seen == [[200, 120 * 255 >> 7, 40], {"1": "is missing"}]
+
+
+def test_an_id_with_several_images_gets_the_average_of_their_predictions(layout: Layout) -> None:
+    write_images(layout.folder / "test", [f"{name}.png" for name in ("a1", "a2", "b1", "c1")])
+    named = [("a1", "a"), ("b1", "b"), ("a2", "a"), ("c1", "c")]
+    write_csv(layout.folder / "test.csv", "image,patient", named)
+    write_csv(layout.folder / "sample_submission.csv", "patient,label", [("b", 0), ("a", 0)])
+    asked = task(
+        id_column="patient",
+        test_table="test.csv",
+        test_folder="test",
+        image_column="image",
+        image_suffix=".png",
+        has_several_images=True,
+    )
+
+    look = "[ids, [os.path.basename(path) for path in items['path']]]"
+    ended = layout.run("infer", asked, until="check-test-images", look=look)
+
+    assert ended.is_done, ended
+    assert ended.seen == [["a", "b", "a"], ["a1.png", "b1.png", "a2.png"]]
+    assert averages(ended.seen[0], layout.cells("infer", asked)) == {"a": [0.5, 0.5], "b": [1.0, 0.0]}
+
+
+def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]:
+    """What the notebook's cell makes of predictions for three images."""
+    import numpy as np
+    import pandas as pd
+
+    predictions = np.array([[0.75, 0.25], [1.0, 0.0], [0.25, 0.75]])
+    names: dict[str, Any] = {"pd": pd, "ids": ids, "predictions": predictions, "ID_COLUMN": "patient"}
+    exec(cells["average-per-id"], names)  # noqa: S102 (the notebook's own cell)
+    return dict(zip(names["ids"], names["predictions"].tolist(), strict=True))
+
+
+CHANNELS_SEEN = """[
+    load_channels(all_items["path"][0], 8, 3).numpy()[0, 0].tolist(),
+    {str(row): problem for row, problem in find_bad_images(all_items).items()},
+]"""
+OF_PLACES = task(
+    "eye_x",
+    "eye_y",
+    id_column="RowId",
+    kind="number",
+    labels_from="pixels",
+    train_table="train.csv",
+    test_table="test.csv",
+    channels=1,
+    image_size=2,
+    pixel_lists=["Image"],
+    pixel_low=0.0,
+    pixel_high=255.0,
+    has_fixed_places=True,
+    lookup_table="lookup.csv",
+    example_column="ImageId",
+    part_column="FeatureName",
+)
+
+
+def test_images_that_lack_a_place_are_left_out_and_none_is_moved(layout: Layout) -> None:
+    rows = [(number, "" if number % 3 == 0 else 7 * number, "10 20 30 40") for number in range(1, 10)]
+    write_csv(layout.folder / "train.csv", "eye_x,eye_y,Image", rows)
+
+    look = "[truth[:, 0].tolist(), ROTATE_DEGREES, SHIFT, ZOOM, FLIP]"
+    ended = layout.run("train", OF_PLACES, until="numbers-read", look=look)
+
+    assert ended.is_done, ended
+    assert ended.seen == [[1, 2, 4, 5, 7, 8], 0, 0, 0, False]
+    assert "3 of 9 rows lack one of the targets and are left out." in ended.said("leave-out-gaps")
+
+
+def test_a_table_says_which_target_of_which_image_a_row_asks_for(layout: Layout) -> None:
+    write_csv(layout.folder / "test.csv", "ImageId,Image", [(n, " ".join([str(n)] * 4)) for n in (1, 2, 3)])
+    asked = [(1, 3, "eye_y", ""), (2, 1, "eye_x", ""), (3, 1, "eye_y", ""), (4, 3, "eye_x", "")]
+    write_csv(layout.folder / "lookup.csv", "RowId,ImageId,FeatureName,Location", asked)
+    write_csv(layout.folder / "sample_submission.csv", "RowId,Location", [(row[0], 0) for row in asked])
+
+    look = "[ids, items['image'][:, 0, 0, 0].tolist()]"
+    ended = layout.run("infer", OF_PLACES, until="check-test-images", look=look)
+
+    assert ended.is_done, ended
+    assert ended.seen == [["3", "1"], [3, 1]]
+    answers = answers_of([[30, 31], [10, 11]], layout.cells("infer", OF_PLACES), lookup_rows=asked)
+    assert answers == {"1": 31, "2": 10, "3": 11, "4": 30}
+
+
+def answers_of(
+    predictions: list[list[float]], cells: Mapping[str, str], *, lookup_rows: list[tuple[Any, ...]]
+) -> dict[str, float]:
+    """What the notebook's cell makes of predictions for the images 3 and 1."""
+    import numpy as np
+    import pandas as pd
+
+    columns = ["RowId", "ImageId", "FeatureName", "Location"]
+    names: dict[str, Any] = {
+        "np": np,
+        "pd": pd,
+        "decide": lambda predicted, _: predicted,
+        "handoff": {"decision": None},
+        "classes": ["eye_x", "eye_y"],
+        "lookup": pd.DataFrame(lookup_rows, columns=columns).astype(str).set_index("RowId"),
+        "EXAMPLE_COLUMN": "ImageId",
+        "PART_COLUMN": "FeatureName",
+        "answer_columns": ["Location"],
+    }
+    exec(cells["answers-of"], names)  # noqa: S102 (the notebook's own cell)
+    return dict(names["answers_of"](predictions, ["3", "1"])["Location"])
 
 
 Feature = bytes | int | float

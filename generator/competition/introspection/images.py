@@ -1,11 +1,13 @@
 """What the model of an image needs to know: size, channels, whether a mirrored image means the same."""
 
 import math
+import re
+from collections import Counter
 from collections.abc import Sequence
 
-from generator.competition.introspection.companions import Companions
+from generator.competition.introspection.errors import listed
 from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.pixels import pixel_columns
+from generator.competition.introspection.pixels import PixelLists, pixel_columns
 from generator.competition.introspection.source import Source
 from generator.competition.introspection.targets import Targets
 from generator.competition.introspection.weighing import settled
@@ -13,6 +15,8 @@ from generator.competition.introspection.words import words
 from generator.competition.survey.facts import ImageFormat, Table
 
 _GREY_MODES = frozenset(("1", "L", "LA", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"))
+_CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|band|w)\d+)\.\w+", re.IGNORECASE)
+_COLOURS, _RGB = "rgb", 3
 _TINY, _VERY_TINY, _MULTIPLE, _LARGEST, _USUAL = 32, 12, 32, 224, 224
 _SMALL_SCAN = 64
 _CHARACTER_WORDS = frozenset(
@@ -25,7 +29,10 @@ _FEWEST_LETTERS = 5
 
 def image_details(source: Source, train: Table | None, targets: Targets, hints: Hints) -> tuple[Finding, ...]:
     """The findings on the images."""
-    form = _pixel_format(train) if source.labels_from == "pixels" and train is not None else source.images
+    lists = source.labelling.lists
+    form = source.images
+    if source.labels_from == "pixels" and train is not None:
+        form = _list_format(lists) if lists is not None else _pixel_format(train)
     size, channels = _size(form), 1 if form is not None and form.mode in _GREY_MODES else 3
     shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
     sure = Confidence.SURE if form is not None else Confidence.THIN
@@ -34,21 +41,50 @@ def image_details(source: Source, train: Table | None, targets: Targets, hints: 
         settled("image_size", size, f"the images are {shown}", hints, confidence=sure),
         settled("channels", channels, mode, hints, confidence=sure),
         _flip(source, targets, form, hints),
+        *_places(targets, hints),
+        *(_list_details(lists, source.labelling.evidence, hints) if lists is not None else ()),
+        *_lookup_details(targets, hints),
     )
 
 
-def companion_details(family: str, companions: Companions, targets: Targets, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on masks, or on the images that are the target."""
-    if family == "image_to_image":
-        place = companions.image.place.path if companions.image is not None else ""
-        return (settled("target_folder", place, "it has an image for each training image", hints),)
-    mask = companions.mask
-    column = targets.columns[0].name if targets.columns else ""
-    return (
-        settled("mask_folder", mask.place.path if mask else "", _masks(companions), hints),
-        settled("mask_suffix", mask.suffix if mask else "", _masks(companions), hints),
-        settled("mask_column", column, "its cells are run-length codes" if column else "no column has codes", hints),
-    )
+def channel_details(source: Source, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on images of which each is several grey files, such as `<id>_red.png` and `<id>_green.png`."""
+    endings = _channel_endings(source)
+    if len(endings) < _RGB:
+        return ()
+    by_colour = [next((end for end in endings if end[1:2].lower() == colour), "") for colour in _COLOURS]
+    taken = by_colour if all(by_colour) else list(endings[:_RGB])
+    left_out = [ending for ending in endings if ending not in taken]
+    evidence = f"an image has {len(endings)} grey files, of which three become its red, green and blue"
+    evidence += f", {listed(left_out)} is left out" if left_out else ""
+    return (settled("channel_suffixes", taken, evidence, hints), settled("channels", _RGB, evidence, hints))
+
+
+def owner_details(source: Source, train: Table | None, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on ids that have several images each, whose predictions are averaged."""
+    owner = source.owner_column
+    if not owner:
+        return ()
+    evidence = f"a {owner} has several images, and the submission a row for each {owner}"
+    has_owner = train is not None and train.column(owner) is not None
+    group = settled("group_column", owner, f"the images of a {owner} are alike", hints)
+    return (settled("has_several_images", True, evidence, hints), *((group,) if has_owner else ()))
+
+
+def _channel_endings(source: Source) -> tuple[str, ...]:
+    """How the names of an image's grey files end, those of its channels; nothing where an image is one file."""
+    match, form = source.labelling.match, source.images
+    if match is None or form is None or form.mode not in _GREY_MODES or not _CHANNEL.fullmatch(match.suffix):
+        return ()
+    found = (_CHANNEL.search(name) for name in match.place.names)
+    counts = Counter(ending[0] for ending in found if ending is not None)
+    return tuple(ending for ending in sorted(counts) if 2 * counts[ending] >= max(counts.values()))
+
+
+def are_places(names: Sequence[str]) -> bool:
+    """Whether columns are the coordinates of points in an image: `nose_x` and `nose_y`."""
+    stems = [Counter(name.lower()[:-1] for name in names if name.lower().endswith(axis)) for axis in "xy"]
+    return len(names) > 1 and stems[0] == stems[1] and stems[0].total() * 2 == len(names)
 
 
 def image_size(width: int, height: int) -> int:
@@ -70,14 +106,43 @@ def _pixel_format(train: Table) -> ImageFormat:
     return ImageFormat(mode="L", width=side, height=side, is_uniform=True)
 
 
-def _masks(companions: Companions) -> str:
-    mask = companions.mask
+def _list_format(lists: PixelLists) -> ImageFormat:
+    # The notebooks make a third channel of two, their mean.
+    mode = "L" if len(lists.columns) == 1 else "RGB"
+    return ImageFormat(mode=mode, width=lists.side, height=lists.side, is_uniform=True)
+
+
+def _list_details(lists: PixelLists, evidence: str, hints: Hints) -> tuple[Finding, ...]:
+    values = "as the sampled values are"
     return (
-        f'a mask is named "<id>{mask.suffix}" in {mask.place.path}' if mask is not None else "there are no mask files"
+        settled("pixel_lists", list(lists.columns), evidence, hints),
+        settled("pixel_low", lists.low, values, hints),
+        settled("pixel_high", lists.high, values, hints),
+    )
+
+
+def _places(targets: Targets, hints: Hints) -> tuple[Finding, ...]:
+    if not are_places(targets.names):
+        return ()
+    evidence = f"{targets.names[0]} and the others are coordinates, which would move with the image"
+    return (settled("has_fixed_places", True, evidence, hints, confidence=Confidence.LIKELY),)
+
+
+def _lookup_details(targets: Targets, hints: Hints) -> tuple[Finding, ...]:
+    lookup = targets.lookup
+    if lookup is None:
+        return ()
+    evidence = f"{lookup.path} says what each row of the submission asks for"
+    return (
+        settled("lookup_table", lookup.path, evidence, hints),
+        settled("example_column", lookup.example_column, "it names the test examples there", hints),
+        settled("part_column", lookup.part_column, "it names the targets there", hints),
     )
 
 
 def _flip(source: Source, targets: Targets, form: ImageFormat | None, hints: Hints) -> Finding:
+    if are_places(targets.names):
+        return settled("flip", False, "the targets are places in the image", hints)
     classes = _classes(source, targets)
     is_said = bool(words(hints.slug) & _CHARACTER_WORDS)
     is_scan = form is not None and (form.mode in _GREY_MODES or max(form.width, form.height) <= _SMALL_SCAN)

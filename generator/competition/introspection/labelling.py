@@ -6,17 +6,27 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from generator.competition.introspection.pixels import pixel_columns
-from generator.competition.introspection.places import Match, Medium, Place, class_trees, match_of, places_of, trees_of
+from generator.competition.introspection.pixels import FEWEST_PIXELS, PixelLists, pixel_columns, pixel_lists
+from generator.competition.introspection.places import (
+    Match,
+    Medium,
+    Place,
+    class_trees,
+    further_below,
+    match_of,
+    places_of,
+    scattered,
+    trees_of,
+)
 from generator.competition.introspection.records import further_records, label_feature, training_records
+from generator.competition.introspection.run_length import code_column
 from generator.competition.introspection.tables import Tables, has_target
 from generator.competition.introspection.weighing import Reason, joined, weighed
 from generator.competition.introspection.words import COMPANIONS, TEST, TRAIN, VALIDATION
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 
-_FEWEST_PIXELS = 64
 _COLUMNS_COMPARED = 60
-_FEWEST_DIFFERENT = 0.2
+_FEWEST_DIFFERENT, _FEWEST_DIFFERENT_OF_MASKS = 0.2, 0.005
 _LISTED = 0.9
 _FILES_PER_CLASS = 3
 _NUMBER_BEHIND = re.compile(r"[._\- ]?\d+$")
@@ -35,6 +45,7 @@ class Labelling:
         column: That column, or the feature of the records with the image.
         label: The feature of the records with the label.
         classes: The classes, where folders or names say them.
+        lists: The columns whose cells are lists of pixels, where the images are given so.
     """
 
     labels_from: str
@@ -45,6 +56,7 @@ class Labelling:
     column: str = ""
     label: str = ""
     classes: tuple[str, ...] = ()
+    lists: PixelLists | None = None
 
 
 def labellings(survey: Survey, tables: Tables) -> Iterator[tuple[Medium, Labelling]]:
@@ -68,14 +80,19 @@ def _of_files(tables: Tables, places: Sequence[Place]) -> Iterator[Labelling]:
 def _named_in_table(table: Table | None, places: Sequence[Place]) -> Iterator[Labelling]:
     if table is None:
         return
-    everywhere = trees_of(places)
+    trees = trees_of(places)
+    below = scattered(_for_training(trees))
+    # Where masks have rows, an image has as many as there are pieces of its mask.
+    fewest_different = _FEWEST_DIFFERENT if code_column(table) is None else _FEWEST_DIFFERENT_OF_MASKS
     for column in table.columns[:_COLUMNS_COMPARED]:
         if column.kind not in (ColumnKind.TEXT, ColumnKind.INTEGER) or not column.present:
             continue
-        if len(column.distinct) < _FEWEST_DIFFERENT * len(column.present):
+        if len(column.distinct) < fewest_different * len(column.present):
             continue
-        is_nested = "/" in column.present[0]
-        match = match_of(column.present, [*everywhere, *places] if is_nested else _for_training(places))
+        if "/" in column.present[0]:
+            match = match_of(column.present, [*trees, *places])
+        else:
+            match = further_below(column.present, match_of(column.present, _for_training(places)), below)
         if match is not None:
             yield _named(table, column, match)
 
@@ -160,13 +177,19 @@ def _plain_folder(places: Sequence[Place], tables: Tables) -> Iterator[Labelling
 
 
 def _pixels(tables: Tables) -> Iterator[Labelling]:
-    """Images whose pixels are columns: `pixel0`, `pixel783`, or `1x1`, `28x28`."""
+    """Images whose pixels are columns, `pixel0`, `pixel783` or `1x1`, `28x28`, or whose pixels are all in one cell."""
     if tables.train is None:
         return
     pixels = pixel_columns(tables.train)
     side = math.isqrt(len(pixels))
-    if len(pixels) >= _FEWEST_PIXELS and side * side == len(pixels):
+    if len(pixels) >= FEWEST_PIXELS and side * side == len(pixels):
         yield Labelling("pixels", 5.0, f"{tables.train.name} has {len(pixels)} columns of pixels, {side} x {side}")
+        return
+    lists = pixel_lists(tables.train, tables.test)
+    if lists is not None:
+        named, side = joined(list(lists.columns)), lists.side
+        evidence = f"each cell of {named} in {tables.train.name} has {side} x {side} numbers"
+        yield Labelling("pixels", 5.0, evidence, lists=lists)
 
 
 def _records(survey: Survey) -> Iterator[Labelling]:

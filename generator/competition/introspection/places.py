@@ -8,12 +8,15 @@ from enum import StrEnum
 from functools import cached_property
 
 from generator.competition.introspection.words import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, words
+from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Folder, Survey
 
 _GLUE = "._-"
 _MOST_KEY_PARTS = 2
+_FEWEST_TRIED, _MOST_TRIED = 50, 100_000
 _FILES_PER_VALUE = 6
 _LEAST_SHARE = 0.3
+_ALMOST_ALL, _CLEARLY_MORE = 0.9, 1.5
 _FEWEST_CLASSES = 2
 _NOT_CLASSES = TRAIN | TEST | VALIDATION | LABELS | SAMPLE | {"images", "image", "img", "masks", "mask", "audio"}
 
@@ -92,6 +95,19 @@ def trees_of(places: Sequence[Place]) -> tuple[Place, ...]:
     return tuple(_tree(path, inner) for path, inner in sorted(below.items()))
 
 
+def scattered(trees: Sequence[Place]) -> tuple[Place, ...]:
+    """The same trees with the bare names of their files, where no two files are called the same.
+
+    So a value finds its file in whatever folder it is, such as that of a patient or of the first letters of a hash.
+    """
+    found = []
+    for tree in trees:
+        names = sorted(name.rpartition("/")[2] for name in tree.names)
+        if len(set(names)) == len(names):
+            found.append(Place(tree.path, tuple(names), tree.folders))
+    return tuple(found)
+
+
 def class_trees(places: Sequence[Place]) -> tuple[Place, ...]:
     """Every folder whose folders are classes of examples: there are several, and none is named for a role."""
     children: dict[str, list[Place]] = defaultdict(list)
@@ -104,9 +120,30 @@ def class_trees(places: Sequence[Place]) -> tuple[Place, ...]:
 
 def match_of(values: Sequence[str], places: Iterable[Place]) -> Match | None:
     """The place whose files the values name, the one with the largest share of them."""
-    matches = [match for place in places for match in _matches(values, place)]
+    there = list(places)
+    # Among thousands of folders, fewer values are enough to tell them apart.
+    tried = evenly_drawn(values, max(_FEWEST_TRIED, _MOST_TRIED // max(1, len(there))))
+    matches = [match for place in there for match in _matches(tried, place)]
     # A file that was seen outweighs any likeness, and whole values outweigh parts of them.
     return max(matches, key=lambda match: (match.is_seen, match.share, -match.parts), default=None)
+
+
+def further_below(values: Sequence[str], match: Match | None, trees: Sequence[Place]) -> Match | None:
+    """A match, or one in the folders below a tree, if the files of clearly more values are seen there.
+
+    Args:
+        values: What names the files.
+        match: The best among single folders.
+        trees: Trees as `scattered` gives them; of those that fit alike, the deepest is taken.
+    """
+    if not trees or (match is not None and match.is_seen and match.share > _ALMOST_ALL):
+        return match
+    deepest_first = sorted(trees, key=lambda tree: -len(tree.path))
+    below = match_of(values, deepest_first)
+    if below is None or not below.is_seen or below.parts:
+        return match
+    least = match.share if match is not None and match.is_seen else 0.0
+    return below if below.share > _CLEARLY_MORE * least else match
 
 
 def _tree(path: str, inner: Sequence[Place]) -> Place:
@@ -133,9 +170,9 @@ def _matches(values: Sequence[str], place: Place) -> Iterable[Match]:
         if hits:
             return
     if place.known < 1:
-        alike = _alike(values, place)
-        if alike is not None:
-            yield alike
+        likeness = _alike(values, place)
+        if likeness is not None:
+            yield likeness
 
 
 def _suffixes(value: str, names: Sequence[str]) -> Iterable[str]:
