@@ -24,9 +24,9 @@ def images_without_a_sample_submission(folder: Path) -> None:
 
 
 @layout(
-    family="image_classification",
+    family="image_regression",
     id_column="ID",
-    metric="AUC",
+    metric="RMSE",
     warns=("several rows", "train.csv", "--train"),
     details={"image_column": "ID", "train_folder": "train", "test_folder": "test", "image_suffix": ".png"},
 )
@@ -36,7 +36,7 @@ def several_rows_for_each_scan(folder: Path) -> None:
     for part, filled, seed in (("train", True, 2), ("test", False, 3)):
         scans = keys(20, seed=seed)
         images(folder / part, [f"{scan}.png" for scan in scans])
-        rows = [[f"{scan}_{one}", source.randrange(2) if filled else 0.5] for scan in scans for one in findings]
+        rows = [[f"{scan}_{one}", source.randrange(4) if filled else 0.5] for scan in scans for one in findings]
         table(folder / ("train.csv" if filled else "sample_submission.csv"), ["ID", "Label"], rows)
 
 
@@ -151,3 +151,24 @@ def text_among_many_numbers(folder: Path) -> None:
     table(folder / "train.csv", ["id", "note", *names, "y"], [[*row, source.gauss(0, 9)] for row in rows[:40]])
     table(folder / "test.csv", ["id", "note", *names], rows[40:])
     table(folder / "sample_submission.csv", ["id", "y"], [[row[0], 0.0] for row in rows[40:]])
+
+
+@layout(
+    family="tabular",
+    id_column="VisitNumber",
+    targets=("TripType",),
+    metric="Multiclass Loss",
+    warns=("VisitNumber repeats in train.csv", "one row for each id", "--train", "order_column"),
+)
+def visits_of_several_rows_in_no_order(folder: Path) -> None:
+    source = some()
+    trips = ["TripType_3", "TripType_5", "TripType_999"]
+
+    def bought(visit: int) -> list[list[object]]:
+        return [[visit, source.choice("MTF"), source.choice(["SHOES", "DAIRY"])] for _ in range(source.randrange(1, 5))]
+
+    header = ["VisitNumber", "Weekday", "Department"]
+    labelled = [[source.choice([3, 5, 999]), *row] for visit in range(60) for row in bought(visit)]
+    table(folder / "train.csv", ["TripType", *header], labelled)
+    table(folder / "test.csv", header, [row for visit in range(60, 90) for row in bought(visit)])
+    table(folder / "sample_submission.csv", ["VisitNumber", *trips], [[visit, 1, 0, 0] for visit in range(60, 90)])

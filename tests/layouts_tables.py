@@ -350,3 +350,49 @@ def roles_that_only_the_content_tells(folder: Path) -> None:
     table(folder / "known.csv", ["ref", "load", "type", "claims"], [[*row, source.random()] for row in rows[:100]])
     table(folder / "unknown.csv", ["ref", "load", "type"], rows[100:])
     table(folder / "answer_format.csv", ["ref", "claims"], [[row[0], 0] for row in rows[100:]])
+
+
+@layout(
+    family="tabular",
+    metric="Log Loss",
+    id_column="shot_id",
+    targets=("shot_made_flag",),
+    target_kind="class",
+    submission="probability",
+    train_table="data.csv",
+    test_table="data.csv",
+    details={"time_column": ""},
+)
+def one_table_whose_rows_without_a_label_are_the_test(folder: Path) -> None:
+    source = some()
+    shots = [
+        [source.choice(["Dunk", "Layup"]), f"{source.randrange(2)}.0" if n % 6 else "", source.randrange(30), n]
+        for n in range(1, 121)
+    ]
+    table(folder / "data.csv", ["action_type", "shot_made_flag", "shot_distance", "shot_id"], shots)
+    asked = [shot[-1] for shot in shots if not shot[1]]
+    table(folder / "sample_submission.csv", ["shot_id", "shot_made_flag"], [[key, 0.5] for key in asked])
+
+
+@layout(
+    family="tabular",
+    metric="Root Mean Squared Logarithmic Error",
+    id_column="datetime",
+    targets=("count",),
+    target_kind="number",
+    submission="numbers",
+    details={"drop_columns": ["casual"], "time_column": ""},
+)
+def ids_that_are_hours(folder: Path) -> None:
+    source = some()
+    hours = [
+        [f"2011-{month:02d}-{day:02d} {hour:02d}:00:00", source.randrange(40), source.randrange(1, 9)]
+        for month in (1, 2, 3)
+        for day in range(1, 21)
+        for hour in (6, 18)
+    ]
+    train, test = [row for row in hours if row[0][8:10] < "15"], [row for row in hours if row[0][8:10] >= "15"]
+    labelled = [[*row, casual, casual + source.randrange(90)] for row in train for casual in [source.randrange(9)]]
+    table(folder / "train.csv", ["datetime", "temp", "weather", "casual", "count"], labelled)
+    table(folder / "test.csv", ["datetime", "temp", "weather"], test)
+    table(folder / "sampleSubmission.csv", ["datetime", "count"], [[row[0], 0] for row in test])

@@ -205,3 +205,130 @@ def text_beside_numbers(folder: Path) -> None:
     table(folder / "train.csv", [*header, "rating"], [[*row, round(source.uniform(1, 5), 2)] for row in reviews[:60]])
     table(folder / "test.csv", header, reviews[60:])
     table(folder / "sample_submission.csv", ["review_id", "rating"], [[row[0], 3.1] for row in reviews[60:]])
+
+
+@layout(
+    metric="Categorization Accuracy",
+    family="text",
+    id_column="PhraseId",
+    targets=("Sentiment",),
+    target_kind="class",
+    submission="label",
+    details={"text_columns": ["Phrase"], "number_columns": [], "separator": "\t", "group_column": "SentenceId"},
+)
+def phrases_of_the_same_sentences(folder: Path) -> None:
+    source = some()
+    phrases = [[n, n // 4, f"{n} {sentence(source, source.randrange(1, 9))}"] for n in range(1, 161)]
+    labelled = [[*phrase, source.randrange(5)] for phrase in phrases[:111]]
+    table(folder / "train.tsv", ["PhraseId", "SentenceId", "Phrase", "Sentiment"], labelled, separator="\t")
+    table(folder / "test.tsv", ["PhraseId", "SentenceId", "Phrase"], phrases[111:], separator="\t")
+    table(folder / "sampleSubmission.csv", ["PhraseId", "Sentiment"], [[phrase[0], 2] for phrase in phrases[111:]])
+
+
+@layout(
+    metric="Root Mean Squared Error",
+    family="text",
+    id_column="id",
+    targets=("relevance",),
+    target_kind="number",
+    details={
+        "text_columns": ["product_title", "search_term"],
+        "number_columns": [],
+        "group_column": "product_uid",
+        "encoding": "cp1252",
+    },
+)
+def a_search_beside_what_was_found(folder: Path) -> None:
+    source = some()
+    asked = [f"{sentence(source, 2)} {n}" for n in range(25)]
+    rows = [[n, 100_001 + n // 3, f"{n}° {sentence(source, 9)}", source.choice(asked)] for n in range(160)]
+    scored = [[*row, source.randrange(4, 13) / 4] for row in rows[:108]]
+    header = ["id", "product_uid", "product_title", "search_term"]
+    table(folder / "train.csv", [*header, "relevance"], scored, encoding="latin-1")
+    table(folder / "test.csv", header, rows[108:], encoding="latin-1")
+    table(folder / "sample_submission.csv", ["id", "relevance"], [[row[0], 1] for row in rows[108:]])
+
+
+@layout(
+    metric="AUC",
+    family="text",
+    id_column="id",
+    targets=("generated",),
+    target_kind="class",
+    submission="probability",
+    train_table="train_essays.csv",
+    details={"text_columns": ["text"], "number_columns": [], "group_column": ""},
+)
+def essays_on_two_prompts_and_the_test_on_others(folder: Path) -> None:
+    source = some()
+    essays = [[key, n % 2, f"{n} {sentence(source, 60)}", n % 3 // 2] for n, key in enumerate(keys(60))]
+    table(folder / "train_essays.csv", ["id", "prompt_id", "text", "generated"], essays)
+    prompts = [[n, sentence(source, 3), sentence(source, 40)] for n in range(2)]
+    table(folder / "train_prompts.csv", ["prompt_id", "prompt_name", "instructions"], prompts)
+    table(folder / "test_essays.csv", ["id", "prompt_id", "text"], [["0000aaaa", 2, "Aaa."], ["1111bbbb", 3, "Bbb."]])
+    table(folder / "sample_submission.csv", ["id", "generated"], [["0000aaaa", 0.1], ["1111bbbb", 0.1]])
+
+
+@layout(
+    metric="Log Loss",
+    family="text",
+    id_column="ID",
+    targets=("any", "left_ear", "right_ear"),
+    target_kind="labels",
+    submission="keyed_rows",
+    metric_is="log_loss_mean_columns",
+    details={"text_columns": ["report"], "label_rows": False},
+)
+def a_row_of_the_submission_for_each_label(folder: Path) -> None:
+    source, names = some(), ["any", "left_ear", "right_ear"]
+    reports = [[f"ID_{key}", f"{n} {sentence(source, 12)}"] for n, key in enumerate(keys(90))]
+    labelled = [[*report, *(source.randrange(2) for _ in names)] for report in reports[:60]]
+    table(folder / "train.csv", ["ID", "report", *names], labelled)
+    table(folder / "test.csv", ["ID", "report"], reports[60:])
+    rows = [[f"{report[0]}_{name}", 0.5] for report in reports[60:] for name in names]
+    table(folder / "sample_submission.csv", ["ID", "Label"], rows)
+
+
+@layout(
+    metric="AUC",
+    family="sequence",
+    id_column="customer_ID",
+    targets=("target",),
+    target_kind="class",
+    submission="probability",
+    train_table="train_data.csv",
+    labels_table="train_labels.csv",
+    details={"group_column": "customer_ID", "order_column": "S_2", "prediction_per": "group"},
+)
+def statements_of_other_customers_in_a_later_year(folder: Path) -> None:
+    source = some()
+    for part, year, count in (("train", 2017, 16), ("test", 2018, 8)):
+        customers = keys(count, seed=year)
+        rows = [
+            [customer, f"{year}-{month:02d}-{source.randrange(1, 28):02d}", source.gauss(0, 1), source.gauss(0, 1)]
+            for customer in customers
+            for month in range(1, 13)
+        ]
+        table(folder / f"{part}_data.csv", ["customer_ID", "S_2", "P_2", "B_1"], rows)
+        labels = [[customer, n % 2 if part == "train" else 0] for n, customer in enumerate(customers)]
+        name, target = ("train_labels", "target") if part == "train" else ("sample_submission", "prediction")
+        table(folder / f"{name}.csv", ["customer_ID", target], labels)
+
+
+@layout(
+    metric="MAP@3",
+    family="text",
+    id_column="id",
+    targets=("answer",),
+    target_kind="class",
+    submission="top_k",
+    metric_is="map@3",
+    details={"text_columns": ["prompt", "A", "B", "C", "D"]},
+)
+def questions_with_answers_to_choose_from(folder: Path) -> None:
+    source = some()
+    questions = [[n, *(f"{n} {sentence(source, 12)}" for _ in range(5))] for n in range(80)]
+    header = ["id", "prompt", "A", "B", "C", "D"]
+    table(folder / "train.csv", [*header, "answer"], [[*row, source.choice("ABCD")] for row in questions[:50]])
+    table(folder / "test.csv", header, questions[50:])
+    table(folder / "sample_submission.csv", ["id", "prediction"], [[row[0], "A B C"] for row in questions[50:]])

@@ -1,5 +1,6 @@
 """What a reading says of its task: evidence, doubts, the user's decisions, and where there is nothing to go by."""
 
+import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,8 +23,10 @@ from generator.competition.introspection.errors import (
     NoTargetError,
     NoTestDataError,
     NoTrainingDataError,
+    TableForEachExampleError,
     TargetNotInSampleError,
     UnknownKeyError,
+    UnlearnableTargetError,
     UnusableValueError,
 )
 from generator.competition.introspection.images import image_size
@@ -458,3 +461,56 @@ def test_any_names_and_kinds_of_columns_are_told_apart(
 
     assert (task.id_column, task.targets) == (key, (target,))
     assert (task.train_table, task.test_table) == ("train.csv", "test.csv")
+
+
+def test_a_table_for_each_test_example_is_refused(tmp_path: Path) -> None:
+    for part, names in (("train", "abcd"), ("test", "efgh")):
+        for name in names:
+            table(tmp_path / part / f"seg_{name}.csv", ["sensor_1", "sensor_2"], [[n, n % 3] for n in range(30)])
+    table(tmp_path / "train.csv", ["segment_id", "time_to_eruption"], [[f"seg_{name}", 9] for name in "abcd"])
+    table(
+        tmp_path / "sample_submission.csv", ["segment_id", "time_to_eruption"], [[f"seg_{name}", 0] for name in "efgh"]
+    )
+
+    with pytest.raises(TableForEachExampleError, match=r"has a table of its own, such as test/seg_e\.csv, .*--test"):
+        read(tmp_path, called="MAE")
+
+
+def test_a_target_that_would_have_to_be_written_is_refused(tmp_path: Path) -> None:
+    source = some()
+    tweets = [[n, sentence(source, 12)] for n in range(60)]
+    rows = [[*tweet, " ".join(tweet[1].split()[n % 4 : n % 4 + 3])] for n, tweet in enumerate(tweets)]
+    table(tmp_path / "train.csv", ["id", "text", "selected"], rows)
+    table(tmp_path / "test.csv", ["id", "text"], tweets[:20])
+    table(tmp_path / "sample_submission.csv", ["id", "selected"], [[n, ""] for n in range(20)])
+
+    with pytest.raises(UnlearnableTargetError, match=r"selected is a passage of another column .*--target"):
+        read(tmp_path, called="Jaccard")
+
+
+def test_a_target_with_a_list_of_numbers_in_each_cell_is_refused(tmp_path: Path) -> None:
+    strands = [{"id": f"id_{n}", "bases": "GGAAC"[n % 5 :] * 3} for n in range(40)]
+    lines = [{**strand, "decay": [n / 7, n / 3, 0.5]} for n, strand in enumerate(strands[:30])]
+    (tmp_path / "train.json").write_text("\n".join(json.dumps(line) for line in lines))
+    (tmp_path / "test.json").write_text("\n".join(json.dumps(line) for line in strands[30:]))
+    asked = [[f"{strand['id']}_{place}", 0.0] for strand in strands[30:] for place in range(3)]
+    table(tmp_path / "sample_submission.csv", ["id_seqpos", "decay"], asked)
+
+    with pytest.raises(UnlearnableTargetError, match=r"decay is a list of numbers in each cell"):
+        read(tmp_path, called="MCRMSE")
+
+
+def test_groups_that_the_sample_of_a_long_table_cuts_are_counted_as_whole_ones(tmp_path: Path) -> None:
+    def rows(part: int) -> list[list[object]]:
+        return [[part * 10**6 + n, part * 1_000 + n // 80, n % 80, n % 7] for n in range(80 * (1_000 - 500 * part))]
+
+    header = ["id", "breath_id", "step", "flow", "padding"]
+    table(tmp_path / "train.csv", [*header, "pressure"], [[*row, "-" * 40, row[0] % 11 + 0.5] for row in rows(0)])
+    table(tmp_path / "test.csv", header, [[*row, "-" * 40] for row in rows(1)])
+    table(tmp_path / "sample_submission.csv", ["id", "pressure"], [[row[0], 0] for row in rows(1)])
+
+    reading = read(tmp_path, called="MAE")
+
+    assert reading.task.family == "sequence"
+    assert reading.task.details["sequence_length"] == 80
+    assert reading.task.evidence["batch_size"].startswith("with 8 replicas, 1,0")

@@ -151,7 +151,10 @@ WORDINGS: list[tuple[str, str | None]] = [
     ("Laplace Log Likelihood", None),
     ("Custom Metric", None),
     ("Submissions are evaluated using a weighted multi-label logarithmic loss.", None),
-    ("The root mean square percentage error (RMSPE) is the metric.", None),
+    ("The root mean square percentage error (RMSPE) is the metric.", "rmspe"),
+    ("Root Mean Square Percentage Error", "rmspe"),
+    ("Balanced Log Loss", "balanced_log_loss"),
+    ("Submissions are evaluated using a balanced logarithmic loss.", "balanced_log_loss"),
     ("Weighted Root Mean Squared Scaled Error", None),
     ("The columns f_1 and f_2 are features; a map of the area is in the archive, r 2 of it.", None),
     ("", None),
@@ -258,6 +261,8 @@ DEFINITIONS: list[tuple[str, Any, Any, Callable[[Any, Any], float]]] = [
     ("log_loss", BINARY, BINARY_PROBABILITIES, sklearn_of("log_loss")),
     ("log_loss", CLASS, PROBABILITIES.astype("float64") * 3, lambda t, p: float(
         sklearn_metrics.log_loss(t, p / p.sum(axis=1, keepdims=True)))),
+    ("balanced_log_loss", CLASS, PROBABILITIES, lambda t, p: float(
+        np.mean([-np.log(p[t == index, index].astype("float64")).mean() for index in range(5)]))),
     ("log_loss_mean_columns", LABELS, LABEL_PROBABILITIES.clip(0.01, 0.99), column_mean(sklearn_of("log_loss"))),
     ("accuracy", CLASS, GUESSED, sklearn_of("accuracy_score")),
     ("f1", BINARY, GUESSED_BINARY, sklearn_of("f1_score")),
@@ -288,6 +293,7 @@ DEFINITIONS: list[tuple[str, Any, Any, Callable[[Any, Any], float]]] = [
     ("mcrmse", NUMBERS, NEAR, RMSE),
     ("rmsle_mean_columns", POSITIVE, NEAR_POSITIVE, RMSLE),
     ("mape", POSITIVE, NEAR_POSITIVE, sklearn_of("mean_absolute_percentage_error")),
+    ("rmspe", POSITIVE, NEAR_POSITIVE, lambda t, p: float(np.mean(((t - p) / t) ** 2) ** 0.5)),
     ("smape", POSITIVE, NEAR_POSITIVE, lambda t, p: float(np.mean(100 * abs(t - p) / ((abs(t) + abs(p)) / 2)))),
     ("pearson", NUMBERS, NEAR, column_mean(lambda t, p: stats.pearsonr(t, p).statistic)),
     ("spearman", NUMBERS.round(1), NEAR.round(1), column_mean(lambda t, p: stats.spearmanr(t, p).statistic)),
@@ -307,6 +313,15 @@ def test_a_metric_is_what_its_definition_says(
     metric: str, truth: Any, predictions: Any, definition: Callable[[Any, Any], float]
 ) -> None:
     assert score(metric, truth, predictions) == pytest.approx(definition(truth, predictions), rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("metric", ["dice", "iou", "iou_thresholds"])
+def test_masks_of_several_classes_count_like_as_many_images(metric: str) -> None:
+    of_two_classes = [np.stack([masks[:10], masks[10:]], axis=-1) for masks in (MASKS, GUESSED_MASKS)]
+
+    assert score(metric, *of_two_classes) == pytest.approx(score(metric, MASKS, GUESSED_MASKS))
+    empty = np.zeros((2, 4, 4, 3), "uint8")
+    assert score(metric, empty, empty) == 1.0
 
 
 def test_every_metric_is_compared_with_a_definition() -> None:
@@ -348,6 +363,9 @@ ZEROS, LEVEL = np.zeros((3, 2), "float32"), np.full((3, 2), 0.3, "float32")
         ("gini", np.full((7, 1), 0.1), np.arange(7.0)[:, None], 0.0),
         ("mape", ZEROS, LEVEL, 0.0),
         ("mape", [[0.0], [2.0]], [[5.0], [1.0]], 0.5),
+        ("rmspe", ZEROS, LEVEL, 0.0),
+        ("rmspe", [[0.0], [2.0]], [[5.0], [1.0]], 0.5),
+        ("balanced_log_loss", [1, 1], [[0.5, 0.5], [0.5, 0.5]], np.log(2)),
         ("smape", ZEROS, ZEROS, 0.0),
         ("smape", ZEROS, LEVEL, 200.0),
         ("pearson", THREE, LEVEL, 0.0),

@@ -68,12 +68,25 @@ def table_of(text: str) -> pd.DataFrame:
 @pytest.mark.parametrize("role", ["train", "infer"])
 @pytest.mark.parametrize("other", [",", ";", "\t"])
 def test_a_table_may_have_another_separator_than_the_training_rows(tmp_path: Path, role: str, other: str) -> None:
-    read = executed(task_of(TargetKind.CLASS, separator="\t"), role, ["read-csv"]).read_csv
+    read = executed(task_of(TargetKind.CLASS, separator="\t"), role, ["read-csv-as", "read-csv"]).read_csv
     (tmp_path / "sample.csv").write_text(f"id{other}label\n007{other}None\n")
     (tmp_path / "ids.csv").write_text("id\n007\n")
 
     assert read(tmp_path / "sample.csv", ["id", "label"]).to_dict("list") == {"id": ["007"], "label": ["None"]}
     assert read(tmp_path / "ids.csv", ["id"]).to_dict("list") == {"id": ["007"]}
+
+
+@pytest.mark.parametrize(("told", "name"), [("cp1252", "utf-8"), ("utf-8", "cp1252"), ("cp1252", "utf-8-sig")])
+def test_every_table_is_read_in_its_own_encoding(tmp_path: Path, told: str, name: str) -> None:
+    read = executed(task_of(TargetKind.CLASS, encoding=told), "train", ["read-csv-as", "read-csv"]).read_csv
+    (tmp_path / "one.csv").write_text("id,wine\n1,rosé\n", encoding=told)
+    (tmp_path / "other.csv").write_text("id,wine\n1,Grüner\n", encoding=name)
+
+    assert read(tmp_path / "one.csv", ["id"])["wine"].tolist() == ["rosé"]
+    assert read(io.BytesIO((tmp_path / "other.csv").read_bytes()), ["id"]).to_dict("list") == {
+        "id": ["1"],
+        "wine": ["Grüner"],
+    }
 
 
 def labels_of(task: Task, text: str, **parameters: object) -> SimpleNamespace:
@@ -251,13 +264,15 @@ def submitted(
     """The submission that inference writes for a sample and these predictions."""
     path = folder / "sample_submission.csv"
     path.write_text(sample)
-    reading = ["read-objects", "read-csv", "read-table", "check-columns", "read-sample"]
-    read = executed(task, "infer", reading).read_sample(path)
     names = list(rendered_cells("tensorflow", "infer", task))
+    reading = ["read-objects", "read-csv-as", "read-csv", "read-table", "check-columns", "read-sample"]
+    reading += ["example-of-row"] * ("example-of-row" in names)
+    read = executed(task, "infer", reading).read_sample(path)
     executed(
         task,
         "infer",
-        ["decide", *names[names.index("answer-columns") :]],
+        [*reading, "decide", *names[names.index("answer-columns") :]],
+        competition_folder=folder,
         sample=read,
         ids=read["id"].tolist(),
         classes=classes,
@@ -474,3 +489,42 @@ def test_a_pair_for_a_number_learns_it_and_rounds_it(sessions: Sessions, mirror:
     assert {grade for _, grade in written} <= {"0", "1", "2", "3"}
     errors = [abs(int(grade) - int(digits.answers[name]) // 3) for name, grade in written]
     assert sum(errors) / 21 <= 0.8
+
+
+KEYED = {"submission": SubmissionKind.KEYED_ROWS}
+
+
+def test_a_row_for_each_label_gets_the_label_that_its_id_ends_in(tmp_path: Path) -> None:
+    task = replace(task_of(TargetKind.LABELS, ["any", "left_ear"]), **KEYED)
+
+    written = submitted(
+        tmp_path,
+        task,
+        "id,Label\nx_1_left_ear,0.5\nx_1_any,0.5\ny_any,0.5\ny_left_ear,0.5\n",
+        classes=["any", "left_ear"],
+        predictions=[[0.1, 0.2], [0.3, 0.4]],
+    )
+
+    assert rounded(written)[1:] == [
+        ["x_1_left_ear", "0.2"],
+        ["x_1_any", "0.1"],
+        ["y_any", "0.3"],
+        ["y_left_ear", "0.4"],
+    ]
+
+
+def test_a_row_for_a_label_that_nobody_learnt_is_refused(tmp_path: Path) -> None:
+    task = replace(task_of(TargetKind.LABELS, ["any", "ear"]), **KEYED)
+
+    with pytest.raises(ValueError, match="asks for 'x_nose', and the model knows any, ear only"):
+        submitted(tmp_path, task, "id,Label\nx_any,0\nx_nose,0\n", classes=["any", "ear"], predictions=[[0.1, 0.2]])
+
+
+def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: Path) -> None:
+    task = replace(task_of(TargetKind.LABELS, ["Label"], label_rows=True, label_separator=","), **KEYED)
+    (tmp_path / "train.csv").write_text("id,Label\nx_any,1\nx_ear,1\ny_1_any,0\ny_1_ear,0\nz_any,1\nz_ear,0\n")
+    reading = ["read-csv-as", "read-csv", "read-table", "check-columns", "one-row-each", "read-training-table"]
+
+    read = executed(task, "train", reading, TRAIN_TABLE="train.csv").read_training_table(tmp_path)
+
+    assert read.to_dict("list") == {"id": ["x", "y_1", "z"], "Label": ["any,ear", "", "any"]}

@@ -126,7 +126,7 @@ def test_what_the_test_table_lacks_is_not_learnt_from(mirror: Mirror, capsys: py
 def test_no_column_to_learn_from_is_a_sentence(mirror: Mirror) -> None:
     write_shop(mirror, {"name": [f"customer no. {number}" for number in range(MANY)]})
 
-    with pytest.raises(ValueError, match=r"No column of train.csv is left to learn from; it has name\. Check"):
+    with pytest.raises(ValueError, match=r"No column of train.csv is left to learn from; it has id, name\. Check"):
         prepared(mirror, shop_task())
 
 
@@ -239,6 +239,41 @@ def test_labels_of_another_table_are_joined_by_id(mirror: Mirror) -> None:
     assert set(names["items"]) == {"price"}
 
 
+def test_ids_that_are_dates_are_learnt_from(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_shop(mirror, {"price": range(MANY)})
+    for name in ("train.csv", "test.csv", "sample_submission.csv"):
+        header, *rows = read_table(folder / name)
+        hours = [f"2011-{n % 9 + 1:02d}-{n % 28 + 1:02d} {n // 9:02d}:00:00" for n in range(len(rows))]
+        write_rows(folder / name, header, [(hour, *row[1:]) for hour, row in zip(hours, rows, strict=True)])
+
+    names = prepared(mirror, shop_task())
+
+    assert names["kinds"] == {"id": "date", "price": "number"}
+    numbers = names["raw_numbers"](names["items"], names["kinds"])
+    assert numbers[:3, :5].tolist() == [[2011, 1, 1, 5, 0], [2011, 2, 2, 2, 0], [2011, 3, 3, 3, 0]]
+
+
+def test_ids_that_are_no_dates_say_nothing(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
+    write_shop(mirror, {"price": range(MANY)})
+
+    names = prepared(mirror, shop_task())
+
+    assert names["kinds"] == {"price": "number"}
+    assert "Left out: id" in capsys.readouterr().out
+
+
+def test_rows_without_a_label_are_left_for_the_test_where_one_table_has_both(mirror: Mirror) -> None:
+    folder = write_shop(mirror, {"price": range(MANY)})
+    header, *rows = read_table(folder / "train.csv")
+    kept = [(*row[:2], "" if int(row[1]) % 5 == 0 else row[2]) for row in rows]
+    write_rows(folder / "train.csv", header, kept)
+
+    names = prepared(mirror, shop_task(test_table="train.csv"))
+
+    assert names["items"]["price"].tolist() == [price for price in range(len(rows)) if price % 5]
+    assert set(names["items"]) == {"price"}
+
+
 def test_many_classes_and_only_categories_are_encoded(mirror: Mirror) -> None:
     folder = write_shop(mirror, {"colour": [f"c{number % 12}" for number in range(128)]})
     rows = read_table(folder / "train.csv")[1:]
@@ -293,6 +328,33 @@ def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     assert header == ["id", "sold"]
     assert [row[0] for row in rows] == ["t0", "t1", "t2"]
     assert float(rows[2][1]) < 0.5 < float(rows[1][1])
+
+
+@pytest.mark.slow
+def test_a_pair_answers_each_row_with_the_probability_of_the_label_that_its_id_ends_in(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    task = shop_task(
+        metric="log_loss_mean_columns",
+        target_kind=TargetKind.LABELS,
+        submission=SubmissionKind.KEYED_ROWS,
+        targets=("sold", "is_red"),
+        details={"epochs": 12},
+    )
+    folder = write_shop(mirror, shop_columns())
+    header, *rows = read_table(folder / "train.csv")
+    write_rows(folder / "train.csv", [*header, "is_red"], [(*row, int(row[2] == "red")) for row in rows])
+    write_test(folder, ["price", "colour", "day"], [["11.0", "blue", "2024-01-02"], ["21.0", "red", "2024-01-03"]])
+    asked = ["t1_is_red", "t1_sold", "t0_sold", "t0_is_red"]
+    write_rows(folder / "sample_submission.csv", ["id", "Label"], [(key, 0.5) for key in asked])
+    trained_shop(sessions, mirror, task, "tensorflow")
+
+    ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
+
+    assert ended.is_done, ended
+    header, *answers = read_table(mirror.working / "infer" / "submission.csv")
+    assert header == ["id", "Label"]
+    assert [(key, float(value) > 0.5) for key, value in answers] == list(zip(asked, [True, False] * 2, strict=True))
 
 
 @pytest.mark.slow

@@ -71,7 +71,15 @@ def cells() -> Callable[..., dict[str, Any]]:
         columns = names["TEXT_COLUMNS"]
         rows = [dict(zip(columns, [text] if isinstance(text, str) else text, strict=True)) for text in texts]
         names["table"] = pd.DataFrame(rows).assign(**({"votes": votes} if votes else {}))
-        for name in ("items-of-table", "split-words", "split-word", "text-encoder", "pairs", "model-inputs"):
+        for name in (
+            "items-of-table",
+            "check-texts",
+            "split-words",
+            "split-word",
+            "text-encoder",
+            "pairs",
+            "model-inputs",
+        ):
             exec(source[name], names)  # noqa: S102 - the cells are what is tested
         names["items"] = names["items_of"](names["table"])
         names["all_rows"] = np.arange(len(texts))
@@ -172,11 +180,13 @@ def test_numbers_beside_a_text_are_standardised_and_missing_ones_are_average(cel
 def test_missing_texts_are_counted_and_nothing_but_missing_ones_is_an_error(
     cells: Callable[..., Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cells(["a text", "", "  "])
+    names = cells(["a text", "", "  "])
+    names["check_texts"](names["items"]["text"])
     assert "2 of 3 texts are missing or empty." in capsys.readouterr().out
 
+    names = cells(["", ""])
     with pytest.raises(ValueError, match=r"^All texts are empty\. Check TEXT_COLUMNS, which are \['text'\]\.$"):
-        cells(["", ""])
+        names["check_texts"](names["items"]["text"])
 
 
 def write_table(path: Path, header: list[str], rows: list[list[object]]) -> None:

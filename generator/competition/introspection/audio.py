@@ -6,25 +6,39 @@ from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.source import Source
 from generator.competition.introspection.targets import Targets
 from generator.competition.introspection.weighing import settled
+from generator.competition.survey.facts import Column
 
 _HIGHEST_RATE, _USUAL_RATE = 32_000, 32_000
 _SHORTEST, _LONGEST, _USUAL_SECONDS = 1.0, 30.0, 5.0
 
 
-def audio_details(source: Source, targets: Targets, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the sounds."""
+def audio_details(source: Source, targets: Targets, ids: Column | None, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on the sounds; `ids` are those of the sample submission."""
     form = source.audio
     rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
     heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
     sure = Confidence.SURE if form is not None else Confidence.THIN
-    step = _seconds_per_part(targets.parts)
+    step = _seconds_per_part(targets.parts) or _seconds_per_part(_ends(ids))
     seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
     length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
     evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
     return (
         settled("sample_rate", rate, heard, hints, confidence=sure),
         settled("seconds", length, evidence, hints, confidence=sure),
+        settled("hidden_test", *_hidden_test(source), hints),
     )
+
+
+def _hidden_test(source: Source) -> tuple[bool, str]:
+    if source.test is None or source.test.names:
+        return False, "there are test sounds, or no folder for them"
+    return True, f"{source.test.path} has no sounds; they are there when the notebook is scored"
+
+
+def _ends(ids: Column | None) -> tuple[str, ...]:
+    """What the ids end in, where all of them are of one long sound, as a sample of a hidden test may be."""
+    found = [key.rpartition("_") for key in ids.present] if ids is not None else []
+    return tuple(end for _, _, end in found) if len({start for start, _, _ in found}) == 1 else ()
 
 
 def _seconds_per_part(parts: tuple[str, ...]) -> float:

@@ -1,15 +1,17 @@
 """Which column holds the ids, and whether an id names a part of an example too."""
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
 from generator.competition.introspection.errors import AmbiguousIdError, MissingColumnError
 from generator.competition.introspection.facts import Confidence, Finding, Hints
+from generator.competition.introspection.run_length import class_column
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
 from generator.competition.introspection.words import looks_like_id
-from generator.competition.survey.facts import Column, ColumnKind, Table
+from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
 
 _KEY = "id_column"
 _CANDIDATES = 50
@@ -17,8 +19,10 @@ _FEWEST_EXAMPLES = 2
 _EXAMPLES_CHECKED = 50
 
 
-def find_id(tables: Tables, hints: Hints) -> Finding:
+def find_id(tables: Tables, hints: Hints, server: InferenceServer | None) -> Finding:
     """Finds the id column of the sample submission, else that of the test or the training examples.
+
+    Without a sample, an inference server may ask for one answer for all rows of a group: its gateway names the column.
 
     Raises:
         AmbiguousIdError: Only several columns together tell the rows apart.
@@ -29,9 +33,17 @@ def find_id(tables: Tables, hints: Hints) -> Finding:
         return settled(_KEY, "id", "the ids are the names of the test files", hints, confidence=Confidence.LIKELY)
     _check_decided(table, hints)
     columns = table.columns[:_CANDIDATES]
+    of_masks = class_column(tables.sample, tables.train)
+    if of_masks is not None:
+        evidence = f"the first column of {table.name}, which has a row for each image and each {of_masks.name}"
+        return settled(_KEY, columns[0].name, evidence, hints)
     if _KEY not in hints.overrides:
         _check_that_one_is_unique(table, columns)
-    return chosen(_KEY, (weighed(column.name, _reasons(column, table, tables)) for column in columns), hints)
+    of_batches = server if tables.sample is None else None
+    candidates = (
+        weighed(column.name, [*_reasons(column, table, tables), *_of_batches(column, of_batches)]) for column in columns
+    )
+    return chosen(_KEY, candidates, hints)
 
 
 def parts_of(ids: Sequence[str], separators: int = 1) -> tuple[str, ...]:
@@ -50,12 +62,32 @@ def parts_of(ids: Sequence[str], separators: int = 1) -> tuple[str, ...]:
         if len(part) < separators or not example:
             return ()
         examples[example].append("_".join(part))
-    # The first and the last example of a sample may be cut.
-    whole = list(examples.values())[1:-1] or list(examples.values())
-    if len(examples) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
-        return ()
-    same = sum(set(parts) == set(whole[0]) for parts in whole[:_EXAMPLES_CHECKED])
-    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
+    return _of_all(list(examples.values()))
+
+
+def labels_behind(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
+    """The names that every example has behind it, where ids are `<example>_<name>`.
+
+    Args:
+        ids: Sampled ids, neighbours as in the file.
+        names: What may stand there; they may have underscores themselves.
+
+    Returns:
+        The names in order of appearance; nothing if the ids are not of that form.
+    """
+    examples: dict[str, list[str]] = defaultdict(list)
+    for key in ids:
+        cut = _start_of_name(key, names)
+        if not cut:
+            return ()
+        examples[key[:cut]].append(key[cut + 1 :])
+    return _of_all(list(examples.values()))
+
+
+def without_labels(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
+    """The examples of ids such as `<example>_<name>`, each once."""
+    cuts = ((key, _start_of_name(key, names)) for key in ids)
+    return tuple(dict.fromkeys(key[:cut] if cut else key for key, cut in cuts))
 
 
 def is_whole(column: Column) -> bool:
@@ -63,6 +95,22 @@ def is_whole(column: Column) -> bool:
     if column.kind is ColumnKind.NUMBER:
         return all(float(value).is_integer() for value in column.distinct)
     return column.kind is ColumnKind.INTEGER
+
+
+def _start_of_name(key: str, names: Collection[str]) -> int:
+    """Where the underscore in front of the longest of the names is that an id ends in; 0 if it ends in none."""
+    cuts = (match.start() for match in re.finditer("_", key))
+    return next((cut for cut in cuts if key[cut + 1 :] in names), 0)
+
+
+def _of_all(parts_of_examples: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The parts of an example, if nearly all of them have the same."""
+    # The first and the last example of a sample may be cut.
+    whole = parts_of_examples[1:-1] or parts_of_examples
+    if len(parts_of_examples) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
+        return ()
+    same = sum(set(parts) == set(whole[0]) for parts in whole[:_EXAMPLES_CHECKED])
+    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
 
 
 def _check_decided(table: Table, hints: Hints) -> None:
@@ -101,8 +149,15 @@ def _reasons(column: Column, table: Table, tables: Tables) -> list[Reason]:
         Reason((0.4 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
         Reason(-3 * is_new, "a target"),
         Reason(-2 * is_measured, "measured"),
-        Reason(-2 * _is_prose(column), "prose"),
+        Reason(-5 * _is_prose(column), "prose"),
     ]
+
+
+def _of_batches(column: Column, server: InferenceServer | None) -> list[Reason]:
+    if server is None:
+        return []
+    is_named = any(f"{quote}{column.name}{quote}" in server.gateway for quote in "'\"")
+    return [Reason(8 * is_named, f"named in {server.gateway_name}")]
 
 
 def _is_unique(column: Column | None) -> bool:

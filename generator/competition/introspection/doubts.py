@@ -1,6 +1,6 @@
 """What the user is told of a reading: values that are hardly more than a guess, and what the notebooks cannot do."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from generator.competition.introspection.clues import Clues
 from generator.competition.introspection.facts import Confidence, Finding
@@ -19,13 +19,14 @@ _CALLED = {
     "test_table": "The test table",
     "sample_submission": "The sample submission",
 }
-_LIST_SHOWN = 5
+_LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 
 
 def warnings_of(findings: Iterable[Finding], clues: Clues) -> tuple[str, ...]:
     """The sentences, each of which names the flag that settles its matter."""
-    guesses = (_guess(finding) for finding in findings if finding.confidence is Confidence.THIN)
-    return (*guesses, *_about_files(clues))
+    known = {finding.key: finding for finding in findings}
+    guesses = (_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN)
+    return (*guesses, *_about_files(clues), *_about_ids(known, clues))
 
 
 def _guess(finding: Finding) -> str:
@@ -51,10 +52,25 @@ def _about_files(clues: Clues) -> Iterator[str]:
         )
 
 
+def _about_ids(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
+    """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
+    train, name = clues.tables.train, str(known["id_column"].value)
+    ids = train.column(name) if train is not None else None
+    if ids is None or train is None or known["family"].value not in ("tabular", "text"):
+        return
+    if len(ids.distinct) < _NEARLY_ONE_EACH * len(ids.present):
+        yield (
+            f"{printable(name)} repeats in {printable(train.path)}, and no column orders its rows, so that they are no "
+            "sequences either; the notebooks need a table with one row for each id, --train names it, or a column that "
+            "orders them, --set group_column and --set order_column name both."
+        )
+
+
 def _has_rows_for_parts(clues: Clues) -> bool:
     """Whether training rows are for parts of examples; run-length codes of masks may be."""
     match = clues.source.labelling.match if clues.source is not None else None
-    return match is not None and match.parts > 0 and not clues.traits.is_run_length
+    is_understood = clues.traits.is_run_length or bool(clues.targets.row_labels)
+    return match is not None and match.parts > 0 and not is_understood
 
 
 def _shown(value: object) -> str:

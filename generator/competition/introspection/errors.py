@@ -3,9 +3,13 @@
 IntrospectionError
 ├── NoTrainingDataError       neither a table nor files to learn from
 ├── NoTestDataError           nothing to predict
+├── TableForEachExampleError  the test examples are tables, one each
 ├── NoInputsError            nothing that training and test examples have in common
+├── NoFamilyError             a kind of task that there are no templates for
 ├── NoTargetError             no column that could be the target
 ├── TargetNotInSampleError    the sample asks for other columns than there are to learn from
+├── UnlearnableTargetError    no family learns what the target is
+├── NotPixelsError            images are to be predicted, and the submission has something else than grey pixels
 ├── AmbiguousIdError          no single column tells the rows apart
 ├── MissingColumnError        a column that the user named does not exist
 ├── MissingFileError          a file or folder that the user named does not exist
@@ -34,18 +38,29 @@ class IntrospectionError(CompetitionError):
 class NoTrainingDataError(IntrospectionError):
     """Neither a table nor files to learn from."""
 
-    def __init__(self, *, seen: Sequence[str]) -> None:
+    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = ()) -> None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        super().__init__(f"There is nothing to train on: {what} was seen; name the table with --train.")
+        remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table with --train."
+        super().__init__(f"There is nothing to train on: {what} was seen{remedy}")
 
 
 class NoTestDataError(IntrospectionError):
     """Nothing to predict."""
 
-    def __init__(self, *, seen: Sequence[str]) -> None:
+    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = ()) -> None:
+        remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table of the test examples with --test."
         super().__init__(
-            f"There is nothing to predict: beside what is trained on, {listed(seen) or 'nothing'} was seen; "
-            "name the table of the test examples with --test."
+            f"There is nothing to predict: beside what is trained on, {listed(seen) or 'nothing'} was seen{remedy}"
+        )
+
+
+class TableForEachExampleError(IntrospectionError):
+    """The test examples are tables, one each."""
+
+    def __init__(self, *, sample: str, table: str) -> None:
+        super().__init__(
+            f"Each example that {printable(sample)} asks about has a table of its own, such as {printable(table)}, "
+            "which no family of the kit reads: put them into one table with a column of ids, and name it with --test."
         )
 
 
@@ -56,6 +71,16 @@ class NoInputsError(IntrospectionError):
         super().__init__(
             f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
             "id, and no files belong to their rows; name other tables with --train or --test."
+        )
+
+
+class NoFamilyError(IntrospectionError):
+    """A kind of task that there are no templates for."""
+
+    def __init__(self, *, task: str, evidence: str) -> None:
+        super().__init__(
+            f"This looks like {task}: {printable(evidence)}. No family of notebooks does that; if it is something "
+            "else, say what with --target and --target-kind."
         )
 
 
@@ -77,6 +102,27 @@ class TargetNotInSampleError(IntrospectionError):
         super().__init__(
             f"{printable(sample)} {wanted}, but what {printable(table)} has to learn from is "
             f"{listed(there) or 'none of it'}; name other files or columns with --sample, --train or --target."
+        )
+
+
+class UnlearnableTargetError(IntrospectionError):
+    """No family learns what the target is."""
+
+    def __init__(self, *, column: str, cell: str, problem: str) -> None:
+        super().__init__(
+            f'The target {printable(column)} is {problem} ("{printable(cell)}"), and no family of the kit learns that; '
+            "name another target with --target, or say with --target-kind what it is."
+        )
+
+
+class NotPixelsError(IntrospectionError):
+    """Images are to be predicted, and the submission has something else than grey pixels."""
+
+    def __init__(self, *, sample: str, example: str, problem: str) -> None:
+        where = f'{printable(sample)} has ids like "{printable(example)}": ' if sample else ""
+        super().__init__(
+            f"{where}{problem}. Where images become images, the notebooks predict grey ones, and write a row for each "
+            "pixel, <image>_<row>_<column>; name another sample with --sample, or another kind of task with --family."
         )
 
 

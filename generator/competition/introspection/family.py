@@ -10,7 +10,9 @@ from generator.competition.introspection.errors import NoInputsError, UnusableVa
 from generator.competition.introspection.facts import Candidate, Finding, Hints
 from generator.competition.introspection.features import Features, find_features
 from generator.competition.introspection.folds import group_of_folds, time_of_folds
-from generator.competition.introspection.images import companion_details, image_details
+from generator.competition.introspection.image_targets import image_target_details
+from generator.competition.introspection.images import channel_details, image_details, owner_details
+from generator.competition.introspection.masks import mask_details
 from generator.competition.introspection.places import Medium
 from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
 from generator.competition.introspection.source import TABLE_FAMILIES, Source
@@ -76,6 +78,7 @@ def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) ->
     source = clues.source if family not in TABLE_FAMILIES else None
     features, groups, train = contents.features, contents.groups, clues.tables.train
     examples = source.examples if source is not None else train.rows if train is not None else 0
+    examples //= len(clues.targets.row_labels) if source is not None and clues.targets.row_labels else 1
     folds = _folds(family, source, features, hints)
     if source is not None:
         details = _of_source(family, clues, source, hints)
@@ -86,6 +89,8 @@ def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) ->
         examples = max(1, round(examples / groups.rows))
     else:
         details = tabular_details(features, hints) if features is not None else ()
+    settled_already = {finding.key for finding in details}
+    folds = tuple(finding for finding in folds if finding.key not in settled_already)
     return (*details, *folds, *budget(examples, hints), *_format(clues, hints))
 
 
@@ -114,12 +119,12 @@ def _of_table(contents: Contents) -> list[Candidate]:
     features, prose, groups = contents.features, contents.prose, contents.groups
     if features is None or not features.columns:
         return []
-    numbers = _EACH_NUMBER * len(features.numbers)
+    numbers = _EACH_NUMBER * len(features.measures)
     beside = f"{len(features.columns)} columns describe an example"
     found = [
         weighed(
             "tabular",
-            [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), f"{len(features.numbers)} of them numbers")],
+            [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), f"{len(features.measures)} of them numbers")],
         )
     ]
     if prose.candidates:
@@ -133,11 +138,25 @@ def _of_table(contents: Contents) -> list[Candidate]:
 
 def _of_source(family: str, clues: Clues, source: Source, hints: Hints) -> tuple[Finding, ...]:
     if source.medium is Medium.AUDIO:
-        return (*source.findings, *audio_details(source, clues.targets, hints))
+        sample = clues.tables.sample
+        ids = sample.columns[0] if sample is not None and sample.columns else None
+        return (*source.findings, *audio_details(source, clues.targets, ids, hints))
     more: tuple[Finding, ...] = ()
-    if family in ("segmentation", "image_to_image"):
-        more = companion_details(family, clues.companions, clues.targets, hints)
-    return (*source.findings, *more, *image_details(source, clues.tables.train, clues.targets, hints))
+    if family == "segmentation":
+        more = mask_details(clues, hints)
+    elif family == "image_to_image":
+        more = image_target_details(clues, hints)
+    details = (*source.findings, *more, *image_details(source, clues.tables.train, clues.targets, hints))
+    if more:
+        return details
+    return (*details, *channel_details(source, hints), *owner_details(source, clues.tables.train, hints))
+
+
+def _rows(clues: Clues) -> str:
+    labels = clues.targets.row_labels
+    if not labels:
+        return "a row of the training table is an example"
+    return f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
 
 
 def _format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
@@ -146,8 +165,11 @@ def _format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
     where = f"as {train.name} is written" if train is not None else "usual"
     separator = "" if clues.traits.is_run_length else clues.traits.separator
     lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
+    if clues.targets.row_labels:
+        separator, lists = ",", "the labels of an example are put into one cell"
     return (
         settled("label_separator", separator, lists, hints),
+        settled("label_rows", bool(clues.targets.row_labels), _rows(clues), hints),
         settled("separator", (train.separator if train is not None else "") or ",", where, hints),
         settled("encoding", train.encoding if train is not None else "utf-8", where, hints),
     )

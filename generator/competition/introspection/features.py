@@ -6,8 +6,10 @@ from functools import cached_property
 
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.targets import Targets
+from generator.competition.introspection.words import looks_like_id
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
+_MOST_CODES = 20
 _NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.BOOLEAN))
 
 
@@ -19,7 +21,7 @@ class Features:
         train: The training table.
         test: The test table, or None.
         id_column: The column with the ids.
-        columns: The columns of the training table that the test examples have too, without the id.
+        columns: The columns of the training table that the test examples have too, without the id, unless it is a date.
         others: The columns that only training examples have, without the targets.
     """
 
@@ -34,9 +36,20 @@ class Features:
         """Those that are numbers."""
         return tuple(column for column in self.columns if column.kind in _NUMBERS)
 
+    @property
+    def measures(self) -> tuple[Column, ...]:
+        """Those numbers that say something about an example: ids of something else do not."""
+        return tuple(column for column in self.numbers if not self._is_id(column))
+
     def in_test(self, name: str) -> Column | None:
         """The same column of the test table, if there is one."""
         return self._by_name.get(name)
+
+    def _is_id(self, column: Column) -> bool:
+        if column.kind is not ColumnKind.INTEGER or not looks_like_id(column.name):
+            return False
+        later = self.in_test(column.name)
+        return len(column.distinct) > _MOST_CODES or (later is not None and not column.distinct & later.distinct)
 
     @cached_property
     def _by_name(self) -> Mapping[str, Column]:
@@ -47,7 +60,7 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
     """Sorts the columns of the training table; None if there is no such table."""
     if tables.train is None:
         return None
-    apart = {*targets.names, id_column}
+    apart = {*targets.names, *([] if _is_date(id_column, tables) else [id_column])}
     columns = [column for column in tables.train.columns if column.name not in apart]
     known = set((tables.test or tables.train).column_names)
     both = [column for column in columns if column.name in known]
@@ -58,6 +71,12 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
         columns=tuple(both),
         others=tuple(column.name for column in columns if column.name not in known),
     )
+
+
+def _is_date(id_column: str, tables: Tables) -> bool:
+    """Whether the ids of training and test examples are dates: such an id says something about its example."""
+    columns = [table.column(id_column) for table in (tables.train, tables.test) if table is not None]
+    return all(column is not None and column.kind is ColumnKind.DATE for column in columns)
 
 
 def names_of(columns: Sequence[Column]) -> list[str]:

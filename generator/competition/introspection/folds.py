@@ -8,7 +8,7 @@ from generator.competition.introspection.words import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
 
 _GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
-_REPEATS = 2
+_REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
 _DISJOINT = 0.05
 
 
@@ -17,9 +17,12 @@ def group_of_folds(features: Features, hints: Hints) -> Finding:
     for column in features.columns:
         test = features.in_test(column.name)
         is_named = looks_like_id(column.name) or bool(words(column.name) & _GROUP)
-        repeats = len(column.present) >= _REPEATS * max(1, len(column.distinct)) and len(column.distinct) > 1
+        repeats = _FEWEST_GROUPS <= len(column.distinct) <= len(column.present) / _REPEATS
         if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
             evidence = f"{column.name} repeats, and the test examples have other ones"
+            return settled("group_column", column.name, evidence, hints, confidence=Confidence.LIKELY)
+        if repeats and features.test is None and words(column.name) & _GROUP:
+            evidence = f"{column.name} repeats, and nothing says that the test examples have the same ones"
             return settled("group_column", column.name, evidence, hints, confidence=Confidence.LIKELY)
     return settled("group_column", "", "no column groups rows that the test examples have others of", hints)
 
@@ -41,5 +44,7 @@ def time_of_folds(features: Features, hints: Hints) -> Finding:
 
 def _is_later(train: Column, test: Column) -> bool:
     """Whether the test's dates begin where training's end; only dates from the year down can be compared as text."""
+    if len(train.distinct) <= 1:
+        return False
     is_comparable = all(value[:4].isdecimal() for value in train.distinct | test.distinct)
     return is_comparable and bool(train.present and test.present) and max(train.present) <= min(test.present)

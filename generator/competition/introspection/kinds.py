@@ -3,7 +3,7 @@
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.clues import Clues
 from generator.competition.introspection.facts import Finding, Hints
-from generator.competition.introspection.traits import is_run_length
+from generator.competition.introspection.run_length import is_run_length
 from generator.competition.introspection.weighing import Reason, chosen, weighed
 from generator.competition.survey.facts import ColumnKind
 
@@ -35,7 +35,9 @@ def _as_said(kind: TargetKind, clues: Clues, hints: Hints) -> list[Reason]:
     allowed = _KINDS_OF_FAMILY.get(family)
     fits = metric.fits(kind, classes=clues.classes)
     is_exact = metric.facts is not None and kind in metric.facts.target_kinds
+    has_files = clues.source is not None or kind not in (TargetKind.MASK, TargetKind.IMAGE)
     return [
+        Reason(-8 * (not has_files), "there are no images"),
         Reason(4 * is_exact, f"{metric.name} is computed for it"),
         Reason(1 * (fits and not is_exact), f"a form of {metric.name} is computed for it"),
         Reason(-3 * (bool(metric.name) and not fits), f"{metric.name} is not computed for it"),
@@ -49,9 +51,11 @@ def _for_class(clues: Clues) -> list[Reason]:
     has_few = not traits.is_text and not traits.is_measured and 1 < traits.distinct <= _FEW_CLASSES
     is_said_by_files = source is not None and bool(source.labelling.classes or source.records)
     is_column = len(targets.names) == 1
+    are_columns = targets.are_classes_asked and not traits.separator
+    are_rows = bool(targets.row_labels)
     return [
         Reason(3 * (traits.is_text and not traits.separator and not traits.is_run_length), "its labels are names"),
-        Reason(4 * targets.are_classes_asked, "the sample submission has a column for each class"),
+        Reason(4 * are_columns, "the sample submission has a column for each class"),
         Reason(4 * is_said_by_files, "the files say the class"),
         Reason(4 * traits.is_one_hot, "exactly one of the columns is 1 in each row"),
         Reason(4 * (is_column and traits.is_binary and not traits.is_measured), "there are two different values"),
@@ -59,6 +63,7 @@ def _for_class(clues: Clues) -> list[Reason]:
         Reason(3 * _asks_for_names(clues), "the sample submission has names, or several labels in a cell"),
         Reason(-1.5 * _asks_for_measures(clues), "the sample submission has fractions"),
         Reason(-4 * (traits.is_measured and traits.distinct > _FEW_CLASSES), "its values have fractions"),
+        Reason(-4 * are_rows, "a row is for one label of several"),
         Reason(-2 * traits.is_different_everywhere, "no label occurs twice"),
     ]
 
@@ -81,7 +86,9 @@ def _for_labels(clues: Clues) -> list[Reason]:
     targets, traits = clues.targets, clues.traits
     many = len(targets.names)
     is_list = bool(traits.separator) and not traits.is_run_length
+    rows = len(targets.row_labels)
     return [
+        Reason(6 * bool(rows), f"a row of the training table is for one of {rows} labels of an example"),
         Reason(4 * (traits.are_flags and not traits.is_one_hot), f"{many} columns of 0 and 1, any of which may be 1"),
         Reason(2 * traits.is_one_hot, f"{many} columns of 0 and 1"),
         Reason(4 * is_list, f'cells hold several labels, separated by "{traits.separator}"'),

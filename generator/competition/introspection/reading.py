@@ -12,18 +12,24 @@ from generator.competition.introspection.doubts import warnings_of
 from generator.competition.introspection.errors import (
     NoTestDataError,
     NoTrainingDataError,
+    TableForEachExampleError,
     UnusableValueError,
 )
 from generator.competition.introspection.facts import Finding, Hints, Reading
 from generator.competition.introspection.family import find_contents, find_details, find_family
+from generator.competition.introspection.hindrances import check_that_there_are_templates, hindrances_of
 from generator.competition.introspection.kinds import find_kind
 from generator.competition.introspection.metric import known_metric, settle_metric
+from generator.competition.introspection.refusals import check_that_targets_can_be_learned
+from generator.competition.introspection.serving import find_serving
 from generator.competition.introspection.source import TABLE_FAMILIES, Source, find_source
-from generator.competition.introspection.submissions import best_in_cell, file_name, find_submission
+from generator.competition.introspection.submission_files import find_submission_file
+from generator.competition.introspection.submissions import best_in_cell, find_submission
 from generator.competition.introspection.tables import Tables, find_tables
 from generator.competition.introspection.targets import find_targets
 from generator.competition.introspection.traits import traits_of
 from generator.competition.introspection.weighing import settled
+from generator.competition.introspection.words import stem
 from generator.competition.survey.facts import Survey
 
 _TASK_KEYS = frozenset(task_field.name for task_field in fields(Task)) - {"details", "evidence"}
@@ -44,13 +50,15 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         UnknownMetricError: The user decided on a metric that the kit does not have.
     """
     tables = find_tables(survey, hints)
-    id_column = find_id(tables, hints)
+    id_column = find_id(tables, hints, survey.server)
     source = find_source(survey, tables, str(id_column.value), hints)
     _check_that_there_are_data(survey, tables, source)
     clues = _clues(survey, tables, source, id_column, hints)
 
+    check_that_there_are_templates(clues, hints)
     kind_finding = find_kind(clues, hints)
     kind = _as_kind(kind_finding)
+    check_that_targets_can_be_learned(kind, clues, hints)
     submission_finding = find_submission(kind, clues, hints)
     submission = _as_submission(submission_finding)
     sizes = (clues.classes, best_in_cell(clues.targets))
@@ -61,12 +69,14 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
 
     needed = _needed_tables(tables, source, str(family.value), hints)
     core = [family, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
-    findings = {finding.key: finding for finding in (*core, *needed, file_name(hints), *details)}
+    served = find_serving(survey.server, str(family.value), submission, hints)
+    written = find_submission_file(tables.sample, survey.server if served else None, hints)
+    findings = {finding.key: finding for finding in (*core, *needed, *written, *served, *details)}
     check_decisions(hints, findings, survey, tables)
     return Reading(
         task=_task(findings, kind, submission),
         findings=findings,
-        warnings=warnings_of(findings.values(), clues),
+        warnings=(*warnings_of(findings.values(), clues), *_left_out(survey, source)),
     )
 
 
@@ -94,11 +104,27 @@ def _needed_tables(tables: Tables, source: Source | None, family: str, hints: Hi
 
 def _check_that_there_are_data(survey: Survey, tables: Tables, source: Source | None) -> None:
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
+    hindrances = hindrances_of(survey)
     if tables.train is None and source is None:
-        raise NoTrainingDataError(seen=seen)
+        raise NoTrainingDataError(seen=seen, hindrances=hindrances)
     if tables.test is None and (source is None or not source.has_test):
+        of_one = _table_of_one_example(survey, tables)
+        if of_one and tables.sample is not None:
+            raise TableForEachExampleError(sample=tables.sample.path, table=of_one)
         trained_on = tables.train.path if tables.train is not None else ""
-        raise NoTestDataError(seen=[path for path in seen if path != trained_on])
+        raise NoTestDataError(seen=[path for path in seen if path != trained_on], hindrances=hindrances)
+
+
+def _left_out(survey: Survey, source: Source | None) -> tuple[str, ...]:
+    """What could not be read, where examples seem to be in it; not where there is another form of them."""
+    return hindrances_of(survey) if source is None or not source.has_examples else ()
+
+
+def _table_of_one_example(survey: Survey, tables: Tables) -> str:
+    """A table that is named like an id of the sample submission, as several are; "" if hardly one is."""
+    ids = tables.sample.columns[0].distinct if tables.sample is not None and tables.sample.columns else frozenset()
+    named = [table.path for table in survey.tables if stem(table.path) in ids]
+    return named[0] if len(named) > 1 else ""
 
 
 def _as_kind(finding: Finding) -> TargetKind:

@@ -24,6 +24,7 @@ _GROWING, _RESTARTING, _NEW = 0.95, 0.5, 0.5
 _COLUMNS_COMPARED = 40
 _DECIDED = 6.0
 _MOST_STEPS, _MULTIPLE = 512, 8
+_MOST_COUNTED, _COMMON = 1_000, 0.1
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def _decided(features: Features, hints: Hints) -> Groups | None:
     if group is None or order is None:
         return None
     per = "group" if group.name == features.id_column else "row"
-    rows = len(group.values) / max(1, len(group.distinct))
+    rows = _rows_of_a_group(group, order)
     why = "the user named its columns"
     return Groups(group.name, order.name, per, rows, _longest(group), weight=_DECIDED, evidence=why)
 
@@ -120,14 +121,14 @@ def _groups(group: Column, order: Column, features: Features) -> Groups | None:
     if order.kind not in _ORDERED or order.missing or order.name == features.id_column:
         return None
     later = features.in_test(order.name)
-    if later is None or _are_all_later(order, later):
+    if later is None or (group.name != features.id_column and _are_all_later(order, later)):
         return None
     places = _places(order)
     inside = [one < other for one, other in _steps(group, places, is_same=True)]
     between = [one >= other for one, other in _steps(group, places, is_same=False)]
     if not inside or sum(inside) < _GROWING * len(inside) or sum(between) < _RESTARTING * max(1, len(between)):
         return None
-    rows = len(group.values) / len(group.distinct)
+    rows = _rows_of_a_group(group, order)
     reasons = [
         Reason(4, f"rows of equal {group.name} stand together, {rows:.0f} on average, and {order.name} grows in them"),
         Reason(1 * looks_like_id(group.name), f"{group.name} is named like an id"),
@@ -136,11 +137,30 @@ def _groups(group: Column, order: Column, features: Features) -> Groups | None:
     ]
     candidate = weighed(group.name, reasons)
     per = "group" if group.name == features.id_column else "row"
-    return Groups(group.name, order.name, per, rows, _longest(group), candidate.weight, candidate.evidence)
+    longest = max(_longest(group), round(rows))
+    return Groups(group.name, order.name, per, rows, longest, candidate.weight, candidate.evidence)
 
 
 def _longest(group: Column) -> int:
     return max(Counter(group.values).values(), default=1)
+
+
+def _rows_of_a_group(group: Column, order: Column) -> float:
+    """How many rows a group has: what was sampled in pieces cuts groups, so short runs say little.
+
+    A group that was counted from 0 or 1 has as many rows as its last number says, even if no piece has all of them.
+    """
+    lengths = sorted(Counter(group.values).values())
+    whole = lengths[len(lengths) // 2 :]
+    commonest, times = Counter(lengths).most_common(1)[0]
+    usual = commonest if times > _COMMON * len(lengths) else sum(whole) / len(whole)
+    if order.kind is not ColumnKind.INTEGER:
+        return usual
+    places = [float(place) for place in order.present]
+    first, last = min(places), max(places)
+    are_counted = first in (0, 1) and len(order.distinct) <= last - first + 1
+    counted = last - first + 1 if are_counted else 0
+    return counted if lengths[-1] < counted <= _MOST_COUNTED * lengths[-1] else usual
 
 
 def _are_all_later(train: Column, test: Column) -> bool:

@@ -1,18 +1,29 @@
 """Where the inputs and labels of the examples come from, where these are files, records or pixels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
 from generator.competition.introspection.labelling import Labelling, labellings
-from generator.competition.introspection.places import Match, Medium, Place, match_of, places_of, trees_of
+from generator.competition.introspection.places import (
+    Match,
+    Medium,
+    Place,
+    further_below,
+    match_of,
+    places_of,
+    scattered,
+    trees_of,
+)
 from generator.competition.introspection.records import id_feature, test_records, training_records
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.weighing import best_first, chosen, settled
-from generator.competition.introspection.words import TEST, TRAIN
+from generator.competition.introspection.words import TEST, TRAIN, words
 from generator.competition.survey.facts import AudioFormat, ImageFormat, Records, Survey
 
 TABLE_FAMILIES = frozenset(("tabular", "sequence", "text"))
 _LEAST_BESIDE_A_TABLE = 1.5
+_HARDLY_A_FILE = 2  # a text that says so
 
 
 @dataclass(frozen=True)
@@ -27,6 +38,7 @@ class Source:
         records: The training and the test records, where there are some.
         examples: How many training examples there are.
         findings: From the labels to the test folder.
+        owner_column: The id column of the submission, where an id has several images; else "".
     """
 
     medium: Medium
@@ -36,6 +48,7 @@ class Source:
     records: tuple[Records, ...]
     examples: int
     findings: tuple[Finding, ...]
+    owner_column: str = ""
 
     @property
     def labels_from(self) -> str:
@@ -46,6 +59,11 @@ class Source:
     def has_test(self) -> bool:
         """Whether test files or records were found."""
         return self.test is not None or len(self.records) > 1
+
+    @property
+    def has_examples(self) -> bool:
+        """Whether both training and test examples were found."""
+        return self.has_test or self.labels_from == "pixels"
 
     @property
     def images(self) -> ImageFormat | None:
@@ -59,7 +77,10 @@ class Source:
     def audio(self) -> AudioFormat | None:
         """What the training sounds are like."""
         train = self.labelling.train
-        return next((found.audio for found in train.folders if found.audio), None) if train is not None else None
+        known = [found for found in train.folders if found.audio] if train is not None else []
+        # That of the middle folder: minutes of noise may have one of their own beside words of a second.
+        known.sort(key=lambda found: found.audio.seconds if found.audio else 0.0)
+        return known[(len(known) - 1) // 2].audio if known else None
 
 
 def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) -> Source | None:
@@ -72,8 +93,14 @@ def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) ->
         return None
     decided = hints.overrides.get("labels_from")
     medium, labelling = max(found, key=lambda pair: (pair[1].labels_from == decided, pair[1].weight))
-    rivals = best_first(Candidate(other.labels_from, other.evidence, other.weight) for _, other in found)
+    # Another column that names the same files is no other way.
+    ways = {_way_of(way): way for _, way in sorted(found, key=lambda pair: pair[1].weight)}
+    rivals = best_first(Candidate(way.labels_from, way.evidence, way.weight) for way in ways.values())
     return _source(survey, tables, _Choice(medium, labelling, rivals, id_column), hints)
+
+
+def _way_of(labelling: Labelling) -> tuple[str, str]:
+    return labelling.labels_from, labelling.train.path if labelling.train is not None else ""
 
 
 @dataclass(frozen=True)
@@ -101,7 +128,18 @@ def _source(survey: Survey, tables: Tables, choice: _Choice, hints: Hints) -> So
         records=records,
         examples=_examples(tables, labelling, train_records),
         findings=_findings(choice, test, records, hints),
+        owner_column=choice.id_column if _owns_several(choice.id_column, labelling, tables) else "",
     )
+
+
+def _owns_several(id_column: str, labelling: Labelling, tables: Tables) -> bool:
+    """Whether an id has several files, such as all slides of a patient: a table has a row for each of them."""
+    test = tables.test
+    if labelling.labels_from != "table" or labelling.column == id_column or test is None or tables.labels is not None:
+        return False
+    known = [table.column(id_column) for table in (test, tables.train) if table is not None]
+    repeats = any(column is not None and column.present and not column.is_unique for column in known)
+    return repeats and {id_column, labelling.column} <= set(test.column_names)
 
 
 def _examples(tables: Tables, labelling: Labelling, records: Records | None) -> int:
@@ -117,17 +155,47 @@ def _test_match(survey: Survey, tables: Tables, choice: _Choice) -> Match | None
     places = places_of(survey, choice.medium)
     labelling = choice.labelling
     others = [place for place in places if place is not labelling.train and not _is_inside(place, labelling.train)]
-    named = [place for place in others if place.words & TEST and not place.words & TRAIN]
+    named = _for_test(others)
     values = _test_values(tables, choice)
     trees = trees_of(places) if values and "/" in values[0] else ()
     match = match_of(values, [*named, *trees]) or match_of(values, others)
+    match = further_below(values, match, _for_test(scattered(trees_of(places))))
     in_train = match_of(values, [labelling.train]) if labelling.train is not None else None
     if in_train is not None and in_train.is_seen and (match is None or not match.is_seen):
         return in_train
     if match is not None:
         return match
-    place = max(named, key=lambda place: place.files, default=None)
-    return Match(place, place.suffix, 0, 0.0, is_seen=False) if place is not None else None
+    place = max(_wholes(named, places), key=lambda place: place.files, default=None)
+    if place is not None:
+        return Match(place, place.suffix, 0, 0.0, is_seen=False)
+    empty = _empty_test_folder(survey) if tables.sample is not None else None
+    if empty is None or labelling.train is None:
+        return None
+    return Match(empty, labelling.train.suffix, 0, 0.0, is_seen=False)
+
+
+def _empty_test_folder(survey: Survey) -> Place | None:
+    """A folder that is named for the test and has hardly a file: some code competitions fill it when they score."""
+    named = [folder for folder in survey.folders if words(folder.path) & TEST and not words(folder.path) & TRAIN]
+    fewest = min(named, key=lambda folder: folder.files, default=None)
+    is_empty = fewest is not None and fewest.files <= _HARDLY_A_FILE
+    return Place(fewest.path, (), (fewest,)) if fewest is not None and is_empty else None
+
+
+def _for_test(places: Sequence[Place]) -> list[Place]:
+    return [place for place in places if place.words & TEST and not place.words & TRAIN]
+
+
+def _wholes(named: Sequence[Place], places: Sequence[Place]) -> list[Place]:
+    """The folders that are named for the test themselves, with those in them: all of `test` for `test/cats`."""
+    trees = {tree.path: tree for tree in trees_of(places)}
+    wholes = []
+    for place in named:
+        parts = place.path.split("/")
+        depth = next(depth for depth in range(len(parts), 0, -1) if words(parts[depth - 1]) & TEST)
+        path = "/".join(parts[:depth])
+        wholes.append(place if depth == len(parts) else trees[path])
+    return wholes
 
 
 def _is_inside(place: Place, tree: Place | None) -> bool:
@@ -151,8 +219,8 @@ def _findings(choice: _Choice, test: Match | None, records: tuple[Records, ...],
     return (
         chosen("labels_from", choice.rivals, hints),
         settled(f"{medium}_column", labelling.column, _column_evidence(labelling), hints),
-        _folder("train_folder", _train_path(labelling, records), labelling.evidence, hints),
-        _folder("test_folder", *_test_path(test, records), hints),
+        settled("train_folder", _train_path(labelling, records), labelling.evidence, hints),
+        _test_folder(test, records, hints, is_needed=labelling.labels_from not in ("records", "pixels")),
         _suffix(labelling, test, medium, hints),
         *_record_features(labelling, records, hints),
     )
@@ -192,11 +260,15 @@ def _test_path(test: Match | None, records: tuple[Records, ...]) -> tuple[str, s
         return "", "there are no test files"
     if test.is_seen:
         return test.place.path, f"{test.share:.0%} of the sampled test ids are seen as files there"
+    if not test.place.names:
+        return test.place.path, "its name says so, and it is empty as long as nothing is scored"
     return test.place.path, "its name says so" if not test.share else "the test ids look like the names of its files"
 
 
-def _folder(key: str, path: str, evidence: str, hints: Hints) -> Finding:
-    return settled(key, path, evidence, hints)
+def _test_folder(test: Match | None, records: tuple[Records, ...], hints: Hints, *, is_needed: bool) -> Finding:
+    path, evidence = _test_path(test, records)
+    confidence = Confidence.THIN if is_needed and test is None else Confidence.SURE
+    return settled("test_folder", path, evidence, hints, confidence=confidence)
 
 
 def _suffix(labelling: Labelling, test: Match | None, medium: Medium, hints: Hints) -> Finding:

@@ -1,6 +1,5 @@
-"""What a row of the submission says, and what its file is called."""
+"""What a row of the submission says."""
 
-import re
 from collections import Counter
 
 from generator.competition.facts import SubmissionKind, TargetKind
@@ -13,10 +12,6 @@ from generator.competition.metrics import Wants
 from generator.competition.survey.facts import Column, ColumnKind
 
 _NAMES = frozenset((ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE))
-_USUAL_NAME = "submission.csv"
-_NAMED = re.compile(
-    r"(?:named|called|name of|file name:?|filename:?)\s+[`'\"*]*([\w.-]+\.(?:csv|parquet|json))\b", re.I
-)
 
 
 def find_submission(kind: TargetKind, clues: Clues, hints: Hints) -> Finding:
@@ -44,19 +39,13 @@ def best_in_cell(targets: Targets) -> int:
     return counts.most_common(1)[0][0]
 
 
-def file_name(hints: Hints) -> Finding:
-    """The name of the file: what the pages demand, else the usual one."""
-    if hints.file_name:
-        return settled("submission_file", hints.file_name, hints.file_name_evidence, hints)
-    said = _NAMED.search(hints.evaluation_text)
-    if said is not None:
-        return settled("submission_file", said[1], "the evaluation page demands it", hints)
-    return settled("submission_file", _USUAL_NAME, "the usual name", hints)
-
-
 def _is_keyed(targets: Targets) -> bool:
     """Whether a row is for one part: the parts are columns or labels to predict, not something in the ids by chance."""
-    return len(targets.parts) > 1 and len(targets.asked) == 1 and set(targets.parts) <= set(targets.names)
+    return (
+        len(targets.parts) > 1
+        and len(targets.asked) == 1
+        and set(targets.parts) <= {*targets.names, *targets.row_labels}
+    )
 
 
 def _of_labels(targets: Targets, hints: Hints) -> Finding:

@@ -6,13 +6,24 @@ from dataclasses import dataclass
 from generator.competition.introspection.errors import MissingFileError
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
 from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
-from generator.competition.introspection.words import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, folder, stem, words
+from generator.competition.introspection.words import (
+    CHECKED,
+    LABELS,
+    SAMPLE,
+    TEST,
+    TRAIN,
+    VALIDATION,
+    folder,
+    stem,
+    words,
+)
 from generator.competition.survey.facts import Column, Survey, Table
 
 _SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
 _MOST_COLUMNS_COMPARED = 200
 # The pieces that were sampled of two long tables are the same only at their beginnings and ends.
 _OVERLAP = 0.1
+_LIST_MARKS = (",", " ", ";", "|")
 _ROLES = ("sample_submission", "test_table", "train_table", "labels_table")
 
 
@@ -49,6 +60,9 @@ def find_tables(survey: Survey, hints: Hints) -> Tables:
     train = _role("train_table", _trains(survey, sample_table, test_table, taken), hints, least=_TRAIN_NEEDS)
     train_table = survey.table(str(train.value))
     taken |= {str(train.value)}
+    if test_table is None and train_table is not None and _is_partly_labelled(train_table, sample_table):
+        evidence = f"the rows of {train_table.name} without a label are those that the sample submission asks for"
+        test, test_table = settled("test_table", train_table.path, evidence, hints), train_table
     labels = _labels(survey, (sample_table, test_table, train_table), hints, taken)
     return Tables(
         sample=sample_table,
@@ -75,10 +89,24 @@ def has_target(table: Table, sample: Table) -> bool:
 
 def names_classes(column: Column, asked: Sequence[str]) -> bool:
     """Whether the values of a column are names of the sample's columns, or the ends of them (`Status_C` for `C`)."""
-    if len(asked) <= 1 or len(column.distinct) <= 1 or len(column.distinct) > 2 * len(asked):
+    if len(asked) <= 1 or len(column.distinct) <= 1:
+        return False
+    if _lists_names(column, asked):
+        return True
+    if len(column.distinct) > 2 * len(asked):
         return False
     known = column.distinct & class_names(asked, column)
     return len(known) >= max(2, len(column.distinct) / 2)
+
+
+def _lists_names(column: Column, asked: Sequence[str]) -> bool:
+    """Whether the cells are lists of nothing but these names, such as `Bark,Bus`."""
+    known = set(asked)
+    return any(
+        any(mark in cell for cell in column.distinct)
+        and all(name.strip() in known for cell in column.distinct for name in cell.split(mark))
+        for mark in _LIST_MARKS
+    )
 
 
 def class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
@@ -196,9 +224,26 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None) -> li
         Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
         Reason(-2 * bool(said & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
         Reason(-2 * ("y" in said), "its name says that it has labels only"),
+        Reason(1 * bool(said & CHECKED) - 1 * ("noisy" in said), "its name says that its labels were checked"),
         Reason(4 * share, shared),
         Reason(3 * has_labels, "it has what the sample submission asks for"),
     ]
+
+
+def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
+    """Whether one table has both: exactly the rows that the sample asks for have no label."""
+    ids = table.column(sample.columns[0].name) if sample is not None and sample.columns else None
+    if sample is None or ids is None:
+        return False
+    asked = [table.column(column.name) for column in sample.columns[1:]]
+    labels = [column.values for column in asked if column is not None]
+    if not labels or len(labels) < len(asked):
+        return False
+    to_predict = sample.columns[0].distinct
+    is_asked = [key in to_predict for key in ids.values]
+    without = [None in row for row in zip(*labels, strict=True)]
+    fits = sum(both for both in map(all, zip(is_asked, without, strict=True)))
+    return fits > _OVERLAP * sum(without) > 0 and fits == sum(is_asked)
 
 
 def _labels(survey: Survey, roles: tuple[Table | None, ...], hints: Hints, taken: set[str]) -> Finding:

@@ -5,24 +5,32 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
 
-from generator.competition.introspection.columns import parts_of
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.columns import labels_behind, parts_of
 from generator.competition.introspection.errors import (
     MissingColumnError,
     NoTargetError,
     TargetNotInSampleError,
 )
 from generator.competition.introspection.facts import Candidate, Finding, Hints
+from generator.competition.introspection.lookup import Lookup, find_lookup
+from generator.competition.introspection.metric import known_metric
 from generator.competition.introspection.records import label_feature
+from generator.competition.introspection.run_length import class_column, code_column
+from generator.competition.introspection.serving import served_target
 from generator.competition.introspection.source import Source
 from generator.competition.introspection.tables import Tables, names_classes
 from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
 from generator.competition.introspection.words import TARGET, looks_like_id, words
-from generator.competition.survey.facts import Column, Survey, Table
+from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Survey, Table
 
 _KEY = "targets"
 _ALIKE = 0.6
 _COLUMNS_COMPARED = 500
+_FEWEST_LABELS, _SHORTEST_NAME = 2, 5
+_NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
 _FOLDER_TARGET = "label"
+_ID_AND_LABEL = 2
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,9 @@ class Targets:
         answers: The same with their sampled values.
         parts: The parts of an example that an id of the sample names, if any.
         are_classes_asked: Whether the sample has a column for each class.
+        row_labels: The labels, where a row of the training table is for one label of an example, as in the sample.
         finding: Why.
+        lookup: The table that says which of them each row of the submission asks for, if there is one.
     """
 
     names: tuple[str, ...]
@@ -46,6 +56,8 @@ class Targets:
     parts: tuple[str, ...]
     are_classes_asked: bool
     finding: Finding
+    row_labels: tuple[str, ...] = ()
+    lookup: Lookup | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,8 @@ class _Question:
     asked: tuple[str, ...]
     parts: tuple[str, ...]
     file_column: str
+    lookup: Lookup | None = None
+    server: InferenceServer | None = None
 
     @cached_property
     def only_in_training(self) -> tuple[Column, ...]:
@@ -80,11 +94,12 @@ def find_targets(survey: Survey, tables: Tables, source: Source | None, id_colum
     asked = tuple(column.name for column in answers)
     parts = _parts(tables, id_column)
     labelled = tables.labelled
+    lookup = find_lookup(survey, tables, id_column)
     if labelled is None or (source is not None and source.labels_from in ("folders", "names", "records")):
         finding = _of_files(survey, source, asked, hints)
     else:
         column = source.labelling.column if source is not None else ""
-        finding = _of_table(_Question(labelled, tables, id_column, asked, parts, column), hints)
+        finding = _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), hints)
     names = tuple(finding.value) if isinstance(finding.value, list) else (str(finding.value),)
     wanted = set(names)
     columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
@@ -97,6 +112,8 @@ def find_targets(survey: Survey, tables: Tables, source: Source | None, id_colum
         parts=parts,
         are_classes_asked=_asks_for_classes(asked, columns, classes),
         finding=finding,
+        row_labels=_row_labels(columns, labelled, id_column, parts),
+        lookup=lookup,
     )
 
 
@@ -106,12 +123,28 @@ def _answers(tables: Tables, id_column: str) -> tuple[Column, ...]:
         return ()
     beside = tuple(column for column in tables.sample.columns if column.name != id_column)
     known = set(tables.test.column_names) if tables.test is not None else set()
+    of_masks = class_column(tables.sample, tables.train)
+    known |= {of_masks.name} if of_masks is not None else set()
     return tuple(column for column in beside if column.name not in known) or beside
 
 
 def _parts(tables: Tables, id_column: str) -> tuple[str, ...]:
     column = tables.sample.column(id_column) if tables.sample is not None else None
-    return parts_of(column.present) if column is not None else ()
+    if column is None:
+        return ()
+    labelled = set(tables.labelled.column_names) if tables.labelled is not None else set()
+    return labels_behind(column.present, labelled) or parts_of(column.present)
+
+
+def _row_labels(
+    columns: Sequence[Column], labelled: Table | None, id_column: str, parts: Sequence[str]
+) -> tuple[str, ...]:
+    """The labels of rows such as `<example>_<label>,0`, where the sample submission has rows of the same labels."""
+    ids = labelled.column(id_column) if labelled is not None and len(labelled.columns) == _ID_AND_LABEL else None
+    if ids is None or len(columns) != 1 or not columns[0].distinct <= {"0", "1"}:
+        return ()
+    found = parts_of(ids.present)
+    return found if len(found) > 1 and set(found) == set(parts) else ()
 
 
 def _asks_for_classes(asked: Sequence[str], columns: Sequence[Column], classes: Sequence[str]) -> bool:
@@ -135,10 +168,17 @@ def _of_table(question: _Question, hints: Hints) -> Finding:
     decided = hints.overrides.get(_KEY)
     if decided is not None:
         _check_decided([decided] if isinstance(decided, str) else decided, question)
-    candidates = [*_asked_columns(question), *_class_column(question), *_part_columns(question)]
+    candidates = [
+        *_codes(question),
+        *_looked_up(question),
+        *_asked_columns(question),
+        *_class_column(question),
+        *_part_columns(question),
+        *_label_columns(question),
+    ]
     if candidates:
         return chosen(_KEY, candidates, hints)
-    rivals = [_only_in_training(column, question) for column in question.only_in_training]
+    rivals = [_only_in_training(column, question, hints) for column in question.only_in_training]
     if decided is None:
         _check_that_there_is_one(rivals, question)
     return chosen(_KEY, rivals or [Candidate([], "", 0.0)], hints)
@@ -172,20 +212,74 @@ def _part_columns(question: _Question) -> list[Candidate]:
     return [weighed(there, [Reason(4, f"the ids of the sample submission end in these {len(there)} names")])]
 
 
-def _only_in_training(column: Column, question: _Question) -> Candidate:
+def _label_columns(question: _Question) -> list[Candidate]:
+    """All columns of a table of labels, where they are numbers and a server asks for what no sample names."""
+    columns, tables = question.only_in_training, question.tables
+    is_named = bool(tables.sample or question.server is None or served_target(question.server))
+    are_numbers = all(column.kind in _NUMBERS and not looks_like_id(column.name) for column in columns)
+    if is_named or tables.labels is None or not are_numbers or not 1 < len(columns) < _COLUMNS_COMPARED:
+        return []
+    clause = f"all {len(columns)} columns of {question.labelled.name} beside the id are numbers"
+    return [weighed([column.name for column in columns], [Reason(3, clause)])]
+
+
+def _codes(question: _Question) -> list[Candidate]:
+    """The column with the codes of masks, where a row of the sample is for an image and a class."""
+    found = code_column(question.labelled) if class_column(question.tables.sample, question.labelled) else None
+    return [weighed([found.name], [Reason(8, "its cells are run-length codes")])] if found is not None else []
+
+
+def _looked_up(question: _Question) -> list[Candidate]:
+    """Columns of the training table that a table of what is asked for names."""
+    if question.lookup is None:
+        return []
+    there = list(question.lookup.targets)
+    clause = f"{question.lookup.part_column} of {question.lookup.path} names {_counted(there)}"
+    return [weighed(there, [Reason(5, clause)])]
+
+
+def _counted(names: Sequence[str]) -> str:
+    return "this column" if len(names) == 1 else f"these {len(names)} columns"
+
+
+def _only_in_training(column: Column, question: _Question, hints: Hints) -> Candidate:
     asked = question.asked[0] if len(question.asked) == 1 else ""
     is_alike = asked and SequenceMatcher(None, asked.lower(), column.name.lower()).ratio() > _ALIKE
     test = question.tables.test
+    metric = known_metric(hints).facts
+    has_answers = _has_answers(column, question)
+    is_measured = metric is not None and set(metric.target_kinds) == {TargetKind.NUMBER}
+    server, is_served = question.server, column.name == served_target(question.server)
     reasons = [
         Reason(2 * (test is not None), f"not in {test.name}" if test is not None else ""),
+        Reason(8 * is_served, f"named in {server.gateway_name}" if server is not None else ""),
         Reason(2 * (len(question.only_in_training) == 1), "no other column could be it"),
         Reason(2 * bool(words(column.name) & TARGET), "its name says so"),
         Reason(2 * bool(is_alike), f"named like {asked} of the sample submission"),
+        Reason(3 * has_answers, "the cells of the sample submission are values of it"),
+        Reason(2 * _is_in(column.name, hints.slug), "the competition is named for it"),
         Reason(0.5 * (column is question.labelled.columns[-1]), "the last column"),
-        Reason(-2 * looks_like_id(column.name), "named like an id"),
+        Reason(-2 * (looks_like_id(column.name) and not has_answers), "named like an id"),
+        Reason(-2 * (column.kind is ColumnKind.DATE), "a date"),
         Reason(-3 * (len(column.distinct) <= 1), "it never changes"),
+        Reason(-3 * (is_measured and column.kind not in _NUMBERS), "the metric is for numbers"),
     ]
     return weighed([column.name], reasons)
+
+
+def _has_answers(column: Column, question: _Question) -> bool:
+    """Whether the sample's only column of answers names labels that this column has, one or several in a cell."""
+    sample = question.tables.sample
+    answer = sample.column(question.asked[0]) if sample is not None and len(question.asked) == 1 else None
+    if answer is None or answer.kind is not ColumnKind.TEXT:
+        return False
+    said = answer.distinct | {label for cell in answer.distinct for label in cell.split()}
+    return len(said & column.distinct) >= min(_FEWEST_LABELS, len(column.distinct))
+
+
+def _is_in(name: str, slug: str) -> bool:
+    letters = "".join(filter(str.isalpha, name.lower()))
+    return len(letters) >= _SHORTEST_NAME and letters in "".join(filter(str.isalpha, slug))
 
 
 def _check_that_there_is_one(rivals: Sequence[Candidate], question: _Question) -> None:

@@ -13,13 +13,14 @@ from generator.competition.survey.facts import Column, ColumnKind
 _NAMES = frozenset(("text", "texts", "comment", "comments", "review", "reviews", "title", "question", "sentence"))
 _NAMES |= {"premise", "hypothesis", "tweet", "description", "content", "body", "phrase", "prompt", "response", "answer"}
 _NAMES |= {"essay", "excerpt", "abstract", "headline", "summary", "message", "query", "document", "anchor"}
-_NAMES |= {"transcript", "ingredients"}
+_NAMES |= {"transcript", "ingredients", "search", "target"}
 _LONG, _SHORT = 6, 1.5
 _LETTERS_PER_WORD = 8  # languages without spaces, and their words in others
 _TOKENS_PER_WORD, _MULTIPLE, _LONGEST = 1.5, 128, 512
-_MOST_TEXTS = 2
+_MOST_TEXTS = 6
+_SEVERAL = 20
 _LEAST = 2.5
-_HARDLY_LESS = 2
+_HARDLY_LESS = 3
 _DIFFERENT = 0.3
 
 
@@ -28,7 +29,7 @@ class Prose:
     """What there is to read.
 
     Attributes:
-        columns: The columns of text, at most two, in the order of the table.
+        columns: The columns of text, at most six, in the order of the table.
         candidates: All that were weighed, best first.
         left_out: Further columns of text.
     """
@@ -51,11 +52,11 @@ class Prose:
 def find_prose(features: Features) -> Prose:
     """Weighs the columns that could be text."""
     texts = [column for column in features.columns if column.kind is ColumnKind.TEXT]
-    is_all = not features.numbers
+    is_all = not features.measures
     weighed_texts = [(weighed(column.name, _reasons(column, is_all=is_all)), column) for column in texts]
     fitting = [(candidate, column) for candidate, column in weighed_texts if candidate.weight >= _LEAST]
     ordered = sorted(fitting, key=lambda pair: (-pair[0].weight, -_mean_words(pair[1])))
-    # A second column counts if it is text about as clearly as the first.
+    # A further column counts if it is text about as clearly as the first.
     alike = [column for candidate, column in ordered if candidate.weight >= ordered[0][0].weight - _HARDLY_LESS]
     kept = {column.name for column in alike[:_MOST_TEXTS]}
     return Prose(
@@ -69,13 +70,13 @@ def text_details(prose: Prose, features: Features, hints: Hints) -> tuple[Findin
     """The findings on the columns of text, those beside them, and the length."""
     columns = prose.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
     names = names_of(columns)
-    numbers = names_of(features.numbers)
+    numbers = names_of(features.measures)
     mean = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
     more = f"; {listed(prose.left_out)} would be one too many" if prose.left_out else ""
     return (
         settled("text_columns", names, f"on average {mean}{more}", hints),
-        settled("number_columns", numbers, "the numbers that training and test examples both have", hints),
+        settled("number_columns", numbers, "the numbers that training and test examples both have, ids apart", hints),
         settled(
             "sequence_length", length, f"{length} tokens hold 95% of the sampled texts, or as much as is usual", hints
         ),
@@ -97,10 +98,12 @@ def sequence_length(columns: Sequence[Column]) -> int:
 def _reasons(column: Column, *, is_all: bool) -> list[Reason]:
     mean = _mean_words(column)
     is_varied = len(column.distinct) > _DIFFERENT * len(column.present)
+    # A phrase or a question that is asked about many times is text as well, if it is called so.
+    is_named = bool(words(column.name) & _NAMES) and (is_varied or len(column.distinct) > _SEVERAL)
     return [
-        Reason(2 * (bool(words(column.name) & _NAMES) and mean >= _SHORT and is_varied), f"{column.name} is named so"),
+        Reason(2 * (is_named and mean >= _SHORT), f"{column.name} is named so"),
         Reason(3 * (mean >= _LONG and is_varied), f"{column.name} has {mean:.0f} words on average"),
-        Reason(2.5 * (is_all and is_varied and mean >= _SHORT), "there are no numbers beside it"),
+        Reason(2.5 * (is_all and (is_varied or is_named) and mean >= _SHORT), "there are no numbers beside it"),
     ]
 
 

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from generator.competition.introspection.columns import is_whole
+from generator.competition.introspection.run_length import is_run_length
 from generator.competition.survey.facts import Column, ColumnKind
 
 _SEPARATORS = (" ", ",", ";", "|")
@@ -61,13 +61,6 @@ def traits_of(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelTr
     )
 
 
-def is_run_length(column: Column) -> bool:
-    """Whether the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
-    if not column.present:
-        return False
-    return all(_is_code(value) for value in column.distinct)
-
-
 def separator_of(column: Column) -> str:
     """What separates several labels in one cell; "" if cells hold one label each.
 
@@ -96,12 +89,3 @@ def _has_one_each(columns: Sequence[Column]) -> bool:
     rows = list(zip(*(column.values for column in columns), strict=True))
     ones = sum(sum(value is not None and value.strip().lower() in _ONES for value in row) == 1 for row in rows)
     return bool(rows) and ones >= _ONE_EACH * len(rows)
-
-
-def _is_code(value: str) -> bool:
-    numbers = value.split()
-    return len(numbers) % 2 == 0 and all(number.isdecimal() for number in numbers) and _grow(numbers[::2])
-
-
-def _grow(numbers: Sequence[str]) -> bool:
-    return all(int(one[:18]) < int(other[:18]) for one, other in pairwise(numbers))

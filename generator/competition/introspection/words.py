@@ -9,6 +9,7 @@ TEST = frozenset(("test", "testing", "tst", "eval", "evaluation", "predict"))
 VALIDATION = frozenset(("val", "valid", "validation", "dev"))
 SAMPLE = frozenset(("sample", "submission", "submissions", "submit", "samplesubmission"))
 LABELS = frozenset(("label", "labels", "y", "truth", "groundtruth", "answers", "annotations", "targets"))
+CHECKED = frozenset(("curated", "clean", "cleaned", "verified"))
 TARGET = frozenset(
     ("target", "targets", "label", "labels", "class", "category", "y", "outcome", "score", "prediction", "price")
 )

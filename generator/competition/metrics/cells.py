@@ -23,7 +23,7 @@ def function_of(metric: str) -> Callable[[Any, Any], float]:
         * labels: both [rows, labels], the truth 0 or 1, the predictions too if the metric wants labels, else
           probabilities;
         * numbers: both [rows, targets];
-        * masks: both [rows, height, width] of 0 and 1.
+        * masks: both [rows, height, width] of 0 and 1; [rows, height, width, classes] where there are several.
 
     Raises:
         UnknownMetricError: There is no such metric.
