@@ -123,6 +123,7 @@ def test_without_a_kernel_the_install_command_is_named(monkeypatch: pytest.Monke
         require_packages()
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_start_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.py"
     broken.write_text("raise SystemExit('no zmq today')")

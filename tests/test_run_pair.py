@@ -40,6 +40,19 @@ def test_a_pair_runs_from_training_to_a_valid_submission(tandem: Tandem, tmp_pat
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
 
 
+def test_of_a_submission_without_a_sample_nothing_is_promised(tandem: Tandem, tmp_path: Path) -> None:
+    choices = write_pair(tmp_path) / "pair.toml"
+    choices.write_text(choices.read_text().replace('"sample_submission.csv"', '""'))
+
+    done = tandem("run", "tiny")
+
+    assert "submission.csv (2 rows, there is no sample to check it against)\n" in done.out
+    report = (tmp_path / "output/tiny/report.html").read_text()
+    assert "there is no sample of it" in report
+    assert "against the sample" not in report
+
+
+@pytest.mark.slow
 def test_the_built_in_competition_is_scored_and_its_data_written(tandem: Tandem, tmp_path: Path) -> None:
     submission = INFER["submission"].replace("competitions/tiny", "competitions/digits")
     pair = write_pair(tmp_path, infer={"submission": submission}, sources={"competition_sources": ["digits"]})
@@ -52,6 +65,7 @@ def test_the_built_in_competition_is_scored_and_its_data_written(tandem: Tandem,
     assert report["submission"]["rows"] == 540
 
 
+@pytest.mark.slow
 def test_parameters_reach_each_notebook_that_has_them(tandem: Tandem, tmp_path: Path) -> None:
     show = {"show": "print(SMOKE_TEST, ALLOW_CPU, EPOCHS, WORKING_ROOT)"}
     write_pair(tmp_path, train={**show, **TRAIN}, infer={**show, **INFER})
@@ -143,6 +157,7 @@ def test_a_notebook_that_exits_is_done(tandem: Tandem, tmp_path: Path) -> None:
     assert tandem("run", "tiny", "--only", "train").code == 0
 
 
+@pytest.mark.slow
 def test_a_kernel_that_dies_is_reported_with_the_cell_and_the_signal(tandem: Tandem, tmp_path: Path) -> None:
     write_pair(tmp_path, train={"crash": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"})
 
@@ -154,6 +169,7 @@ def test_a_kernel_that_dies_is_reported_with_the_cell_and_the_signal(tandem: Tan
     assert (tmp_path / "output/tiny/report.html").is_file()
 
 
+@pytest.mark.slow
 def test_a_notebook_that_takes_too_long_is_stopped(tandem: Tandem, tmp_path: Path) -> None:
     write_pair(tmp_path, train={"quick": "1", "slow": "import time\nprint('begun')\ntime.sleep(60)"})
 
@@ -212,6 +228,7 @@ def test_an_incomplete_training_is_not_predicted_with(tandem: Tandem, tmp_path: 
     assert "Go on with --resume" in failed.err
 
 
+@pytest.mark.slow
 def test_a_missing_submission_is_named(tandem: Tandem, tmp_path: Path) -> None:
     write_pair(tmp_path, infer={"nothing": "pass"})
 
@@ -230,6 +247,7 @@ def test_a_submission_that_kaggle_would_refuse_is_an_error(tandem: Tandem, tmp_p
     assert "1 of 2 ids are missing" in failed.err
 
 
+@pytest.mark.slow
 def test_only_infer_keeps_the_training_output(tandem: Tandem, tmp_path: Path) -> None:
     write_pair(tmp_path)
     tandem("run", "tiny")
@@ -248,6 +266,7 @@ def test_only_infer_without_a_training_says_how_to_train(tandem: Tandem, tmp_pat
     assert "handoff.json does not exist" in tandem("run", "tiny", "--only", "infer").err
 
 
+@pytest.mark.slow
 def test_a_resumed_training_finds_its_previous_output(tandem: Tandem, tmp_path: Path) -> None:
     look = """
         from pathlib import Path
@@ -267,6 +286,7 @@ def test_a_resumed_training_finds_its_previous_output(tandem: Tandem, tmp_path: 
     assert outputs_of(train, "look") == "afresh ['train.ipynb']\n"
 
 
+@pytest.mark.slow
 def test_another_output_folder_can_be_chosen_but_none_with_somebody_elses_files(tandem: Tandem, tmp_path: Path) -> None:
     pair = write_pair(tmp_path)
 
@@ -312,6 +332,7 @@ def test_the_users_jupyter_configuration_does_not_matter(
     assert done.code == 0, done.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["/proc/nonexistent", "/dev/null"])
 def test_an_unwritable_home_does_not_matter(
     tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str

@@ -107,6 +107,7 @@ def test_a_compressed_table_is_unpacked_as_far_as_it_is_needed(folder: Path) -> 
     assert RemoteFacts(FolderKaggle(folder)).survey("some-thing") == survey_folder(folder)
 
 
+@pytest.mark.slow
 def test_of_a_large_folder_the_first_names_and_the_count_are_asked_for(folder: Path) -> None:
     write_tree(folder, {f"train/{number:05}.bin": "x" for number in range(1_500)})
     kaggle = FolderKaggle(folder)
