@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.competition.introspection.serving import can_serve
 from generator.competition.metrics import METRICS
 from generator.installation import template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
@@ -25,11 +26,39 @@ SUBMISSIONS = {
     TargetKind.CLASS: (
         *(SubmissionKind.LABEL, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K),
     ),
-    TargetKind.LABELS: (SubmissionKind.NUMBERS, SubmissionKind.LABEL_SET, SubmissionKind.TOP_K),
-    TargetKind.NUMBER: (SubmissionKind.NUMBERS, SubmissionKind.LABEL),
+    TargetKind.LABELS: (
+        *(SubmissionKind.NUMBERS, SubmissionKind.LABEL_SET, SubmissionKind.TOP_K, SubmissionKind.KEYED_ROWS),
+    ),
+    TargetKind.NUMBER: (SubmissionKind.NUMBERS, SubmissionKind.LABEL, SubmissionKind.KEYED_ROWS),
     TargetKind.MASK: (SubmissionKind.RUN_LENGTH,),
     TargetKind.IMAGE: (SubmissionKind.KEYED_ROWS,),
 }
+MASK_ROWS = (  # with the classes of masks, and the column that names them
+    ("image", [], ""),
+    ("id", ["it's", "1"], ""),
+    ("id", ["it's", "1"], "a class"),
+    ("column", ["it's", "1"], "a class"),
+    ("piece", [], ""),
+)
+FILES = (  # the sample submission, and the name of the submission
+    ("sample_submission.csv", "submission.csv"),
+    ("sample_submission.csv", "submission.parquet"),
+    ("sample_submission.parquet", "submission.parquet"),
+    ("sample_submission.json", "submission.jsonl.gz"),
+    ("sample_submission.tsv", "submission.tsv"),
+    ("sample_submission.csv", "submission.zip"),
+    ("sample_submission.csv", "submission.csv"),
+)
+IMAGES = (  # where images and their labels are; the last one for numbers only
+    {},
+    {"labels_from": "pixels"},
+    {"labels_from": "pixels", "pixel_lists": ["it's", "band"]},
+    {"labels_from": "folders"},
+    {"channel_suffixes": ["_red.png", "_green.png", "_blue.png"]},
+    {"labels_from": "records"},
+    {"has_several_images": True},
+    {"lookup_table": "it's.csv", "example_column": "image", "part_column": "target", "has_fixed_places": True},
+)
 OFFERED = families(template_folder())
 
 
@@ -53,10 +82,17 @@ class Combination:
             for key, rule in keys_of(self.family).items()
             if rule.default is None
         }
+        if self.target is TargetKind.MASK:
+            rows, classes, column = MASK_ROWS[self.place % len(MASK_ROWS)]
+            details |= {"mask_rows": rows, "mask_classes": classes, "class_column": column}
+        if self.family in ("image_classification", "image_regression"):
+            details |= IMAGES[self.place % (len(IMAGES) - (self.target is not TargetKind.NUMBER))]
+        if self.place % 2 and can_serve(self.family, self.submission):
+            details["inference_server"] = "it's_inference_server"
         targets = ("it's", 'a "label"') if self.target is not TargetKind.CLASS else ("it's",)
         task = Task(
             *(self.family, self.metric, self.target, self.submission, "the id", targets, "train.csv", ""),
-            *("test.csv", "sample_submission.csv"),
+            *("test.csv", FILES[self.place % len(FILES)][0], FILES[self.place % len(FILES)][1]),
             details=details,
         )
         competition = Competition(slug="some-thing", title="Some {{ thing }}", is_code_competition=True)
@@ -70,7 +106,8 @@ def combinations() -> Iterator[Combination]:
         for target in map(TargetKind, family.targets):
             metrics = [name for name, facts in METRICS.items() if target in facts.target_kinds]
             submissions = SUBMISSIONS[target]
-            for place in range(max(len(metrics), len(submissions))):
+            ways = len(MASK_ROWS) if target is TargetKind.MASK else 0
+            for place in range(max(len(metrics), len(submissions), ways)):
                 metric = METRICS[metrics[place % len(metrics)]]
                 spelled = metric.spelled(metric.parameter_default)
                 yield Combination(family.name, target, spelled, submissions[place % len(submissions)], place)
@@ -83,7 +120,7 @@ def test_every_combination_renders_to_notebooks_that_a_linter_likes(
 ) -> None:
     for combination in (each for each in combinations() if each.family == family):
         for path, content in render_kernels(combination.choices(framework)).items():
-            target = tmp_path / str(combination) / path
+            target = tmp_path / f"{combination}-{combination.place}" / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
 

@@ -1,12 +1,14 @@
 """A specimen is like a competition's data in everything but the data, and can never be taken for them."""
 
 import json
+import re
 import zipfile
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from layout_files import images, keys, table
+from layout_files import images, keys, sentence, some, table
 from layouts import LAYOUTS, WARNED, Layout
 
 from generator.cli.specimen import specimen as verb
@@ -165,6 +167,87 @@ def test_a_table_that_lists_the_files_of_class_folders_agrees_with_the_folders(t
     listed = {f"{row['classname']}/{row['img']}" for row in cells(folder / "driver_imgs_list.csv")}
     train = folder / "imgs" / "train"
     assert listed == {path.relative_to(train).as_posix() for path in train.rglob("*.jpg")}
+
+
+def test_ids_that_are_dates_stay_dates(tmp_path: Path) -> None:
+    folder = copy(named("ids_that_are_hours"), tmp_path)
+
+    hours = [row["datetime"] for name in ("train", "test") for row in cells(folder / f"{name}.csv")]
+    assert len(set(hours)) == len(hours)
+    assert all(2011 <= datetime.strptime(hour, "%Y-%m-%d %H:%M:%S").year <= 2012 for hour in hours)
+
+
+def test_rows_without_a_label_are_those_that_are_asked_for_where_one_table_has_both(tmp_path: Path) -> None:
+    folder = copy(named("one_table_whose_rows_without_a_label_are_the_test"), tmp_path)
+
+    asked = [row["shot_id"] for row in cells(folder / "sample_submission.csv")]
+    assert asked
+    assert [row["shot_id"] for row in cells(folder / "data.csv") if not row["shot_made_flag"]] == asked
+
+
+def test_a_picture_is_in_the_folder_of_the_patient_that_the_table_says(tmp_path: Path) -> None:
+    folder = copy(named("a_folder_for_each_patient"), tmp_path)
+
+    for part in ("train", "test"):
+        listed = {f"{row['patient_id']}/{row['image_id']}.png" for row in cells(folder / f"{part}.csv")}
+        pictures = folder / f"{part}_images"
+        assert listed == {path.relative_to(pictures).as_posix() for path in pictures.rglob("*.png")}
+
+
+def test_the_files_of_a_class_are_named_like_those_of_the_class_and_not_like_those_of_others(tmp_path: Path) -> None:
+    train = copy(named("words_beside_minutes_of_noise"), tmp_path) / "train" / "audio"
+
+    words = [path for path in train.rglob("*.wav") if path.parent.name != "_background_noise_"]
+    assert len(words) > 30
+    assert all("_nohash_" in path.name for path in words)
+    assert not any("_nohash_" in path.name for path in (train / "_background_noise_").iterdir())
+
+
+def test_ids_of_test_files_that_are_not_there_are_not_like_the_names_of_training_files(tmp_path: Path) -> None:
+    folder = copy(named("long_test_sounds_that_are_there_only_when_scored"), tmp_path)
+
+    asked = [row["row_id"] for row in cells(folder / "sample_submission.csv")]
+    assert all(re.fullmatch(r"soundscape_\d{7}_(5|10|15)", key) for key in asked)
+
+
+def test_the_labels_of_an_example_that_have_rows_of_their_own_differ(tmp_path: Path) -> None:
+    rows = cells(copy(named("a_training_row_for_each_label"), tmp_path) / "train_labels.csv")
+
+    labels: dict[str, dict[str, str]] = {}
+    for row in rows:
+        example, _, label = row["ID"].rpartition("_")
+        labels.setdefault(example, {})[label] = row["Label"]
+    assert all(set(own) == {"any", "wheeze", "crackle"} for own in labels.values())
+    assert any(len(set(own.values())) > 1 for own in labels.values())
+
+
+def test_labels_in_rows_of_their_own_stand_beside_a_table_of_texts(tmp_path: Path) -> None:
+    data, source, names = tmp_path / "data", some(), ("any", "left", "right")
+    reports = [[f"ID_{key}", f"{n} {sentence(source, 12)}"] for n, key in enumerate(keys(90))]
+    labelled = [[f"{report[0]}_{name}", source.randrange(2)] for report in reports[:60] for name in names]
+    table(data / "train.csv", ["ID", "report"], reports[:60])
+    table(data / "train_labels.csv", ["ID", "Label"], labelled)
+    table(data / "test.csv", ["ID", "report"], reports[60:])
+    asked = [[f"{report[0]}_{name}", 0.5] for report in reports[60:] for name in names]
+    table(data / "sample_submission.csv", ["ID", "Label"], asked)
+    survey, folder = survey_folder(data), tmp_path / "specimen"
+
+    written(survey, read_task(survey, Hints("reports", metric_text="Log Loss")).task, folder)
+
+    known = [row["ID"] for row in cells(folder / "train.csv")]
+    assert [row["ID"] for row in cells(folder / "train_labels.csv")] == [
+        f"{key}_{name}" for key in known for name in names
+    ]
+
+
+def test_the_table_that_explains_the_submission_asks_for_every_part_of_every_test_picture(tmp_path: Path) -> None:
+    folder = copy(named("facial_keypoints"), tmp_path)
+
+    points = ("left_eye_x", "left_eye_y", "nose_tip_x", "nose_tip_y")
+    pictures, explained = ([*cells(folder / name)] for name in ("test.csv", "IdLookupTable.csv"))
+    asked = [(row["ImageId"], row["FeatureName"]) for row in explained]
+    assert asked == [(row["ImageId"], point) for row in pictures for point in points]
+    assert [row["RowId"] for row in cells(folder / "SampleSubmission.csv")] == [row["RowId"] for row in explained]
 
 
 def test_run_length_codes_are_the_mask_images(tmp_path: Path) -> None:

@@ -28,9 +28,29 @@ class Original:
         return self.text("image_column") or self.text("audio_column")
 
     @property
+    def mask_classes(self) -> tuple[str, ...]:
+        """The classes of masks where an image has one for each."""
+        value = self.task.details.get("mask_classes", ())
+        return tuple(value) if isinstance(value, list) else ()
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether an image has a row for each piece of its mask."""
+        return self.text("mask_rows") == "piece"
+
+    @property
+    def has_label_rows(self) -> bool:
+        """Whether a training row is for one label of an example."""
+        return self.task.details.get("label_rows") is True
+
+    @property
     def file_suffix(self) -> str:
         """What has to be appended to the values of that column."""
         return self.text("image_suffix") or self.text("audio_suffix")
+
+    def folder_of(self, role: str) -> str:
+        """The folder of the training files, or of the test files."""
+        return self.text("train_folder" if role == "train" else "test_folder")
 
     @property
     def labels_from(self) -> str:

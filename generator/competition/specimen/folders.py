@@ -1,31 +1,26 @@
 """The folders of a specimen: a file for every example, and stand-ins for whatever else there is."""
 
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from generator.competition.introspection.words import TEST, TRAIN, words
-from generator.competition.specimen.cast import Cast, is_below
+from generator.competition.specimen.cast import Cast
 from generator.competition.specimen.chance import chance
+from generator.competition.specimen.endings import Ending, endings_of
 from generator.competition.specimen.facts import Original, Side, Wishes
 from generator.competition.specimen.ids import format_of
+from generator.competition.specimen.known import is_below
 from generator.competition.specimen.media import Media
+from generator.competition.specimen.scattering import Scattering
 from generator.competition.specimen.writing import Writer
 from generator.competition.survey import images as image_files
 from generator.competition.survey import sound as sound_files
 from generator.competition.survey.facts import Folder, ImageFormat
 from generator.competition.survey.listing import suffix_of
 
-_GLUE = "._-"
-_NAMES_COMPARED, _FILES_PER_NAME = 500, 6
-_OFTEN, _SOME = 0.5, 0.02
 _FEWEST_OTHERS, _MOST_KEPT = 1, 12
 _TEXT = b"A specimen does not have the text of this file.\n"
 _STAND_INS = {".json": b"{}\n", ".txt": _TEXT, ".md": _TEXT, ".csv": b"", ".yaml": b"", ".py": b"", ".html": _TEXT}
-
-# What follows a name in the name of its file, and whether the name loses its own suffix before that.
-Ending = tuple[bool, str]
 
 
 @dataclass(frozen=True)
@@ -47,6 +42,7 @@ class FolderMaker:
     wishes: Wishes
     writer: Writer
     media: Media
+    scattering: Scattering
     _nested: set[str] = field(default_factory=set, init=False)
 
     def make(self) -> None:
@@ -60,7 +56,11 @@ class FolderMaker:
 
     def size_of(self, side: Side, example: int) -> tuple[int, int]:
         """Width and height of the picture of an example."""
-        inside = (folder for folder in self.original.survey.folders if is_below(folder.path, self._base(side)))
+        inside = (
+            folder
+            for folder in self.original.survey.folders
+            if is_below(folder.path, self.original.folder_of(side.role))
+        )
         known = next((folder.images for folder in inside if folder.images), None)
         return self.media.size_of(known or ImageFormat("RGB", 64, 64, is_uniform=True), side.role, example)
 
@@ -76,24 +76,26 @@ class FolderMaker:
             yield _Group(train, of_class, ((False, ""),), folder.path)
             return
         for side in self._sides(folder):
-            base = self._base(side)
+            base = self.original.folder_of(side.role)
             if any("/" in name for name in side.names) and is_below(folder.path, base):
                 # The names have folders in them: one folder of the survey writes the files of all.
                 examples = range(0 if side.role in self._nested else len(side))
                 self._nested.add(side.role)
                 yield _Group(side, examples, ((False, self.original.file_suffix),), base)
                 continue
-            endings = _endings(sorted(folder.names), side.known)
+            endings = endings_of(sorted(folder.names), side.known)
+            if folder.path in self.scattering.folders(side):
+                dealt = [row for row, path in enumerate(self.scattering.places(side)) if path == folder.path]
+                yield _Group(side, dealt, endings or (self._usual_ending(folder, side),), folder.path)
+                continue
             if endings or folder.path == base:
                 yield _Group(side, range(len(side)), endings or (self._usual_ending(folder, side),), folder.path)
-
-    def _base(self, side: Side) -> str:
-        return self.original.text("train_folder" if side.role == "train" else "test_folder")
 
     def _sides(self, folder: Folder) -> Sequence[Side]:
         """Whose files a folder may have; ids of both sides can be the same small numbers."""
         sides = (self.cast.train, self.cast.test)
-        owners = [side for side in sides if self._base(side) and is_below(folder.path, self._base(side))]
+        bases = [(side, self.original.folder_of(side.role)) for side in sides]
+        owners = [side for side, base in bases if base and is_below(folder.path, base)]
         if owners:
             return owners
         said = words(folder.path)
@@ -138,32 +140,3 @@ class FolderMaker:
     def _write(self, folder: Folder, path: str, content: bytes | None) -> None:
         if content is not None:
             self.writer.write(path, content, is_archived=folder.is_archive)
-
-
-def _endings(files: Sequence[str], known: Sequence[str]) -> tuple[Ending, ...]:
-    """What follows the names of examples in the sorted names of files; nothing if hardly any example has a file."""
-    for is_stem in (False, True):
-        counts: Counter[str] = Counter()
-        compared = known[:_NAMES_COMPARED]
-        for name in compared:
-            start = name[: len(name) - len(suffix_of(name))] if is_stem else name
-            counts.update(_following(start, files))
-        if counts and max(counts.values()) >= _SOME * len(compared):
-            most = max(counts.values())
-            return tuple((is_stem, ending) for ending, count in sorted(counts.items()) if count >= _OFTEN * most)
-    return ()
-
-
-def _following(start: str, files: Sequence[str]) -> Iterator[str]:
-    first = bisect_left(files, start)
-    if not start or first == len(files):
-        return
-    if files[first] == start:
-        yield ""
-        return
-    for glue in _GLUE:
-        first = bisect_left(files, start + glue)
-        for file in files[first : first + _FILES_PER_NAME]:
-            if not file.startswith(start + glue):
-                break
-            yield file[len(start) :]

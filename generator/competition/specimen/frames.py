@@ -3,12 +3,16 @@
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.words import TEST, TRAIN, words
-from generator.competition.specimen.cast import Cast, key_column
+from generator.competition.specimen.cast import Cast
+from generator.competition.specimen.chance import chance
 from generator.competition.specimen.facts import Original, Side
+from generator.competition.specimen.ids import format_of
+from generator.competition.specimen.known import key_column
+from generator.competition.specimen.masks import EMPTY
 from generator.competition.specimen.signal import Truth
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.survey.listing import suffix_of
@@ -64,10 +68,29 @@ def frame_of_role(original: Original, table: Table, side: Side, *, has_row_for_e
     groups = [group for group, length in enumerate(side.lengths) for _ in range(length)]
     if has_groups and is_of_groups and not has_row_for_each_example:
         return _named(side, groups, [""] * len(groups), key, groups=groups)
-    parts = side.parts if side.role == "train" else ("",)
+    if side.role == "train" and (original.text("class_column") or original.has_pieces):
+        return _frame_of_masks(original, table, side)
+    # Labels that have rows of their own can be in a table of their own.
+    is_whole = original.has_label_rows and table.path != (original.task.labels_table or original.task.train_table)
+    parts = side.parts if side.role == "train" and not is_whole else ("",)
     examples = [example for example in range(len(side)) for _ in parts]
     is_grouped = has_groups and not is_of_groups and len(groups) == len(examples)
     return _named(side, examples, list(parts) * len(side), key, groups=groups if is_grouped else ())
+
+
+def _frame_of_masks(original: Original, table: Table, side: Side) -> Frame:
+    """A row for each mask, or piece of one; for those that are empty as well, if the real table has such rows."""
+    codes = table.column(original.text("mask_column"))
+    has_empty = codes is not None and codes.missing > 0
+    key, rows = key_column(original, table), []
+    for example, shapes in enumerate(side.shapes):
+        there = [number for number, shape in enumerate(shapes) if shape is not EMPTY]
+        if has_empty:
+            there = (there or [0]) if original.has_pieces else list(range(len(shapes)))
+        rows += [(example, side.parts[number]) for number in there]
+    examples = tuple(example for example, _ in rows)
+    names = tuple(side.names[example] for example in examples)
+    return Frame(side, examples, tuple(part for _, part in rows), (), key.name if key else "", names if key else ())
 
 
 def frame_of_sample(original: Original, side: Side, size_of: SizeOf) -> Frame:
@@ -87,7 +110,14 @@ def frame_of_sample(original: Original, side: Side, size_of: SizeOf) -> Frame:
         parts = [side.parts] * len(side)
     examples = [example for example, own in enumerate(parts) for _ in own]
     column = Column(original.task.id_column, ColumnKind.TEXT, ())
-    return _named(side, examples, [part for own in parts for part in own], column)
+    found = _named(side, examples, [part for own in parts for part in own], column)
+    lookup = original.survey.table(original.text("lookup_table"))
+    ids = lookup.column(original.task.id_column) if lookup is not None else None
+    if ids is not None:  # which that table explains
+        return replace(found, key_cells=format_of(ids.present).fresh(len(examples), chance(0, "lookup")))
+    if original.text("mask_rows") == "column":  # which names the part instead of the id
+        return replace(found, key_cells=tuple(side.names[example] for example in examples))
+    return found
 
 
 def _pixels_of(size: tuple[int, int], known: Sequence[tuple[int, int]]) -> Sequence[str]:

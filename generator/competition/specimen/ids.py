@@ -5,6 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Protocol
 
@@ -12,6 +13,7 @@ from generator.competition.specimen.chance import chance
 from generator.competition.survey.bounds import evenly_drawn
 
 _BETWEEN_PARTS = re.compile(r"([\W_]+)")
+_LETTERS_IN_FRONT = re.compile(r"[^\W\d_]+(?=\d)")
 _LONGEST_NUMBER = 18
 _SHORTEST_HEX = 6
 _FEWEST_TO_JUDGE = 5
@@ -20,6 +22,8 @@ _DENSE = 0.25
 _TRIES_PER_ID = 20
 _IDS_OF_A_CODE = 8
 _NUMBERS = ("0", "1", "2")
+_DATE_FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m")
+_FEWEST_MOMENTS = 200
 _NEIGHBOURS, _OTHERS = 400, 200  # that are looked at
 _LOWER, _UPPER, _DIGITS, _HEX = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", "abcdef"
 
@@ -110,6 +114,19 @@ class _Shape:
 
 
 @dataclass(frozen=True)
+class _Moment:
+    """A date, as many steps behind the first one as chance says."""
+
+    form: str
+    first: datetime
+    step: timedelta
+    steps: int
+
+    def text(self, source: random.Random, index: int) -> str:  # noqa: ARG002 - as the other parts
+        return (self.first + self.step * source.randrange(self.steps)).strftime(self.form)
+
+
+@dataclass(frozen=True)
 class IdFormat:
     """How the ids of a competition are formed; see `format_of`.
 
@@ -160,12 +177,36 @@ def format_of(values: Sequence[str]) -> IdFormat:
         by_shape[pieces[1::2]].append(pieces[::2])
     shapes = {separators: _shape(separators, parts) for separators, parts in by_shape.items()}
     keys = [_sort_key(value) for value in learned]
+    moments = _moments(values)
+    if moments is not None:
+        shape = _Shape((moments,), ())
+        return IdFormat((shape,), frozenset(values), is_counted=False, is_sorted=list(values) == sorted(values))
     return IdFormat(
         shapes=tuple(shapes[pieces[1::2]] for pieces in split),
         known=frozenset(values),
         is_counted=any(isinstance(part, _Count) for shape in shapes.values() for part in shape.parts),
         is_sorted=len(learned) > 1 and all(one <= other for one, other in pairwise(keys)),
     )
+
+
+def are_alike(value: str, others: Sequence[str]) -> bool:
+    """Whether an id has the separators of one of some others."""
+    separators = _BETWEEN_PARTS.findall(value)
+    return any(_BETWEEN_PARTS.findall(other) == separators for other in others)
+
+
+def _moments(values: Sequence[str]) -> _Moment | None:
+    """The dates that ids are, from the first one on to as long behind the last one; None if they are something else."""
+    for form in _DATE_FORMS:
+        try:
+            moments = sorted({datetime.strptime(value, form) for value in values})
+        except ValueError:
+            continue
+        if len(moments) > 1:
+            step = min(later - earlier for earlier, later in pairwise(moments))
+            steps = 2 * ((moments[-1] - moments[0]) // step) + _FEWEST_MOMENTS
+            return _Moment(form, moments[0], step, min(steps, (datetime.max - moments[0]) // step))
+    return None
 
 
 def _sort_key(value: str) -> tuple[int, str]:
@@ -217,9 +258,14 @@ def _numeric(distinct: Sequence[str], count: int) -> _Part:
 
 
 def _numbered(text: str, index: int) -> str:
-    """The text with its longest part replaced by a number, where nothing else makes it different."""
+    """The text with its longest part replaced by a number, where nothing else makes it different.
+
+    Letters in front of digits stay, so that `p7` becomes `p12`, and no codes become numbers.
+    """
     pieces = _BETWEEN_PARTS.split(text)
     inner = pieces[::2][:-1] if len(pieces) > 1 else pieces
     longest = max(range(len(inner)), key=lambda position: len(inner[position]))
-    pieces[2 * longest] = str(index).zfill(len(inner[longest]))
+    letters = _LETTERS_IN_FRONT.match(inner[longest])
+    start = letters[0] if letters else ""
+    pieces[2 * longest] = start + str(index).zfill(len(inner[longest]) - len(start))
     return "".join(pieces)

@@ -107,7 +107,8 @@ def grey_values(appearance: Appearance, size: tuple[int, int], source: random.Ra
         columns = numpy.arange(field.shape[1], dtype="float32")[None, :] / width
         field += _CONTRAST * (numpy.sin((columns + kind % 3 * rows) * (24 + 12 * (kind % 4))) if kind else 1)
     for shape in appearance.shapes:
-        grey[shape.pixels(size)] += _CONTRAST
+        inside = shape.pixels(size)
+        grey[inside] += _CONTRAST * shape.filling(size)[inside]
     if appearance.grain:
         grain = numpy.frombuffer(source.randbytes(width * height), dtype="uint8").reshape(height, width)
         grey += numpy.float32(appearance.grain) * (grain / numpy.float32(255) - numpy.float32(0.5))

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from generator.competition.introspection.records import label_feature, records_role, training_records
-from generator.competition.specimen.cast import Cast, id_feature, record_side
+from generator.competition.specimen.cast import Cast, record_side
 from generator.competition.specimen.chance import chance, spread
 from generator.competition.specimen.columns import cells_like
 from generator.competition.specimen.facts import Original, Side, Wishes
 from generator.competition.specimen.images import Appearance
+from generator.competition.specimen.known import id_feature
 from generator.competition.specimen.media import Media
 from generator.competition.specimen.records import Values, example_of, record_file
 from generator.competition.specimen.signal import column_of_values

@@ -11,6 +11,8 @@ from generator.competition.specimen.facts import Original, SpecimenSummary, Wish
 from generator.competition.specimen.folders import FolderMaker
 from generator.competition.specimen.media import Media, with_usual_formats
 from generator.competition.specimen.record_files import RecordMaker
+from generator.competition.specimen.scattering import Scattering
+from generator.competition.specimen.serving import write_server
 from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
 from generator.competition.specimen.writing import MARKER, Writer, staged
@@ -52,8 +54,9 @@ def _write(original: Original, wishes: Wishes, writer: Writer) -> dict[str, int]
     if cast.labelling.different > len(cast.train):
         writer.note(f"There are {cast.labelling.different:,} classes, too many for {len(cast.train):,} training rows.")
     media = Media(original, wishes, len(cast.train) + len(cast.test), writer.note)
-    folders = FolderMaker(original, cast, wishes, writer, media)
-    cells = TableMaker(original, cast, wishes, folders.size_of).make()
+    scattering = Scattering(original, cast)
+    folders = FolderMaker(original, cast, wishes, writer, media, scattering)
+    cells = TableMaker(original, cast, wishes, folders.size_of, scattering).make()
     rows: dict[str, int] = {}
     for table in original.survey.tables:
         made = cells[table.path]
@@ -64,6 +67,7 @@ def _write(original: Original, wishes: Wishes, writer: Writer) -> dict[str, int]
             continue
         if writer.write(table.path, content, is_archived=table.compression == "zip"):
             rows[table.path] = len(next(iter(made.values()), ()))
+    write_server(original, writer)
     folders.make()
     RecordMaker(original, cast, wishes, writer, media).make()
     return rows

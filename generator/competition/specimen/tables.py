@@ -1,25 +1,26 @@
 """The tables of a specimen: the columns of the original, filled for the made-up examples."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from generator.competition.facts import TargetKind
-from generator.competition.introspection.pixels import pixel_columns
-from generator.competition.specimen.cast import Cast, runs_of
+from generator.competition.specimen.cast import Cast
 from generator.competition.specimen.chance import chance, led, spread
 from generator.competition.specimen.columns import NUMBERS, Cells, cells_like, is_counted, is_few
 from generator.competition.specimen.facts import Original, Side, Wishes
 from generator.competition.specimen.frames import Frame, SizeOf, frame_of_other, frame_of_role, frame_of_sample
 from generator.competition.specimen.ids import format_of
 from generator.competition.specimen.images import Appearance, grey_values
+from generator.competition.specimen.known import runs_of
 from generator.competition.specimen.masks import run_length_code
+from generator.competition.specimen.pixels import pixel_cells
+from generator.competition.specimen.scattering import Scattering
 from generator.competition.survey.columns import kind_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
 _LEADING, _LEAD = 3, 0.45
 _ROWS_COMPARED, _COMPOSED_COLUMNS = 50, 10
-_FEWEST_PIXELS = 64
 _MOST_GROUPS_SHARED = 0.5
 
 Rows = dict[str, Cells]
@@ -34,6 +35,7 @@ class TableMaker:
         cast: The examples.
         wishes: What the user decides.
         size_of: The width and height of the picture of an example.
+        scattering: In which folders the files of the examples are.
         done: The cells of each table so far, by path.
     """
 
@@ -41,6 +43,7 @@ class TableMaker:
     cast: Cast
     wishes: Wishes
     size_of: SizeOf
+    scattering: Scattering
     done: dict[str, Rows] = field(default_factory=dict)
 
     def make(self) -> Mapping[str, Rows]:
@@ -54,13 +57,25 @@ class TableMaker:
             frame = frame_of_role(self.original, labels, self.cast.train, has_row_for_each_example=True)
             self._add(labels, frame)
         if test is not None:
-            self._add(test, frame_of_role(self.original, test, self.cast.test))
+            self._add_test(test)
+        lookup = survey.table(self.original.text("lookup_table"))
+        if lookup is not None:
+            self._add(lookup, frame_of_sample(self.original, self.cast.test, self.size_of))
         if sample is not None:
             self._add_sample(sample, test)
         for table in survey.tables:
             if table.path not in self.done:
                 self._add(table, frame_of_other(self.original, table, self.cast, self.wishes.rows))
         return self.done
+
+    def _add_test(self, test: Table) -> None:
+        """Where one table has both, the test rows stand behind the training rows, and lack the targets."""
+        labelled, targets = self.done.get(test.path, {}), set(self.original.task.targets)
+        self._add(test, frame_of_role(self.original, test, self.cast.test))
+        if labelled:
+            rows = self.done[test.path].items()
+            unlabelled = {name: [None] * len(cells) if name in targets else cells for name, cells in rows}
+            self.done[test.path] = {name: [*cells, *unlabelled[name]] for name, cells in labelled.items()}
 
     def _frame(self, table: Table, side: Side) -> Frame:
         if self.original.labels_from in ("folders", "names", "records"):
@@ -89,21 +104,41 @@ class TableMaker:
         """The cells of a column that says who or what a row is; None for all others."""
         if frame.key_cells and column.name == frame.key:
             return list(frame.key_cells)
-        if frame.side is self.cast.train:
-            labels = self._labels(column, frame)
-            if labels is not None:
-                return labels
+        if frame.parts and column.name == self.original.text("class_column"):
+            return list(frame.parts)
+        is_train = frame.side is self.cast.train
+        given = self._labels(column, frame) if is_train else self._looked_up(table, column, frame)
+        if given is None and frame.side in (self.cast.train, self.cast.test):
+            given = self._folder_names(table, column, frame)
+        if given is not None:
+            return given
         if frame.groups and column.name == self.original.text("group_column"):
             return self._group_names(column, frame)
         if frame.groups and column.name == self.original.text("order_column"):
             return self._steps(table, column, frame)
         return self._ids(table, column, frame)
 
+    def _folder_names(self, table: Table, column: Column, frame: Frame) -> Cells | None:
+        """Which folders the files of the rows are in, if that is what a column says."""
+        cells = self.scattering.cells(table, column, frame.side) if frame.side is not None else None
+        return [cells[example] for example in frame.examples] if cells else None
+
+    def _looked_up(self, table: Table, column: Column, frame: Frame) -> Cells | None:
+        """Whose part, and which, is asked for, in the table that explains the rows of the submission."""
+        if frame.side is None or table.path != self.original.text("lookup_table"):
+            return None
+        if column.name == self.original.text("example_column"):
+            return [frame.side.names[example] for example in frame.examples]
+        return list(frame.parts) if column.name == self.original.text("part_column") else None
+
     def _labels(self, column: Column, frame: Frame) -> Cells | None:
         """The labels of the training examples, if that is what a column says."""
         truth, classes = self.cast.train.truth, set(self.cast.labelling.classes)
         if self._is_mask(column):
             return self._codes(frame)
+        is_of_rows = self.original.has_label_rows and column.name in self.original.task.targets
+        if is_of_rows and set(frame.parts) <= truth.cells.keys():
+            return [truth.cells[part][example] for example, part in zip(frame.examples, frame.parts, strict=True)]
         if column.name in truth.cells:
             return [truth.cells[column.name][example] for example in frame.examples]
         if truth.classes and column.distinct and column.distinct <= classes:
@@ -151,16 +186,16 @@ class TableMaker:
         return tuple((numbers if len(numbers) >= _LEADING else numbers + few)[:_LEADING])
 
     def _pixels(self, table: Table, frame: Frame) -> Rows:
-        names = pixel_columns(table) if self.original.labels_from == "pixels" else ()
-        side = round(len(names) ** 0.5)
-        if len(names) < _FEWEST_PIXELS or frame.side is None or side * side != len(names):
+        if self.original.labels_from != "pixels" or frame.side is None:
             return {}
-        images = []
+        return pixel_cells(table, lambda side: self._shades(frame, side))
+
+    def _shades(self, frame: Frame, side: int) -> Iterator[Sequence[float]]:
+        """The pixels of the picture of each row, from 0 to 255."""
+        role = frame.side.role if frame.side is not None else ""
         for row, (marks, level) in enumerate(zip(frame.marks(), frame.levels(chance(0)), strict=True)):
-            source = chance(self.wishes.seed, "pixels", frame.side.role, row)
-            grey = grey_values(Appearance(marks, level), (side, side), source)
-            images.append([str(round(float(shade))) for shade in grey.ravel()])
-        return {name: [image[at] for image in images] for at, name in enumerate(names)}
+            source = chance(self.wishes.seed, "pixels", role, row)
+            yield grey_values(Appearance(marks, level), (side, side), source).ravel().tolist()
 
     def _is_mask(self, column: Column) -> bool:
         is_named = column.name == self.original.text("mask_column") or column.name in self.original.task.targets
@@ -226,9 +261,17 @@ class TableMaker:
                 rows[column.name] = list(known[column.name])
             elif column.name == task.id_column:
                 rows[column.name] = list(frame.key_cells)
+            elif column.name == self.original.text("class_column"):
+                rows[column.name] = list(frame.parts)
             else:
                 rows[column.name] = [_constant(column)] * len(frame)
-        self.done[sample.path] = rows
+        self.done[sample.path] = rows if task.details.get("has_several_images") is not True else self._of_owners(rows)
+
+    def _of_owners(self, rows: Rows) -> Rows:
+        """A row for each id, where the test table has one for each of its images."""
+        ids = rows[self.original.task.id_column]
+        firsts = [row for row, owner in enumerate(ids) if owner not in ids[:row]]
+        return {name: [cells[row] for row in firsts] for name, cells in rows.items()}
 
     def _source(self, table: Table, column: Column) -> random.Random:
         return chance(self.wishes.seed, "cells", table.path, column.name)
