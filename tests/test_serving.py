@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from gateway_package import write_gateway
-from notebook_session import Mirror, Notebook, Sessions
+from notebook_session import Mirror, Notebook, Sessions, rendered_cells
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
@@ -67,6 +69,32 @@ def test_what_a_gateway_wants_is_read_from_its_text(tmp_path: Path, answer: str,
     assert "heights_gateway.py" in task.evidence["served_answer"]
 
 
+def test_the_target_that_a_gateway_names_is_the_one_to_learn(tmp_path: Path) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, "value")
+    (tmp_path / "sample_submission.csv").unlink()
+    train = pd.read_csv(tmp_path / "train.csv")
+    train.assign(price=range(len(train))).to_csv(tmp_path / "train.csv", index=False)
+    gateway = tmp_path / "kaggle_evaluation/heights_gateway.py"
+    gateway.write_text(gateway.read_text().replace("its name", "height"))
+
+    task = read(tmp_path)
+
+    assert task.targets == ("height",)
+    assert task.evidence["targets"].startswith("named in heights_gateway.py")
+
+
+def test_without_a_sample_all_numbers_of_a_table_of_labels_are_asked_for(tmp_path: Path) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, "targets")
+    (tmp_path / "sample_submission.csv").unlink()
+    train = pd.read_csv(tmp_path / "train.csv")
+    train[["id"]].assign(lag_1=train["height"], lag_2=train["age"]).to_csv(tmp_path / "train_labels.csv", index=False)
+    train.drop(columns="height").to_csv(tmp_path / "train.csv", index=False)
+
+    assert read(tmp_path).targets == ("lag_1", "lag_2")
+
+
 def test_every_fact_of_a_server_can_be_overruled(tmp_path: Path) -> None:
     write_heights(tmp_path)
     write_gateway(tmp_path, "table")
@@ -75,6 +103,22 @@ def test_every_fact_of_a_server_can_be_overruled(tmp_path: Path) -> None:
 
     assert (task.details["served_answer"], task.details["inference_server"]) == ("value", "")
     assert task.submission_file == "mine.csv"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'os.path.join("/kaggle/input/heights", "test.csv")',
+        "Path('/kaggle/input/heights') / 'test.csv'",
+        'a, b = "/kaggle/input/competitions/heights/test.csv", "no-file"',
+    ],
+)
+def test_the_path_of_a_file_is_found_however_it_is_put_together(tmp_path: Path, text: str) -> None:
+    write_heights(tmp_path)
+    write_gateway(tmp_path, "table")
+    (tmp_path / "kaggle_evaluation/heights_gateway.py").write_text(f"{text}\n")
+
+    assert read(tmp_path).details["gateway_files"] == ["test.csv"]
 
 
 def test_a_path_out_of_the_data_is_not_taken_from_a_gateway(tmp_path: Path) -> None:
@@ -206,6 +250,76 @@ def test_an_answer_that_the_gateway_would_refuse_is_explained(
 
     assert ended.cell == "serve"
     assert "A batch has 7 answers, and ANSWER_AS is 'value'." in ended.error
+
+
+@pytest.mark.slow
+def test_a_gateway_may_have_names_of_its_own_where_there_is_no_sample(
+    sessions: Sessions, heights: tuple[Mirror, dict[str, float]]
+) -> None:
+    mirror, right = heights
+    write_gateway(mirror.competition, "value", target="prediction")
+    details = {**TASK.details, "served_answer": "value", "gateway_files": []}
+    infer = Notebook("tensorflow", "infer", task=replace(TASK, sample_submission="", details=details))
+
+    ended = sessions.run(infer, mirror.parameters(infer, PAIR_ID=pair_id(mirror)))
+
+    assert ended.is_done, ended
+    found = pd.read_parquet(mirror.working / "submission.parquet")
+    assert found.columns.tolist() == ["id", "prediction"]
+    assert set(found["id"]) == set(right)
+
+
+def cells_of_serving(**known: Any) -> dict[str, Any]:
+    """What the cells between a batch and its answer define, once the others have defined `known`."""
+    cells = rendered_cells("keras", "infer", TASK)
+    names: dict[str, Any] = {"pd": pd, "np": np, "ID_COLUMN": "id", "TEST_TABLE": "test.csv", **known}
+    for cell in ("read-csv-as", "as-items", "gaps-of-batch", "examples-of-batch", "batch-as-table", "answer-as-wanted"):
+        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    return names
+
+
+@pytest.mark.parametrize(
+    ("in_sample", "classes", "answers", "expected"),
+    [
+        (0, {"1", "2"}, ["2", "1"], [2, 1]),
+        (0, {"1", "other"}, ["1", "1"], ["1", "1"]),
+        (0, {"1", "2.5"}, ["1", "1"], [1.0, 1.0]),
+        (0, {"007", "1"}, ["1", "1"], ["1", "1"]),
+        (True, {"True", "False"}, ["True", "True"], [True, True]),
+        ("a", {"1", "2"}, ["1", "1"], ["1", "1"]),
+    ],
+)
+def test_answers_have_one_type_in_every_batch(
+    in_sample: object, classes: set[str], answers: list[str], expected: list[object]
+) -> None:
+    names = cells_of_serving(sample=pd.DataFrame({"height": [in_sample]}), answers_are=classes, ANSWER_AS="table")
+
+    wanted = names["as_wanted"](pd.DataFrame({"height": answers}, index=[7, 8]), pl.DataFrame)
+
+    assert wanted.columns == ["id", "height"]
+    assert wanted["id"].to_list() == [7, 8]
+    assert wanted["height"].to_list() == expected
+    assert [type(value) for value in wanted["height"]] == [type(value) for value in expected]
+
+
+def test_a_word_for_nothing_in_a_batch_is_a_gap_as_in_training() -> None:
+    names = cells_of_serving()
+    batch = pl.DataFrame(
+        {
+            "id": ["NA", "b"],
+            "kind": ["NA", "tall"],
+            "when": pl.Series(["2020-01-02", None]).str.to_date(),
+            "nothing": pl.Series([None, None], dtype=pl.Null),
+            "numbers": [[1, 2], None],
+        }
+    )
+
+    ids, items = names["examples_of"](names["table_of"]((batch, None))[0])
+
+    assert ids == ["NA", "b"]
+    assert items["kind"].tolist() == ["", "tall"]
+    assert items["when"].tolist()[1] == ""
+    assert items["nothing"].tolist() == ["", ""]
 
 
 def test_a_specimen_brings_a_server_that_asks_as_the_real_one_does(

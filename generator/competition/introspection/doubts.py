@@ -26,7 +26,7 @@ def warnings_of(findings: Iterable[Finding], clues: Clues) -> tuple[str, ...]:
     """The sentences, each of which names the flag that settles its matter."""
     known = {finding.key: finding for finding in findings}
     guesses = (_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN)
-    return (*guesses, *_about_files(clues), *_about_ids(known, clues))
+    return (*guesses, *_about_files(known, clues), *_about_ids(known, clues))
 
 
 def _guess(finding: Finding) -> str:
@@ -37,9 +37,13 @@ def _guess(finding: Finding) -> str:
     return f"{called} is a guess, {_shown(finding.value)}{instead}{why}; {flag(finding.key)} settles it."
 
 
-def _about_files(clues: Clues) -> Iterator[str]:
+def _about_files(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
     tables = clues.tables
-    if tables.sample is None:
+    is_served = "inference_server" in known and bool(known["inference_server"].value)
+    if tables.sample is None and is_served:
+        asked = _shown(list(clues.targets.names))
+        yield f"There is no sample submission; the gateway is answered with a column for each target, {asked}."
+    elif tables.sample is None:
         where = tables.test.path if tables.test is not None else "the test files"
         yield (
             f"There is no sample submission; the submission is built from the ids of {printable(where)}, "

@@ -9,7 +9,11 @@ from generator.competition.introspection.weighing import settled
 from generator.competition.survey.facts import InferenceServer
 
 # A gateway's own paths are those of Kaggle's first way of mounting, /kaggle/input/SLUG; the data are elsewhere now.
-_MOUNTED = re.compile(r"""["']/kaggle/input/(?:competitions/)?[\w-]+/?([\w./ -]*)["']""")
+_MOUNTED = re.compile(
+    r"""["']/kaggle/input/(?:competitions/)?[\w-]+/?([\w./ -]*)["']"""
+    # What is joined to the folder, by os.path.join or by Path's slash.
+    r"""(?:\)?[ ]?[,/][ ]?["']([\w.-][\w./ -]*)["'])?"""
+)
 _NAMES_TARGET = re.compile(r"target_column_name\s*=(?!=)\s*(?!None\b)")
 _TARGET = re.compile(r"target_column_name\s*=\s*(['\"])(.+?)\1")
 _NAMES_ID = re.compile(r"row_id_column_name\s*=(?!=)\s*(?!None\b)")
@@ -51,7 +55,7 @@ def served_target(server: InferenceServer | None) -> str:
 
 def _files(server: InferenceServer, hints: Hints) -> Finding:
     """What `run_local_gateway` is given: the paths that the gateway would take by itself, in their order."""
-    found = [path.strip("/") or "." for path in _MOUNTED.findall(server.gateway)]
+    found = [(path or joined).strip("/") or "." for path, joined in _MOUNTED.findall(server.gateway)]
     files = [path for path in dict.fromkeys(found) if ".." not in path.split("/")][:_MOST_FILES]
     evidence = f"the paths in its {server.gateway_name}" if files else "its gateway finds the files by itself"
     return settled("gateway_files", files, evidence, hints)

@@ -182,6 +182,9 @@ def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
 
 
 def _number(cell: str) -> float | None:
+    # Python reads 1_0 and other alphabets' digits as numbers, and what scores the file does not.
+    if "_" in cell or not cell.isascii():
+        return None
     try:
         value = float(cell)
     except ValueError:
