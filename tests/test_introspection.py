@@ -271,6 +271,30 @@ def test_a_folder_without_test_data_is_told_with_what_was_seen(prices: Path) -> 
         read(prices)
 
 
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (bytes(range(256)) * 50, "train.csv is not text."),
+        (b",".join(b"c%d" % number for number in range(30_000)), "columns and was not read"),
+        (None, "train.csv is a link out of the folder and was not followed."),
+    ],
+    ids=["bytes", "columns", "link"],
+)
+def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content: bytes | None, why: str) -> None:
+    folder, train = tmp_path / "data", tmp_path / "data" / "train.csv"
+    table(folder / "test.csv", ["id", "a"], [[number, number % 7] for number in range(30)])
+    if content is None:
+        (tmp_path / "outside.csv").write_text("id,a,y\n1,2,3\n")
+        train.symlink_to(tmp_path / "outside.csv")
+    else:
+        train.write_bytes(content)
+
+    with pytest.raises(NoTrainingDataError) as caught:
+        read_task(survey_folder(folder), Hints(slug="x"))
+
+    assert why in str(caught.value)
+
+
 def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("Good luck.")
     with pytest.raises(NoTrainingDataError, match=r"no table, no images and no sounds .*--train"):

@@ -23,6 +23,7 @@ from generator.errors import CompetitionError, did_you_mean
 from generator.untrusted import printable
 
 _SHOWN = 6
+_MOST_NOTES = 3  # of what could not be read
 
 
 def listed(names: Sequence[str]) -> str:
@@ -38,20 +39,19 @@ class IntrospectionError(CompetitionError):
 class NoTrainingDataError(IntrospectionError):
     """Neither a table nor files to learn from."""
 
-    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = ()) -> None:
+    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
         remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table with --train."
-        super().__init__(f"There is nothing to train on: {what} was seen{remedy}")
+        super().__init__(" ".join((f"There is nothing to train on: {what} was seen{remedy}", *notes[:_MOST_NOTES])))
 
 
 class NoTestDataError(IntrospectionError):
     """Nothing to predict."""
 
-    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = ()) -> None:
+    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table of the test examples with --test."
-        super().__init__(
-            f"There is nothing to predict: beside what is trained on, {listed(seen) or 'nothing'} was seen{remedy}"
-        )
+        what = f"beside what is trained on, {listed(seen) or 'nothing'} was seen{remedy}"
+        super().__init__(" ".join((f"There is nothing to predict: {what}", *notes[:_MOST_NOTES])))
 
 
 class TableForEachExampleError(IntrospectionError):

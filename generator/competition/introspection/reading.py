@@ -106,13 +106,14 @@ def _check_that_there_are_data(survey: Survey, tables: Tables, source: Source | 
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     hindrances = hindrances_of(survey)
     if tables.train is None and source is None:
-        raise NoTrainingDataError(seen=seen, hindrances=hindrances)
+        raise NoTrainingDataError(seen=seen, hindrances=hindrances, notes=survey.notes)
     if tables.test is None and (source is None or not source.has_test):
         of_one = _table_of_one_example(survey, tables)
         if of_one and tables.sample is not None:
             raise TableForEachExampleError(sample=tables.sample.path, table=of_one)
         trained_on = tables.train.path if tables.train is not None else ""
-        raise NoTestDataError(seen=[path for path in seen if path != trained_on], hindrances=hindrances)
+        left = [path for path in seen if path != trained_on]
+        raise NoTestDataError(seen=left, hindrances=hindrances, notes=survey.notes)
 
 
 def _left_out(survey: Survey, source: Source | None) -> tuple[str, ...]:
