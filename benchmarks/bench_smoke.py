@@ -21,6 +21,7 @@ class Rehearsal:
     def __init__(self, folder: Path, layout: Layout, framework: str) -> None:
         self.workspace = folder / "workspace"
         self.workspace.mkdir(parents=True)
+        (folder / "data").mkdir()
         layout.write(folder / "data")
         foreign = ("JUPYTER", "IPYTHON", "KAGGLE", "MPL")
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}

@@ -18,6 +18,7 @@ from notebook_session import Mirror, Notebook, Sessions, rendered_cells
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.specimen.specimen import write_specimen
 from generator.competition.survey import survey_folder
 from generator.pair.proposal import Sources, propose
@@ -119,6 +120,18 @@ def test_the_path_of_a_file_is_found_however_it_is_put_together(tmp_path: Path, 
     (tmp_path / "kaggle_evaluation/heights_gateway.py").write_text(f"{text}\n")
 
     assert read(tmp_path).details["gateway_files"] == ["test.csv"]
+
+
+def test_one_value_is_no_answer_where_there_are_two_columns(tmp_path: Path) -> None:
+    rows = [[number, number % 9, number % 7, number % 5 / 2] for number in range(90)]
+    write_table(tmp_path / "train.csv", ["id", "age", "height", "weight"], rows[:60])
+    write_table(tmp_path / "test.csv", ["id", "age"], [row[:2] for row in rows[60:]])
+    write_table(tmp_path / "sample_submission.csv", ["id", "height", "weight"], [[row[0], 0, 0] for row in rows[60:]])
+    write_gateway(tmp_path, "value")
+
+    assert read(tmp_path).details["served_answer"] == "targets"
+    with pytest.raises(UnusableValueError, match="targets or table, for an answer has 2 columns"):
+        read(tmp_path, served_answer="value")
 
 
 def test_a_path_out_of_the_data_is_not_taken_from_a_gateway(tmp_path: Path) -> None:

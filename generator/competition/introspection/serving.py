@@ -3,6 +3,7 @@
 import re
 
 from generator.competition.facts import ServedAnswer, SubmissionKind
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.source import TABLE_FAMILIES
 from generator.competition.introspection.weighing import settled
@@ -23,16 +24,27 @@ _MOST_FILES = 8
 
 
 def find_serving(
-    server: InferenceServer | None, family: str, submission: SubmissionKind, hints: Hints
+    server: InferenceServer | None, family: str, submission: SubmissionKind, hints: Hints, *, columns: int
 ) -> tuple[Finding, ...]:
-    """What the inference notebook has to know to serve; nothing where the test is files, or no notebook can serve."""
+    """What the inference notebook has to know to serve; nothing where the test is files, or no notebook can serve.
+
+    Args:
+        server: The competition's inference server.
+        family: The family of the task.
+        submission: What a row of the submission says.
+        hints: With the user's decisions.
+        columns: How many columns a row of the submission has to be filled in.
+
+    Raises:
+        UnusableValueError: The user wants a single value for several columns.
+    """
     if server is None or not can_serve(family, submission):
         return ()
     path = f"kaggle_evaluation/{server.module}.py"
     return (
         settled("inference_server", server.module, f"{path} hands out the test data", hints),
         _files(server, hints),
-        _answer(server, hints),
+        _answer(server, hints, columns),
     )
 
 
@@ -61,10 +73,14 @@ def _files(server: InferenceServer, hints: Hints) -> Finding:
     return settled("gateway_files", files, evidence, hints)
 
 
-def _answer(server: InferenceServer, hints: Hints) -> Finding:
+def _answer(server: InferenceServer, hints: Hints, columns: int) -> Finding:
     """What an answer is: a gateway that brings the ids wants none, and one that names the target wants a bare value."""
     key = "served_answer"
-    if _NAMES_TARGET.search(server.gateway):
+    if columns > 1 and hints.overrides.get(key) == ServedAnswer.VALUE:
+        raise UnusableValueError(
+            key=key, value="value", wanted=f"targets or table, for an answer has {columns} columns"
+        )
+    if columns <= 1 and _NAMES_TARGET.search(server.gateway):
         evidence = f"{server.gateway_name} itself names the column of the answers"
         return settled(key, ServedAnswer.VALUE, evidence, hints, confidence=Confidence.LIKELY)
     if _NAMES_ID.search(server.gateway):
