@@ -42,7 +42,7 @@ kernels: $(VENV)/dev.stamp ## render the reference pairs again from their pair.t
 drift: $(VENV)/dev.stamp ## show where the reference pairs differ from what the templates give
 	$(BIN)/generate --all --check
 
-bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about half an hour
+bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about three quarters of an hour
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
