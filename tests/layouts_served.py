@@ -51,3 +51,21 @@ def one_answer_for_each_sequence_of_a_gateway(folder: Path) -> None:
     table(folder / "train.csv", header, rows[:360])
     table(folder / "test.csv", header[:-1], [row[:-1] for row in rows[360:]])
     write_gateway(folder, "value", target="gesture", asks_for="sequence_id")
+
+
+@layout(
+    family="tabular",
+    metric_is="r2",
+    metric="R2",
+    id_column="row_id",
+    targets=("responder",),
+    warns=("train.csv has 3 tables with the columns of", "that one alone", "--train"),
+)
+def a_training_table_in_parts(folder: Path) -> None:
+    header = ["row_id", "feature", "responder"]
+    for part in range(3):
+        rows = [[number + 100 * part, number * 7 % 31 / 4, number * 7 % 31 / 9] for number in range(100)]
+        table(folder / "train.csv" / f"partition_id={part}" / "part-0.csv", header, rows)
+    test = [[1000 + number, number * 5 % 29 / 4] for number in range(20)]
+    table(folder / "test.csv" / "part-0.csv", header[:2], test)
+    table(folder / "sample_submission.csv", ["row_id", "responder"], [[row[0], 0.0] for row in test])

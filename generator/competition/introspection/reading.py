@@ -1,6 +1,6 @@
 """Reading a survey as a task: the order of the questions, each of which rests on the answers before it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
@@ -31,6 +31,7 @@ from generator.competition.introspection.traits import traits_of
 from generator.competition.introspection.weighing import settled
 from generator.competition.introspection.words import stem
 from generator.competition.survey.facts import Survey
+from generator.untrusted import printable
 
 _TASK_KEYS = frozenset(task_field.name for task_field in fields(Task)) - {"details", "evidence"}
 
@@ -77,7 +78,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     return Reading(
         task=_task(findings, kind, submission),
         findings=findings,
-        warnings=(*warnings_of(findings.values(), clues), *_left_out(survey, source)),
+        warnings=(*warnings_of(findings.values(), clues), *_left_out(survey, source), *_other_parts(survey, tables)),
     )
 
 
@@ -120,6 +121,24 @@ def _check_that_there_are_data(survey: Survey, tables: Tables, source: Source | 
 def _left_out(survey: Survey, source: Source | None) -> tuple[str, ...]:
     """What could not be read, where examples seem to be in it; not where there is another form of them."""
     return hindrances_of(survey) if source is None or not source.has_examples else ()
+
+
+def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
+    """That a table lies in a folder in parts, as partitioned Parquet does, and only one of them is trained on."""
+    train, others = tables.train, (tables.test, tables.sample, tables.labels)
+    top = train.path.split("/")[0] if train is not None and "/" in train.path else ""
+    if train is None or not top:
+        return
+    parts = [
+        table
+        for table in survey.tables
+        if table.path.startswith(f"{top}/") and table.column_names == train.column_names and table not in others
+    ]
+    if len(parts) > 1:
+        yield (
+            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, and the notebooks "
+            "train on that one alone: put them into one, and name it with --train."
+        )
 
 
 def _table_of_one_example(survey: Survey, tables: Tables) -> str:
