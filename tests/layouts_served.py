@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gateway_package import write_gateway
 from layout import layout
-from layout_files import table
+from layout_files import images, table
 
 from generator.competition.facts import SubmissionKind
 
@@ -69,3 +69,28 @@ def a_training_table_in_parts(folder: Path) -> None:
     test = [[1000 + number, number * 5 % 29 / 4] for number in range(20)]
     table(folder / "test.csv" / "part-0.csv", header[:2], test)
     table(folder / "sample_submission.csv", ["row_id", "responder"], [[row[0], 0.0] for row in test])
+
+
+@layout(
+    family="image_regression",
+    metric_is="rmse",
+    metric="Root Mean Squared Error",
+    id_column="scan_id",
+    targets=("age",),
+    submission=SubmissionKind.NUMBERS,
+    submission_file="submission.parquet",
+    details={
+        "inference_server": "heights_inference_server",
+        "gateway_files": ["test.csv", "test"],
+        "served_answer": "targets",
+        "test_folder": "test",
+    },
+)
+def scans_whose_paths_a_gateway_shares(folder: Path) -> None:
+    rows = [[f"scan{number:03d}", number * 7 % 40 + 20.5] for number in range(60)]
+    images(folder / "train", [f"{row[0]}.png" for row in rows[:54]], size=(32, 32))
+    images(folder / "test", [f"{row[0]}.png" for row in rows[54:]], size=(32, 32))
+    table(folder / "train.csv", ["scan_id", "age"], rows[:54])
+    table(folder / "test.csv", ["scan_id"], [row[:1] for row in rows[54:]])
+    table(folder / "sample_submission.csv", ["scan_id", "age"], [[row[0], 0.5] for row in rows[54:]])
+    write_gateway(folder, "files")

@@ -109,14 +109,15 @@ def test_a_format_that_the_notebooks_do_not_write_is_said(teller: Teller, tmp_pa
     assert ["JSON and Parquet" in warning for warning in made.warnings] == [True]
 
 
-def test_that_images_are_not_served_is_said(tmp_path: Path) -> None:
-    folder = write_tree(tmp_path, {"kaggle_evaluation/dogs_inference_server.py": ""})
-    next(layout for layout in LAYOUTS if layout.name == "dog_breeds").write(folder)
+@pytest.mark.parametrize("name", ["denoising_dirty_documents", "tpu_getting_started", "facial_keypoints"])
+def test_what_cannot_be_served_is_said(tmp_path: Path, name: str) -> None:
+    folder = write_tree(tmp_path, {"kaggle_evaluation/some_inference_server.py": ""})
+    next(layout for layout in LAYOUTS if layout.name == name).write(folder)
 
-    made = propose("dogs", Sources(mounted=folder), decisions={"metric": "log_loss"})
+    made = propose("some-thing", Sources(mounted=folder), decisions={})
 
     assert "inference_server" not in made.task.details
-    assert ["write the server's predict() by hand" in warning for warning in made.warnings] == [True]
+    assert sum("write the server's predict() by hand" in warning for warning in made.warnings) == 1
 
 
 def test_a_description_comes_back_as_it_was_kept(teller: Teller, tmp_path: Path) -> None:

@@ -286,6 +286,8 @@ def cells_of_serving(**known: Any) -> dict[str, Any]:
     """What the cells between a batch and its answer define, once the others have defined `known`."""
     cells = rendered_cells("keras", "infer", TASK)
     names: dict[str, Any] = {"pd": pd, "np": np, "ID_COLUMN": "id", "TEST_TABLE": "test.csv", **known}
+    names["sample"] = pd.DataFrame(columns=["id", "height"])
+    names |= known
     for cell in ("read-csv-as", "as-items", "gaps-of-batch", "examples-of-batch", "batch-as-table", "answer-as-wanted"):
         exec(cells[cell], names)  # noqa: S102 - the notebook's own code
     return names
@@ -305,7 +307,7 @@ def cells_of_serving(**known: Any) -> dict[str, Any]:
 def test_answers_have_one_type_in_every_batch(
     in_sample: object, classes: set[str], answers: list[str], expected: list[object]
 ) -> None:
-    names = cells_of_serving(sample=pd.DataFrame({"height": [in_sample]}), answers_are=classes, ANSWER_AS="table")
+    names = cells_of_serving(sample=pd.DataFrame({"id": [1], "height": [in_sample]}), answers_are=classes, ANSWER_AS="table")
 
     wanted = names["as_wanted"](pd.DataFrame({"height": answers}, index=[7, 8]), pl.DataFrame)
 
@@ -327,9 +329,9 @@ def test_a_word_for_nothing_in_a_batch_is_a_gap_as_in_training() -> None:
         }
     )
 
-    ids, items = names["examples_of"](names["table_of"]((batch, None))[0])
+    ids, items, library = names["examples_of"]((batch, None))
 
-    assert ids == ["NA", "b"]
+    assert (ids, library) == (["NA", "b"], pl.DataFrame)
     assert items["kind"].tolist() == ["", "tall"]
     assert items["when"].tolist()[1] == ""
     assert items["nothing"].tolist() == ["", ""]

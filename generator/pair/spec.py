@@ -130,6 +130,11 @@ class PairSpec:
         return bool(self.task.details.get("channel_suffixes"))
 
     @property
+    def has_test_files(self) -> bool:
+        """Whether a test example is a file or several, and no row of a table."""
+        return "test_folder" in self.task.details and self.task.details.get("labels_from") != "pixels"
+
+    @property
     def looks_up(self) -> bool:
         """Whether a table says what each row of the submission asks for."""
         return bool(self.task.details.get("lookup_table"))

@@ -1,11 +1,11 @@
 """How a competition hands out its test data: files, or an inference server that asks for answers batch by batch."""
 
 import re
+from collections.abc import Mapping
 
-from generator.competition.facts import ServedAnswer, SubmissionKind
+from generator.competition.facts import ServedAnswer
 from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.source import TABLE_FAMILIES
 from generator.competition.introspection.weighing import settled
 from generator.competition.survey.facts import InferenceServer
 
@@ -24,33 +24,39 @@ _MOST_FILES = 8
 
 
 def find_serving(
-    server: InferenceServer | None, family: str, submission: SubmissionKind, hints: Hints, *, columns: int
+    server: InferenceServer | None, family: str, details: Mapping[str, object], hints: Hints, *, columns: int
 ) -> tuple[Finding, ...]:
     """What the inference notebook has to know to serve; nothing where the test is files, or no notebook can serve.
 
     Args:
         server: The competition's inference server.
         family: The family of the task.
-        submission: What a row of the submission says.
+        details: What the family needs to know, by its keys.
         hints: With the user's decisions.
         columns: How many columns a row of the submission has to be filled in.
 
     Raises:
         UnusableValueError: The user wants a single value for several columns.
     """
-    if server is None or not can_serve(family, submission):
+    if server is None or not can_serve(family, details):
         return ()
     path = f"kaggle_evaluation/{server.module}.py"
     return (
         settled("inference_server", server.module, f"{path} hands out the test data", hints),
         _files(server, hints),
-        _answer(server, hints, columns),
+        _answer(server, details, hints, columns),
     )
 
 
-def can_serve(family: str, submission: SubmissionKind) -> bool:
-    """Whether there is an inference notebook that serves: where an example is rows of a table, and a row an answer."""
-    return family in TABLE_FAMILIES and submission is not SubmissionKind.KEYED_ROWS
+def can_serve(family: str, details: Mapping[str, object]) -> bool:
+    """Whether there is an inference notebook that serves: where a batch is rows or files, and each gets answers.
+
+    Args:
+        family: The family of the task.
+        details: What the family needs to know, by its keys.
+    """
+    is_asked_in_pixels, is_asked_elsewhere = family == "image_to_image", bool(details.get("lookup_table"))
+    return not (is_asked_in_pixels or is_asked_elsewhere or details.get("labels_from") == "records")
 
 
 def served_file_name(server: InferenceServer) -> tuple[str, str]:
@@ -73,13 +79,15 @@ def _files(server: InferenceServer, hints: Hints) -> Finding:
     return settled("gateway_files", files, evidence, hints)
 
 
-def _answer(server: InferenceServer, hints: Hints, columns: int) -> Finding:
+def _answer(server: InferenceServer, details: Mapping[str, object], hints: Hints, columns: int) -> Finding:
     """What an answer is: a gateway that brings the ids wants none, and one that names the target wants a bare value."""
     key = "served_answer"
     if columns > 1 and hints.overrides.get(key) == ServedAnswer.VALUE:
         raise UnusableValueError(
             key=key, value="value", wanted=f"targets or table, for an answer has {columns} columns"
         )
+    if details.get("mask_rows") == "piece":
+        return settled(key, ServedAnswer.TABLE, "an image has as many rows as its mask has pieces", hints)
     if columns <= 1 and _NAMES_TARGET.search(server.gateway):
         evidence = f"{server.gateway_name} itself names the column of the answers"
         return settled(key, ServedAnswer.VALUE, evidence, hints, confidence=Confidence.LIKELY)

@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from generator.competition.facts import ServedAnswer, Task
+from generator.competition.facts import ServedAnswer, SubmissionKind, Task
 from generator.competition.specimen.facts import Original
 from generator.competition.specimen.writing import Writer
 
@@ -41,19 +41,30 @@ def _gateway(task: Task) -> bytes:
 
 
 def _facts(original: Original) -> bytes:
-    task = original.task
-    table = original.survey.table(task.test_table)
+    task, mask_rows = original.task, original.text("mask_rows")
+    parts = list(task.targets) if task.submission is SubmissionKind.KEYED_ROWS else []
+    parts = list(original.mask_classes) if mask_rows == "id" else parts
     facts = {
-        "test_table": task.test_table,
-        "separator": table.separator if table else ",",
-        "encoding": table.encoding if table else "utf-8",
+        "test_table": _table_facts(original, task.test_table),
+        "sample": _table_facts(original, task.sample_submission),
+        "test_folder": "" if original.labels_from == "pixels" else original.text("test_folder"),
+        "file_column": original.file_column,
         "id_column": task.id_column,
         "batch_by": _batch_column(task),
+        "parts_in_ids": parts,
+        "has_parts": bool(parts) or mask_rows == "column",
+        "any_rows": mask_rows == "piece",
         "columns": _answer_columns(original),
         "answer": task.details.get("served_answer", ""),
         "submission_file": task.submission_file,
     }
     return (json.dumps(facts, indent=2) + "\n").encode()
+
+
+def _table_facts(original: Original, path: str) -> dict[str, str] | None:
+    """How a table is read, None if there is none."""
+    table = original.survey.table(path)
+    return {"path": path, "separator": table.separator, "encoding": table.encoding} if table else None
 
 
 def _batch_column(task: Task) -> str:

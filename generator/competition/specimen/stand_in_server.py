@@ -29,24 +29,69 @@ class SpecimenInferenceServer:
 
     def run_local_gateway(self, data_paths: tuple[str, ...] | None = None, file_share_dir: str | None = None) -> None:  # noqa: ARG002 - as Kaggle's is called
         """Asks for all answers, and writes the submission to the current folder."""
-        test, name, together = self._test(), self._facts["id_column"], self._facts["batch_by"]
+        test, together = self._test(), self._facts["batch_by"]
         parts = test[together].drop_duplicates().tolist()
         random.Random(7).shuffle(parts)  # noqa: S311 - an order like any other
         size = 1 if self._facts["answer"] == "value" else _PARTS_OF_A_BATCH
         found = []
         for start in range(0, len(parts), size):
             batch = test[test[together].isin(parts[start : start + size])].reset_index(drop=True)
-            asked = pd.DataFrame({name: batch[name].drop_duplicates().tolist()})
-            found.append(self._checked(self._listeners["predict"](batch), asked))
+            found.append(self._checked(self._listeners["predict"](self._with_paths(batch)), self._asked(batch)))
         self._write(pd.concat(found, ignore_index=True))
 
     def _test(self) -> pd.DataFrame:
-        facts, path = self._facts, Path(__file__).parent.parent / self._facts["test_table"]
+        """The test examples: a table's, or those that the sample asks for, or else the files'."""
+        name = self._facts["id_column"]
+        if self._facts["test_table"]:
+            test = self._table("test_table")
+            if name not in test:  # rows count, in the order of the sample
+                test.insert(0, name, self._table("sample")[name] if self._facts["sample"] else range(len(test)))
+            return test
+        if self._facts["sample"]:
+            return pd.DataFrame({name: self._examples(self._table("sample")[name]).unique()})
+        files = sorted(path for path in self._folder().rglob("*") if path.is_file())
+        return pd.DataFrame({name: [path.stem for path in files]})
+
+    def _asked(self, batch: pd.DataFrame) -> pd.DataFrame:
+        """The rows of the submission that a batch is about: their ids."""
+        name = self._facts["id_column"]
+        ids = batch[name].drop_duplicates().tolist()
+        if not self._facts["has_parts"]:
+            return pd.DataFrame({name: ids})
+        rows = self._table("sample")[name]
+        of_example = {str(example): list(group) for example, group in rows.groupby(self._examples(rows), sort=False)}
+        return pd.DataFrame({name: [row for example in ids for row in of_example[str(example)]]})
+
+    def _examples(self, rows: pd.Series) -> pd.Series:
+        """The example that each row of the submission is about: `a` for the row `a_1` where 1 is a part."""
+        parts = self._facts["parts_in_ids"]
+        return rows.astype(str).map(lambda row: _without_part(row, parts)) if parts else rows
+
+    def _with_paths(self, batch: pd.DataFrame) -> pd.DataFrame:
+        """A batch with the path of every example's file, where each has one that is called as the table says."""
+        name = self._facts["file_column"] if self._facts["file_column"] in batch else self._facts["id_column"]
+        if not self._facts["test_folder"]:
+            return batch
+        files: dict[str, str] = {}
+        for path in sorted(self._folder().rglob("*")):
+            inside = path.relative_to(self._folder())
+            for key in (inside.as_posix(), inside.with_suffix("").as_posix(), path.name, path.stem):
+                files.setdefault(key, str(path))
+        paths = [files.get(str(example), "") for example in batch[name]]
+        return batch.assign(path=paths) if all(paths) else batch
+
+    def _folder(self) -> Path:
+        return Path(__file__).absolute().parent.parent / str(self._facts["test_folder"])
+
+    def _table(self, key: str) -> pd.DataFrame:
+        described, name = self._facts[key], self._facts["id_column"]
+        path = Path(__file__).parent.parent / described["path"]
         if ".parquet" in path.name:
             return pd.read_parquet(path)
         if ".json" in path.name:
             return pd.read_json(path, lines=".jsonl" in path.name)
-        return pd.read_csv(path, sep=facts["separator"], encoding=facts["encoding"])
+        kinds = {name: str} if self._facts["test_folder"] else None  # the name of a file is no number
+        return pd.read_csv(path, sep=described["separator"], encoding=described["encoding"], dtype=kinds)
 
     def _checked(self, answers: Any, asked: pd.DataFrame) -> pd.DataFrame:
         """The answers to one batch with the ids, once they are what the competition's gateway would take."""
@@ -56,7 +101,8 @@ class SpecimenInferenceServer:
                 raise TypeError(f"predict returned {type(answers).__name__}, and the gateway takes a plain value.")
             return asked.assign(**{columns[0]: [answers]})
         expected = columns if self._facts["answer"] == "targets" else [name, *columns]
-        if not isinstance(answers, pd.DataFrame) or list(answers.columns) != expected or len(answers) != len(asked):
+        is_table = isinstance(answers, pd.DataFrame) and list(answers.columns) == expected
+        if not is_table or not (self._facts["any_rows"] or len(answers) == len(asked)):
             raise ValueError(f"predict returned no table of {len(asked)} rows with the columns {expected}.")
         return answers if name in answers else pd.concat([asked, answers], axis=1)
 
@@ -65,3 +111,8 @@ class SpecimenInferenceServer:
             submission.to_parquet(self._facts["submission_file"], index=False)
         else:
             submission.to_csv(self._facts["submission_file"], index=False)
+
+
+def _without_part(row: str, parts: list[str]) -> str:
+    known = max((part for part in parts if row.endswith(f"_{part}")), key=len, default="")
+    return row[: -len(known) - 1] if known else row.rpartition("_")[0]

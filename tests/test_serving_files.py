@@ -1,0 +1,239 @@
+"""Competitions whose inference server hands out files: images, sounds and masks."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from gateway_package import write_gateway
+from notebook_session import Ended, Mirror, Notebook, Sessions
+from PIL import Image
+from scipy.io import wavfile
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+
+pytest_plugins = ("notebook_session",)
+
+SIDE = 24
+RATE = 2_000
+
+
+def task_of(
+    family: str, metric: str, kind: TargetKind, submission: SubmissionKind, target: str, **details: object
+) -> Task:
+    """A task whose examples are files, in the folders `train` and `test`, that a table names by id."""
+    return Task(
+        *(family, metric, kind, submission, "id", (target,), "train.csv", "", ""),
+        *("sample_submission.csv", "submission.parquet"),
+        details={
+            "train_folder": "train",
+            "test_folder": "test",
+            "batch_size": 8,
+            "inference_server": "heights_inference_server",
+            "gateway_files": [],
+            "served_answer": "targets",
+            **details,
+        },
+    )
+
+
+def of_pictures(*, answer: str = "targets") -> Task:
+    return task_of(
+        *("image_classification", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "light"),
+        labels_from="table",
+        image_column="id",
+        image_suffix=".png",
+        image_size=SIDE,
+        channels=1,
+        flip=True,
+        epochs=8,
+        served_answer=answer,
+    )
+
+
+SOUNDS = task_of(
+    *("audio", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "tone"),
+    labels_from="table",
+    audio_column="id",
+    audio_suffix=".wav",
+    sample_rate=RATE,
+    seconds=0.5,
+    epochs=8,
+    served_answer="value",
+)
+
+
+def of_masks(**details: object) -> Task:
+    known = {"mask_rows": "image", "mask_classes": [], "class_column": "", "image_column": "id", "epochs": 8}
+    return task_of(
+        *("segmentation", "dice", TargetKind.MASK, SubmissionKind.RUN_LENGTH, "rle"),
+        mask_column="rle",
+        image_suffix=".png",
+        image_size=32,
+        channels=1,
+        flip=True,
+        **{**known, **details},
+    )
+
+
+def write_table(path: Path, rows: dict[str, list[Any]]) -> None:
+    pd.DataFrame(rows).to_csv(path, index=False)
+
+
+def split_folders(folder: Path, ids: list[str], tests: int) -> list[Path]:
+    """The folder of each example: the last ones are of the test."""
+    for name in ("train", "test"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    return [folder / ("test" if place >= len(ids) - tests else "train") for place in range(len(ids))]
+
+
+def write_pictures(folder: Path) -> dict[str, str]:
+    """Writes noise that is light or dark; returns the right answers of the test."""
+    source, ids = np.random.default_rng(3), [f"im{number:03d}" for number in range(120)]
+    labels = ["dark" if number % 2 else "light" for number in range(120)]
+    for name, label, into in zip(ids, labels, split_folders(folder, ids, 20), strict=True):
+        pixels = source.integers(0, 120, (SIDE, SIDE)) + (130 if label == "light" else 0)
+        Image.fromarray(pixels.astype("uint8")).save(into / f"{name}.png")
+    write_table(folder / "train.csv", {"id": ids[:100], "light": labels[:100]})
+    write_table(folder / "sample_submission.csv", {"id": ids[100:], "light": ["light"] * 20})
+    return dict(zip(ids[100:], labels[100:], strict=True))
+
+
+def write_sounds(folder: Path) -> dict[str, str]:
+    """Writes sounds that are high or low; returns the right answers of the test."""
+    source, ids = np.random.default_rng(3), [f"s{number:03d}" for number in range(90)]
+    labels = ["high" if number % 2 else "low" for number in range(90)]
+    moments = np.arange(RATE // 2) / RATE
+    for name, label, into in zip(ids, labels, split_folders(folder, ids, 10), strict=True):
+        wave = np.sin(2 * np.pi * (700 if label == "high" else 150) * moments) + source.normal(0, 0.1, len(moments))
+        wavfile.write(into / f"{name}.wav", RATE, (wave * 8_000).astype("int16"))
+    write_table(folder / "train.csv", {"id": ids[:80], "tone": labels[:80]})
+    write_table(folder / "sample_submission.csv", {"id": ids[80:], "tone": ["low"] * 10})
+    return dict(zip(ids[80:], labels[80:], strict=True))
+
+
+def write_masks(folder: Path) -> dict[str, np.ndarray]:
+    """Writes dark images with a light box each, whose mask it is; returns the right masks of the test."""
+    source, ids = np.random.default_rng(3), [f"m{number:03d}" for number in range(76)]
+    codes, masks = [], {}
+    for name, into in zip(ids, split_folders(folder, ids, 12), strict=True):
+        mask = np.zeros((36, 40), dtype=bool)
+        top, left = source.integers(0, 16, 2)
+        mask[top : top + 16, left : left + 20] = True
+        Image.fromarray((mask * 160 + source.integers(0, 60, mask.shape)).astype("uint8")).save(into / f"{name}.png")
+        starts = np.flatnonzero(np.diff(np.concatenate([[0], mask.T.ravel().astype(int), [0]])))
+        codes.append(
+            " ".join(f"{start + 1} {end - start}" for start, end in zip(starts[::2], starts[1::2], strict=True))
+        )
+        masks[name] = mask
+    write_table(folder / "train.csv", {"id": ids[:64], "rle": codes[:64]})
+    write_table(folder / "sample_submission.csv", {"id": ids[64:], "rle": [""] * 12})
+    return {name: masks[name] for name in ids[64:]}
+
+
+def trained(folder: Path, task: Task, write: Any, sessions: Sessions) -> tuple[Mirror, Any]:
+    """A pair that is trained, in a mirror whose competition has no gateway yet; and the right answers."""
+    mirror = Mirror(folder)
+    right = write(mirror.competition)
+    train = Notebook("tensorflow", "train", task=task)
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=8, LEARNING_RATE=0.01))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
+    return mirror, right
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> tuple[Mirror, dict[str, str]]:
+    return trained(tmp_path_factory.mktemp("pictures"), of_pictures(), write_pictures, sessions)
+
+
+def served(sessions: Sessions, mirror: Mirror, task: Task, **parameters: Any) -> Ended:
+    infer = Notebook("tensorflow", "infer", task=task)
+    return sessions.run(infer, mirror.parameters(infer, **parameters))
+
+
+def submitted(mirror: Mirror) -> dict[str, Any]:
+    table = pd.read_parquet(mirror.working / "submission.parquet")
+    return dict(zip(table.iloc[:, 0], table.iloc[:, 1], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("files", "answer"),
+    [
+        ("path", "targets"),
+        ("path", "value"),
+        ("path", "table"),
+        ("list", "table"),
+        ("column", "targets"),
+        ("folder", "table"),
+        ("ids", "targets"),
+    ],
+)
+def test_images_are_served_however_a_gateway_hands_them_over(
+    sessions: Sessions, pictures: tuple[Mirror, dict[str, str]], files: str, answer: str
+) -> None:
+    mirror, right = pictures
+    write_gateway(mirror.competition, answer, target="light", files=files)
+
+    ended = served(sessions, mirror, of_pictures(answer=answer))
+
+    assert ended.is_done, ended
+    found = submitted(mirror)
+    assert found.keys() == right.keys()
+    assert sum(found[name] == label for name, label in right.items()) >= 18
+
+
+@pytest.mark.slow
+def test_an_image_that_cannot_be_read_is_named_or_gets_the_average(
+    sessions: Sessions, pictures: tuple[Mirror, dict[str, str]]
+) -> None:
+    mirror, right = pictures
+    write_gateway(mirror.competition, "targets", target="light", files="path")
+    broken = mirror.competition / "test" / "im110.png"
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:100])
+
+    stopped = served(sessions, mirror, of_pictures())
+    ended = served(sessions, mirror, of_pictures(), SKIP_UNREADABLE=True)
+
+    broken.write_bytes(whole)
+    assert stopped.cell == "serve"
+    assert "1 of the image files of a batch cannot be read: im110.png is cut off" in stopped.error
+    assert ended.is_done, ended
+    assert submitted(mirror).keys() == right.keys()
+
+
+@pytest.mark.slow
+def test_sounds_are_served(tmp_path: Path, sessions: Sessions) -> None:
+    mirror, right = trained(tmp_path, SOUNDS, write_sounds, sessions)
+    write_gateway(mirror.competition, "value", target="tone", files="path")
+
+    ended = served(sessions, mirror, SOUNDS)
+
+    assert ended.is_done, ended
+    assert submitted(mirror) == right
+
+
+@pytest.mark.slow
+def test_masks_are_served_at_the_size_of_their_images(tmp_path: Path, sessions: Sessions) -> None:
+    mirror, right = trained(tmp_path, of_masks(), write_masks, sessions)
+    write_gateway(mirror.competition, "table", target="rle", files="column")
+
+    ended = served(sessions, mirror, of_masks(served_answer="table"))
+
+    assert ended.is_done, ended
+    found = submitted(mirror)
+    assert found.keys() == right.keys()
+    assert np.mean([overlap(found[name], mask) for name, mask in right.items()]) > 0.8
+
+
+def overlap(code: str, mask: np.ndarray) -> float:
+    """How much of two masks is shared, 0 to 1, one of them as a run-length code."""
+    decoded = np.zeros(mask.size, dtype=bool)
+    numbers = list(map(int, code.split()))
+    for start, length in zip(numbers[::2], numbers[1::2], strict=True):
+        decoded[start - 1 : start - 1 + length] = True
+    shape = decoded.reshape(mask.shape[::-1]).T
+    return float(2 * (shape & mask).sum() / (shape.sum() + mask.sum()))
