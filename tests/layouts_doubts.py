@@ -172,3 +172,17 @@ def visits_of_several_rows_in_no_order(folder: Path) -> None:
     table(folder / "train.csv", ["TripType", *header], labelled)
     table(folder / "test.csv", header, [row for visit in range(60, 90) for row in bought(visit)])
     table(folder / "sample_submission.csv", ["VisitNumber", *trips], [[visit, 1, 0, 0] for visit in range(60, 90)])
+
+
+@layout(
+    family="tabular",
+    targets=("hourly_wage",),
+    metric="Mean Absolute Error",
+    warns=("asks for zzz, which no training table has", "hourly_wage is taken for it", "--target"),
+    settles={"targets": ["hourly_wage"]},
+)
+def an_answer_that_is_called_as_no_column_is(folder: Path) -> None:
+    rows = [[f"p{number:02d}", number % 13, number % 7, number * 3 % 40 + 0.25] for number in range(80)]
+    table(folder / "train.csv", ["id", "years", "grade", "hourly_wage"], rows[:60])
+    table(folder / "test.csv", ["id", "years", "grade"], [row[:3] for row in rows[60:]])
+    table(folder / "sample_submission.csv", ["id", "zzz"], [[row[0], 0] for row in rows[60:]])

@@ -307,7 +307,8 @@ def cells_of_serving(**known: Any) -> dict[str, Any]:
 def test_answers_have_one_type_in_every_batch(
     in_sample: object, classes: set[str], answers: list[str], expected: list[object]
 ) -> None:
-    names = cells_of_serving(sample=pd.DataFrame({"id": [1], "height": [in_sample]}), answers_are=classes, ANSWER_AS="table")
+    sample = pd.DataFrame({"id": [1], "height": [in_sample]})
+    names = cells_of_serving(sample=sample, answers_are=classes, ANSWER_AS="table")
 
     wanted = names["as_wanted"](pd.DataFrame({"height": answers}, index=[7, 8]), pl.DataFrame)
 

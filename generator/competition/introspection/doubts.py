@@ -1,10 +1,13 @@
 """What the user is told of a reading: values that are hardly more than a guess, and what the notebooks cannot do."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from difflib import SequenceMatcher
 
 from generator.competition.introspection.clues import Clues
-from generator.competition.introspection.facts import Confidence, Finding
+from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.weighing import flag
+from generator.competition.introspection.words import TARGET, words
+from generator.competition.survey.facts import ColumnKind
 from generator.untrusted import printable
 
 _CALLED = {
@@ -19,14 +22,17 @@ _CALLED = {
     "test_table": "The test table",
     "sample_submission": "The sample submission",
 }
-_LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
+_LIST_SHOWN, _NEARLY_ONE_EACH, _ALIKE = 5, 0.9, 0.6
+# What samples call an answer whatever it is.
+_ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
+_ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
 
 
-def warnings_of(findings: Iterable[Finding], clues: Clues) -> tuple[str, ...]:
+def warnings_of(findings: Iterable[Finding], clues: Clues, hints: Hints) -> tuple[str, ...]:
     """The sentences, each of which names the flag that settles its matter."""
     known = {finding.key: finding for finding in findings}
     guesses = (_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN)
-    return (*guesses, *_about_files(known, clues), *_about_ids(known, clues))
+    return (*guesses, *_about_files(known, clues), *_about_targets(clues, hints), *_about_ids(known, clues))
 
 
 def _guess(finding: Finding) -> str:
@@ -54,6 +60,22 @@ def _about_files(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
             f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
             "the notebooks need a table with one row for each file, --train names it."
         )
+
+
+def _about_targets(clues: Clues, hints: Hints) -> Iterator[str]:
+    """That the only answer asked for is called as nothing in training is, where no name would do."""
+    targets, sample = clues.targets, clues.tables.sample
+    if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
+        return
+    asked, column = targets.asked[0], targets.columns[0]
+    is_alike = SequenceMatcher(None, asked.lower(), column.name.lower()).ratio() > _ALIKE
+    has_answers = any(answer.distinct & column.distinct for answer in targets.answers if answer.kind is ColumnKind.TEXT)
+    if is_alike or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:
+        return
+    yield (
+        f"{printable(sample.path)} asks for {printable(asked)}, which no training table has; {printable(column.name)} "
+        f"is taken for it, {flag('targets')} names another column."
+    )
 
 
 def _about_ids(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:

@@ -79,7 +79,11 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     return Reading(
         task=_task(findings, kind, submission),
         findings=findings,
-        warnings=(*warnings_of(findings.values(), clues), *_left_out(survey, source), *_other_parts(survey, tables)),
+        warnings=(
+            *warnings_of(findings.values(), clues, hints),
+            *_left_out(survey, source),
+            *_other_parts(survey, tables),
+        ),
     )
 
 
