@@ -190,22 +190,22 @@ def test_ids_with_a_second_are_parts_that_end_or_begin_there(
     import pandas as pd
 
     names = pd.Series([f"forest_12_{first + 5 * part}" for part in range(3)])
-    find_parts = cells("list-files", "files-named", "find-parts")["find_parts"]
+    known = cells("list-files", "files-named", "find-parts")
 
-    files, found = find_parts(names, ["forest_12.wav", "forest_7.wav"])
+    files, seconds = known["find_parts"](names, ["forest_12.wav", "forest_7.wav"])
 
     assert files.tolist() == ["forest_12.wav"] * 3
-    assert found.tolist() == middles
+    assert known["middles_of"](seconds).tolist() == middles
 
 
 def test_names_that_end_in_a_number_are_whole_sounds_if_they_are_files(cells: Callable[..., Any]) -> None:
     import pandas as pd
 
-    find_parts = cells("list-files", "files-named", "find-parts")["find_parts"]
-    files, middles = find_parts(pd.Series(["dog_5", "cat_7"]), ["cat_7.wav", "dog_5.wav"])
+    known = cells("list-files", "files-named", "find-parts")
+    files, seconds = known["find_parts"](pd.Series(["dog_5", "cat_7"]), ["cat_7.wav", "dog_5.wav"])
 
     assert files.tolist() == ["dog_5.wav", "cat_7.wav"]
-    assert middles.tolist() == [-1, -1]
+    assert known["middles_of"](seconds).tolist() == [-1, -1]
 
 
 @pytest.mark.parametrize(

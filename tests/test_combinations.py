@@ -87,7 +87,7 @@ class Combination:
             details |= {"mask_rows": rows, "mask_classes": classes, "class_column": column}
         if self.family in ("image_classification", "image_regression"):
             details |= IMAGES[self.place % (len(IMAGES) - (self.target is not TargetKind.NUMBER))]
-        if self.place % 2 and can_serve(self.family, details):
+        if self.place % 2 and can_serve(details):
             details["inference_server"] = "it's_inference_server"
         targets = ("it's", 'a "label"') if self.target is not TargetKind.CLASS else ("it's",)
         task = Task(

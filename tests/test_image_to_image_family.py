@@ -72,10 +72,9 @@ def test_squares_cover_every_pixel_and_are_put_together_again(mirror: Mirror, he
 
     squares = names["tiles_of"](image, 24)
     cells = rendered_cells("keras", "infer", SCANS)
-    names["sizes"] = [(height, width)]
     exec(compile(cells["whole-images"], "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
 
-    (again,) = names["whole_images"](squares[..., 0])
+    (again,) = names["whole_images"](squares[..., 0], [(height, width)])
     assert (again == image[..., 0]).all()
 
 

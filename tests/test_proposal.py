@@ -109,10 +109,9 @@ def test_a_format_that_the_notebooks_do_not_write_is_said(teller: Teller, tmp_pa
     assert ["JSON and Parquet" in warning for warning in made.warnings] == [True]
 
 
-@pytest.mark.parametrize("name", ["denoising_dirty_documents", "tpu_getting_started", "facial_keypoints"])
-def test_what_cannot_be_served_is_said(tmp_path: Path, name: str) -> None:
+def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     folder = write_tree(tmp_path, {"kaggle_evaluation/some_inference_server.py": ""})
-    next(layout for layout in LAYOUTS if layout.name == name).write(folder)
+    next(layout for layout in LAYOUTS if layout.name == "facial_keypoints").write(folder)
 
     made = propose("some-thing", Sources(mounted=folder), decisions={})
 

@@ -244,11 +244,11 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     """What a competition wants of an inference notebook that the templates cannot do."""
     from generator.competition.introspection.serving import can_serve
 
-    if survey.server is not None and not can_serve(task.family, task.details):
+    if survey.server is not None and not can_serve(task.details):
         yield (
             "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
-            f"inference notebook of such a {task.family} reads them from files: train with this pair, and write the "
-            "server's predict() by hand."
+            f"inference notebook answers what {printable(str(task.details['lookup_table']))} asks for: train with this "
+            "pair, and write the server's predict() by hand."
         )
     yield from _beyond_the_formats(task)
 

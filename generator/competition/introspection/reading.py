@@ -72,7 +72,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     core = [family, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
     columns = len(clues.targets.asked or clues.targets.names)
     known = {finding.key: finding.value for finding in details}
-    served = find_serving(survey.server, str(family.value), known, hints, columns=columns)
+    served = find_serving(survey.server, known, hints, columns=columns)
     written = find_submission_file(tables.sample, survey.server if served else None, hints)
     findings = {finding.key: finding for finding in (*core, *needed, *written, *served, *details)}
     check_decisions(hints, findings, survey, tables)

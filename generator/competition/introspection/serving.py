@@ -24,13 +24,12 @@ _MOST_FILES = 8
 
 
 def find_serving(
-    server: InferenceServer | None, family: str, details: Mapping[str, object], hints: Hints, *, columns: int
+    server: InferenceServer | None, details: Mapping[str, object], hints: Hints, *, columns: int
 ) -> tuple[Finding, ...]:
     """What the inference notebook has to know to serve; nothing where the test is files, or no notebook can serve.
 
     Args:
         server: The competition's inference server.
-        family: The family of the task.
         details: What the family needs to know, by its keys.
         hints: With the user's decisions.
         columns: How many columns a row of the submission has to be filled in.
@@ -38,7 +37,7 @@ def find_serving(
     Raises:
         UnusableValueError: The user wants a single value for several columns.
     """
-    if server is None or not can_serve(family, details):
+    if server is None or not can_serve(details):
         return ()
     path = f"kaggle_evaluation/{server.module}.py"
     return (
@@ -48,15 +47,13 @@ def find_serving(
     )
 
 
-def can_serve(family: str, details: Mapping[str, object]) -> bool:
-    """Whether there is an inference notebook that serves: where a batch is rows or files, and each gets answers.
+def can_serve(details: Mapping[str, object]) -> bool:
+    """Whether there is an inference notebook that serves: not where a table of the public test says what is asked for.
 
     Args:
-        family: The family of the task.
         details: What the family needs to know, by its keys.
     """
-    is_asked_in_pixels, is_asked_elsewhere = family == "image_to_image", bool(details.get("lookup_table"))
-    return not (is_asked_in_pixels or is_asked_elsewhere or details.get("labels_from") == "records")
+    return not details.get("lookup_table")
 
 
 def served_file_name(server: InferenceServer) -> tuple[str, str]:

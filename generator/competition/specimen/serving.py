@@ -4,7 +4,7 @@ import json
 from importlib.resources import files
 from pathlib import PurePosixPath
 
-from generator.competition.facts import ServedAnswer, SubmissionKind, Task
+from generator.competition.facts import ServedAnswer, SubmissionKind, TargetKind, Task
 from generator.competition.specimen.facts import Original
 from generator.competition.specimen.writing import Writer
 
@@ -42,7 +42,8 @@ def _gateway(task: Task) -> bytes:
 
 def _facts(original: Original) -> bytes:
     task, mask_rows = original.task, original.text("mask_rows")
-    parts = list(task.targets) if task.submission is SubmissionKind.KEYED_ROWS else []
+    has_pixels = task.target_kind is TargetKind.IMAGE
+    parts = list(task.targets) if task.submission is SubmissionKind.KEYED_ROWS and not has_pixels else []
     parts = list(original.mask_classes) if mask_rows == "id" else parts
     facts = {
         "test_table": _table_facts(original, task.test_table),
@@ -52,7 +53,8 @@ def _facts(original: Original) -> bytes:
         "id_column": task.id_column,
         "batch_by": _batch_column(task),
         "parts_in_ids": parts,
-        "has_parts": bool(parts) or mask_rows == "column",
+        "has_pixels_in_ids": has_pixels,
+        "has_parts": bool(parts) or has_pixels or mask_rows == "column",
         "any_rows": mask_rows == "piece",
         "columns": _answer_columns(original),
         "answer": task.details.get("served_answer", ""),
