@@ -108,7 +108,7 @@ class HeightsInferenceServer:
         if FACTS["answer"] == "value":
             assert type(answer) in (str, int, float), type(answer)
             return pl.DataFrame({"id": ids, FACTS["target"]: [answer]})
-        if FACTS["files"] in ("path", "list"):  # there was no table of polars'
+        if FACTS["files"] == "path":  # there was nothing of polars'
             answer = pl.from_pandas(answer)
         assert isinstance(answer, pl.DataFrame), type(answer)
         assert ("id" in answer.columns) == (FACTS["answer"] == "table"), answer.columns

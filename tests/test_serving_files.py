@@ -1,17 +1,25 @@
 """Competitions whose inference server hands out files: images, sounds and masks."""
 
+import contextlib
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from gateway_package import write_gateway
-from notebook_session import Ended, Mirror, Notebook, Sessions
+from layouts import LAYOUTS
+from notebook_session import Ended, Mirror, Notebook, Sessions, rendered_cells
 from PIL import Image
 from scipy.io import wavfile
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.introspection import Hints, read_task
+from generator.competition.specimen.specimen import write_specimen
+from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)
 
@@ -237,3 +245,115 @@ def overlap(code: str, mask: np.ndarray) -> float:
         decoded[start - 1 : start - 1 + length] = True
     shape = decoded.reshape(mask.shape[::-1]).T
     return float(2 * (shape & mask).sum() / (shape.sum() + mask.sum()))
+
+
+def cells_of(task: Task, **parameters: object) -> dict[str, Any]:
+    """What the cells between a batch of files and its answer define, without a framework."""
+    cells = rendered_cells("keras", "infer", task)
+    names: dict[str, Any] = {"pd": pd, "np": np, "os": os, "contextlib": contextlib, "Path": Path, "ID_COLUMN": "id"}
+    names |= {"IMAGE_COLUMN": "", "IMAGE_SUFFIX": ".png", "ANSWER_AS": "table", "find_bad_images": None, **parameters}
+    names["describe_bad_images"] = None
+    wanted = ("list-files", "files-named", "image-files", "words-of-batch", "read-batch", "files-of-batch")
+    for cell in (*wanted, "average-per-id", "clear-shared"):
+        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    return names
+
+
+def write_files(folder: Path, *names: str) -> list[str]:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"a picture")
+    return [str(folder / name) for name in names]
+
+
+def test_a_folder_is_one_example_where_an_id_has_several_images(tmp_path: Path) -> None:
+    write_files(tmp_path, "p1/2.png", "p1/1.png", "p2/3.png", "p1/notes.txt")
+    several = replace(of_pictures(), details={**of_pictures().details, "has_several_images": True})
+    folders = [str(tmp_path / "p1"), str(tmp_path / "p2")]
+
+    ids, files, library = cells_of(several)["files_of"]((folders,))
+    each, _, _ = cells_of(of_pictures())["files_of"]((folders,))
+
+    assert ids == ["p1", "p1", "p2"]
+    assert [Path(file).name for file in files] == ["1.png", "2.png", "3.png"]
+    assert library is pd.DataFrame
+    assert each == ["1", "2", "3"]
+
+
+def test_numbers_of_examples_stay_numbers_beside_their_paths(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, "b.png", "a.png")
+
+    ids, files, library = cells_of(of_pictures())["files_of"]((pl.Series([7, 3]), pl.Series(paths)))
+
+    assert (ids, files, library) == ([7, 3], paths, pl.DataFrame)
+
+
+def test_files_are_found_by_the_names_in_a_table_and_in_its_order(tmp_path: Path) -> None:
+    write_files(tmp_path, "deep/x1.png", "deep/x2.png", "deep/x3.png")
+    batch = (pl.DataFrame({"id": ["b", "a"], "picture": ["x3", "x1"]}), str(tmp_path))
+
+    ids, files, library = cells_of(of_pictures(), IMAGE_COLUMN="picture")["files_of"](batch)
+
+    assert (ids, library) == (["b", "a"], pl.DataFrame)
+    assert [Path(file).name for file in files] == ["x3.png", "x1.png"]
+
+
+def test_a_batch_without_paths_or_ids_is_refused_in_words() -> None:
+    with pytest.raises(TypeError, match="hands over NoneType, float, and no paths or ids"):
+        cells_of(of_pictures())["files_of"]((None, 1.5))
+
+
+def test_what_is_predicted_for_the_files_of_an_id_is_averaged() -> None:
+    predictions = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+
+    ids, means = cells_of(of_pictures())["averaged"](["b", "a", "b"], predictions)
+
+    assert ids == ["b", "a"]
+    assert means.tolist() == [[0.25, 0.75], [1.0, 0.0]]
+
+
+def test_only_what_was_shared_is_removed(tmp_path: Path) -> None:
+    shared, kept = write_files(tmp_path, "shared/a/1.png", "input/a/1.png")
+    names = cells_of(of_pictures())
+    names["SHARED_FOLDER"] = tmp_path / "shared"
+
+    names["clear_shared"]([shared, kept, shared])
+
+    assert not Path(shared).exists()
+    assert Path(kept).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("denoising_dirty_documents", "table"),
+        ("tpu_getting_started", "targets"),
+        ("understanding_clouds", "table"),
+        ("organs_named_in_a_column", "table"),
+        ("nuclei_in_folders_of_their_own", "targets"),
+        ("birdclef", "targets"),
+        ("a_row_for_each_scan_and_finding", "table"),
+    ],
+)
+def test_what_the_stand_in_of_a_specimen_asks_for_is_answered(
+    tmp_path: Path, sessions: Sessions, name: str, answer: str
+) -> None:
+    next(layout for layout in LAYOUTS if layout.name == name).write(tmp_path / "data")
+    write_gateway(tmp_path / "data", answer)
+    survey = survey_folder(tmp_path / "data")
+    task = read_task(survey, Hints(slug="digits")).task
+    mirror = Mirror(tmp_path)
+    write_specimen(survey, task, mirror.competition, rows=40, seed=1, signal=True)
+    train, infer = (Notebook("tensorflow", role, task=task) for role in ("train", "infer"))
+
+    trained = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True))
+    assert trained.is_done, trained
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True))
+
+    assert ended.is_done, ended
+    sample = pd.read_csv(mirror.competition / task.sample_submission)
+    written = pd.read_parquet(mirror.working / "submission.parquet")
+    assert written.columns.tolist() == sample.columns.tolist()
+    assert set(written[task.id_column]) == set(sample[task.id_column])

@@ -63,7 +63,7 @@ class SpecimenInferenceServer:
         return pd.DataFrame({name: [row for example in ids for row in of_example[str(example)]]})
 
     def _examples(self, rows: pd.Series) -> pd.Series:
-        """The example that each row of the submission is about: `a` for `a_1` where 1 is a part, or for a pixel `a_1_1`."""
+        """The example that each row of the submission is about: `a` for the part `a_1`, or for the pixel `a_1_1`."""
         if self._facts["has_pixels_in_ids"]:
             return rows.str.rsplit("_", n=2).str[0]
         parts = self._facts["parts_in_ids"]
