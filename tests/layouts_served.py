@@ -94,3 +94,22 @@ def scans_whose_paths_a_gateway_shares(folder: Path) -> None:
     table(folder / "test.csv", ["scan_id"], [row[:1] for row in rows[54:]])
     table(folder / "sample_submission.csv", ["scan_id", "age"], [[row[0], 0.5] for row in rows[54:]])
     write_gateway(folder, "files")
+
+
+@layout(
+    family="image_classification",
+    metric_is="auc",
+    metric="AUC",
+    id_column="scan_id",
+    targets=("is_ill",),
+    sample_submission="",
+    test_table="",
+    submission_file="submission.parquet",
+    details={"served_answer": "targets", "test_folder": "", "train_folder": "train"},
+    warns=("no sample submission",),
+)
+def scans_that_only_a_gateway_has(folder: Path) -> None:
+    names = [f"scan{number:03d}" for number in range(60)]
+    images(folder / "train", [f"{name}.png" for name in names], size=(32, 32))
+    table(folder / "train.csv", ["scan_id", "is_ill"], [[name, place * 7 % 3 % 2] for place, name in enumerate(names)])
+    write_gateway(folder, "files")

@@ -114,7 +114,8 @@ def _check_that_there_are_data(survey: Survey, tables: Tables, source: Source | 
     hindrances = hindrances_of(survey)
     if tables.train is None and source is None:
         raise NoTrainingDataError(seen=seen, hindrances=hindrances, notes=survey.notes)
-    if tables.test is None and (source is None or not source.has_test):
+    is_served = survey.server is not None and source is not None
+    if tables.test is None and not is_served and (source is None or not source.has_test):
         of_one = _table_of_one_example(survey, tables)
         if of_one and tables.sample is not None:
             raise TableForEachExampleError(sample=tables.sample.path, table=of_one)

@@ -96,7 +96,9 @@ def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) ->
     # Another column that names the same files is no other way.
     ways = {_way_of(way): way for _, way in sorted(found, key=lambda pair: pair[1].weight)}
     rivals = best_first(Candidate(way.labels_from, way.evidence, way.weight) for way in ways.values())
-    return _source(survey, tables, _Choice(medium, labelling, rivals, id_column), hints)
+    return _source(
+        survey, tables, _Choice(medium, labelling, rivals, id_column, is_served=survey.server is not None), hints
+    )
 
 
 def _way_of(labelling: Labelling) -> tuple[str, str]:
@@ -109,6 +111,7 @@ class _Choice:
     labelling: Labelling
     rivals: tuple[Candidate, ...]
     id_column: str
+    is_served: bool
 
 
 def _source(survey: Survey, tables: Tables, choice: _Choice, hints: Hints) -> Source:
@@ -216,11 +219,12 @@ def _test_values(tables: Tables, choice: _Choice) -> tuple[str, ...]:
 
 def _findings(choice: _Choice, test: Match | None, records: tuple[Records, ...], hints: Hints) -> tuple[Finding, ...]:
     labelling, medium = choice.labelling, choice.medium
+    is_needed = not choice.is_served and labelling.labels_from not in ("records", "pixels")
     return (
         chosen("labels_from", choice.rivals, hints),
         settled(f"{medium}_column", labelling.column, _column_evidence(labelling), hints),
         settled("train_folder", _train_path(labelling, records), labelling.evidence, hints),
-        _test_folder(test, records, hints, is_needed=labelling.labels_from not in ("records", "pixels")),
+        _test_folder(test, records, hints, is_needed=is_needed),
         _suffix(labelling, test, medium, hints),
         *_record_features(labelling, records, hints),
     )

@@ -48,7 +48,7 @@ def _facts(original: Original) -> bytes:
     facts = {
         "test_table": _table_facts(original, task.test_table),
         "sample": _table_facts(original, task.sample_submission),
-        "test_folder": "" if original.labels_from == "pixels" else original.text("test_folder"),
+        "test_folder": "" if original.labels_from == "pixels" else _folder_of_tests(original),
         "file_column": original.file_column,
         "id_column": task.id_column,
         "batch_by": _batch_column(task),
@@ -61,6 +61,11 @@ def _facts(original: Original) -> bytes:
         "submission_file": task.submission_file,
     }
     return (json.dumps(facts, indent=2) + "\n").encode()
+
+
+def _folder_of_tests(original: Original) -> str:
+    """The folder whose files are handed out: that of the training files where only the real gateway has the test."""
+    return original.text("test_folder") or original.text("train_folder")
 
 
 def _table_facts(original: Original, path: str) -> dict[str, str] | None:
