@@ -292,10 +292,31 @@ def test_files_are_found_by_the_names_in_a_table_and_in_its_order(tmp_path: Path
     write_files(tmp_path, "deep/x1.png", "deep/x2.png", "deep/x3.png")
     batch = (pl.DataFrame({"id": ["b", "a"], "picture": ["x3", "x1"]}), str(tmp_path))
 
-    ids, files, library = cells_of(of_pictures(), IMAGE_COLUMN="picture")["files_of"](batch)
+    files_of = cells_of(of_pictures(), IMAGE_COLUMN="picture")["files_of"]
+    ids, files, library = files_of(batch)
+    _, only_file, _ = files_of((batch[0][1:], batch[1]))
 
     assert (ids, library) == (["b", "a"], pl.DataFrame)
     assert [Path(file).name for file in files] == ["x3.png", "x1.png"]
+    assert [Path(file).name for file in only_file] == ["x1.png"]
+
+
+@pytest.mark.parametrize("beside", ["what the scans are of", 224])
+def test_what_stands_beside_several_paths_is_no_id_of_theirs(tmp_path: Path, beside: str | int) -> None:
+    paths = write_files(tmp_path, "b.png", "a.png")
+
+    ids, files, _ = cells_of(of_pictures())["files_of"]((paths, beside))
+
+    assert (ids, files) == (["b", "a"], paths)
+
+
+def test_all_files_are_one_example_where_one_value_is_wanted(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, "s1/2.png", "s1/1.png")
+
+    files_of = cells_of(of_pictures(), ANSWER_AS="value")["files_of"]
+
+    assert files_of((str(tmp_path / "s1"),))[0] == ["s1", "s1"]
+    assert files_of(("scan", paths))[0] == ["scan", "scan"]
 
 
 def test_a_batch_without_paths_or_ids_is_refused_in_words() -> None:
