@@ -203,29 +203,36 @@ def test_a_class_that_nobody_said_stops(tmp_path: Path) -> None:
 
 def codes_of_an_image(masks: str, probabilities: Any, **names: Any) -> dict[str, str]:
     """The codes that inference writes for an image "a" of that size."""
+    import pandas as pd
     from PIL import Image
 
     height, width, classes = probabilities.shape
     known = {"Image": Image, "handoff": {"decision": {"thresholds": [0.5] * classes, "least_shares": [0] * classes}}}
-    known |= {"classes": ["bright", "dark"][:classes], "nothing": "", "asked_classes": ["dark"], **names}
-    cells = executed(masks, "infer", ["decide", "encode-run-length", "codes-of-image"], **known)
+    known |= {"classes": ["bright", "dark"][:classes], "nothing": ""}
+    known |= {"asked_classes": pd.Series(["bright", "dark", "bright"])} | names
+    asked = [] if masks == "pieces" else ["asked-kinds"]
+    cells = executed(masks, "infer", ["decide", "encode-run-length", *asked, "codes-of-image"], **known)
     return dict(cells["codes_of_image"]("a", probabilities, (width, height)))
 
 
-def test_every_class_of_an_image_has_a_code_of_its_own() -> None:
+def test_every_class_that_is_asked_for_has_a_code_of_its_own() -> None:
     import numpy as np
+    import pandas as pd
 
     probabilities = np.zeros((2, 3, 2), dtype="float16")
     probabilities[1, 0, 0] = probabilities[0, 2, 1] = 1
 
     assert codes_of_an_image("ids", probabilities) == {"a_bright": "2 1", "a_dark": "5 1"}
+    assert codes_of_an_image("ids", probabilities, asked_classes=pd.Series(["dark"])) == {"a_dark": "5 1"}
 
 
 def test_a_class_that_the_model_has_not_learned_stops_inference() -> None:
     import numpy as np
+    import pandas as pd
 
+    asked = pd.Series(["dark", "grey"])
     with pytest.raises(ValueError, match="asks for masks of 'grey', and the model has learned bright, dark"):
-        codes_of_an_image("ids", np.zeros((2, 3, 2), dtype="float16"), asked_classes=["dark", "grey"])
+        codes_of_an_image("ids", np.zeros((2, 3, 2), dtype="float16"), asked_classes=asked)
 
 
 def test_connected_pieces_of_a_mask_have_rows_of_their_own_and_specks_have_none() -> None:

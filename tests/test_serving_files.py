@@ -3,6 +3,7 @@
 import contextlib
 import os
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -247,14 +248,17 @@ def overlap(code: str, mask: np.ndarray) -> float:
     return float(2 * (shape & mask).sum() / (shape.sum() + mask.sum()))
 
 
+OF_FILES = ("words-of-batch", "rows-of-batch", "read-batch", "by-name", "files-of-batch")
+KNOWN: dict[str, Any] = {"pd": pd, "np": np, "os": os, "contextlib": contextlib, "Path": Path, "cache": cache}
+KNOWN |= {"ID_COLUMN": "id", "TEST_FOLDER": "test", "ANSWER_AS": "table", "sample": pd.DataFrame({"id": ["a"]})}
+
+
 def cells_of(task: Task, **parameters: object) -> dict[str, Any]:
-    """What the cells between a batch of files and its answer define, without a framework."""
+    """What the cells between a batch of images and its answer define, without a framework."""
     cells = rendered_cells("keras", "infer", task)
-    names: dict[str, Any] = {"pd": pd, "np": np, "os": os, "contextlib": contextlib, "Path": Path, "ID_COLUMN": "id"}
-    names |= {"IMAGE_COLUMN": "", "IMAGE_SUFFIX": ".png", "ANSWER_AS": "table", "find_bad_images": None, **parameters}
-    names["describe_bad_images"] = None
-    wanted = ("list-files", "files-named", "image-files", "words-of-batch", "read-batch", "files-of-batch")
-    for cell in (*wanted, "average-per-id", "clear-shared"):
+    names = {**KNOWN, "IMAGE_COLUMN": "", "IMAGE_SUFFIX": ".png", **parameters}
+    names |= {"find_bad_images": None, "describe_bad_images": None}
+    for cell in ("list-files", "image-files", *OF_FILES, "average-per-id", "clear-shared"):
         exec(cells[cell], names)  # noqa: S102 - the notebook's own code
     return names
 
@@ -320,7 +324,7 @@ def test_all_files_are_one_example_where_one_value_is_wanted(tmp_path: Path) -> 
 
 
 def test_a_batch_without_paths_or_ids_is_refused_in_words() -> None:
-    with pytest.raises(TypeError, match="hands over NoneType, float, and no paths or ids"):
+    with pytest.raises(TypeError, match="hands over NoneType, float, and examples_of needs paths"):
         cells_of(of_pictures())["files_of"]((None, 1.5))
 
 
@@ -333,15 +337,228 @@ def test_what_is_predicted_for_the_files_of_an_id_is_averaged() -> None:
     assert means.tolist() == [[0.25, 0.75], [1.0, 0.0]]
 
 
+@pytest.mark.parametrize("shape", ["paths", "folder", "list"])
+def test_a_file_is_the_example_that_it_is_called_as_in_whatever_order(tmp_path: Path, shape: str) -> None:
+    paths = write_files(tmp_path, "a.png", "b.png")
+    table = pl.DataFrame({"id": ["b", "a"]})
+    batch = {"paths": (table, *paths), "folder": (str(tmp_path), table), "list": (["b", "a"], paths)}[shape]
+
+    ids, files, _ = cells_of(of_pictures())["files_of"](batch)
+
+    assert (ids, files) == (["b", "a"], paths[::-1])
+
+
+def test_files_with_names_of_their_own_are_taken_in_their_order(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, "0001.png", "0002.png")
+
+    ids, files, _ = cells_of(of_pictures())["files_of"]((pl.DataFrame({"id": [8, 7]}), paths))
+
+    assert (ids, files) == ([8, 7], paths)
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (path,) = write_files(tmp_path, "b.png")
+    files_of = cells_of(of_pictures())["files_of"]
+
+    for batch in (([path, f"{tmp_path}/gone.png"],), (pl.DataFrame({"id": ["b", "c"], "at": [path, "/gone.png"]}),)):
+        with pytest.raises(FileNotFoundError, match="and there is no such file"):
+            files_of(batch)
+
+
+def test_arrays_of_pixels_are_not_taken_for_anything_else() -> None:
+    files_of = cells_of(of_pictures())["files_of"]
+
+    for batch in ((np.zeros((2, 8, 8, 3), dtype="uint8"),), (["a", "b"], np.zeros((2, 8, 8)))):
+        with pytest.raises(TypeError, match="ndarray, and examples_of needs paths"):
+            files_of(batch)
+
+
+def test_a_number_is_an_id_only_where_the_ids_are_numbers(tmp_path: Path) -> None:
+    (path,) = write_files(tmp_path, "139.png")
+    numbers = cells_of(of_pictures(), sample=pd.DataFrame({"id": ["4", "139"]}))["files_of"]
+
+    assert numbers((path, 7))[0] == [7]
+    assert numbers((path,))[0] == [139]
+    assert cells_of(of_pictures())["files_of"]((path, 7))[0] == ["139"]
+
+
+def test_the_table_with_paths_is_read_and_so_is_a_dict(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, "p.png", "q.png")
+    files_of = cells_of(of_pictures())["files_of"]
+    two = (pl.DataFrame({"id": ["x"], "rle": [""]}), pl.DataFrame({"id": ["b", "a"], "at": paths}))
+
+    assert files_of(two)[:2] == (["b", "a"], paths)
+    assert files_of(({"id": "b", "width": 8, "at": paths[1]},))[:2] == (["b"], paths[1:])
+
+
+def test_a_table_of_one_row_beside_all_files_is_one_example(tmp_path: Path) -> None:
+    paths = write_files(tmp_path, "a.png", "b.png")
+
+    assert cells_of(of_pictures())["files_of"]((pl.DataFrame({"id": ["b"]}), paths))[:2] == (["b"], paths[1:])
+
+
+def test_a_folder_may_end_in_a_slash(tmp_path: Path) -> None:
+    write_files(tmp_path, "p1/1.png")
+
+    assert cells_of(of_pictures(), ANSWER_AS="value")["files_of"]((f"{tmp_path}/p1/",))[0] == ["p1"]
+
+
+def test_an_id_without_a_file_is_named(tmp_path: Path) -> None:
+    (path,) = write_files(tmp_path, "a.png")
+
+    with pytest.raises(ValueError, match="There is no file of 'c', neither shared nor in test"):
+        cells_of(of_pictures(), TEST_FOLDER="test")["files_of"]((["a", "c", "d"], [path]))
+
+
+def test_of_columns_of_channels_the_one_that_stands_for_all_is_read(tmp_path: Path) -> None:
+    red, blue = write_files(tmp_path, "x_red.png", "x_blue.png")
+    channels = {**of_pictures().details, "channel_suffixes": ["_red.png", "_green.png", "_blue.png"]}
+    task = replace(of_pictures(), details=channels)
+
+    batch = (pl.DataFrame({"id": ["x"], "red": [red], "blue": [blue]}),)
+    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", channel_files=list)["files_of"](batch)
+
+    assert (ids, files) == (["x"], [blue])
+
+
+@pytest.mark.parametrize("suffix", ["", ".ogg"])
+@pytest.mark.parametrize("shape", ["column", "beside"])
+def test_parts_of_one_recording_keep_their_seconds(tmp_path: Path, suffix: str, shape: str) -> None:
+    (path,) = write_files(tmp_path, "forest_1.ogg")
+    rows = ["forest_1_5", "forest_1_10", "forest_1_15"]
+    cells = rendered_cells("keras", "infer", SOUNDS)
+    names = {**KNOWN, "AUDIO_COLUMN": "", "AUDIO_SUFFIX": suffix}
+    names |= {"describe_bad_sounds": None, "sample": pd.DataFrame({"id": ["lake_3_5", "lake_3_10"]})}
+    for cell in ("list-files", "files-named", "find-parts", "sound-files", *OF_FILES, "examples-of-batch"):
+        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    table = pl.DataFrame({"id": rows, "where": [path] * 3})
+
+    ids, items, _ = names["examples_of"]((table,) if shape == "column" else (table.select("id"), path))
+    _, last, _ = names["examples_of"]((table[2:],))
+
+    assert ids == rows
+    assert items["path"].tolist() == [path] * 3
+    assert items["middle"].tolist() == [2.5, 7.5, 12.5]
+    assert last["middle"].tolist() == [12.5]
+
+
+def test_rows_of_labels_come_in_the_order_of_the_sample_or_as_they_were_asked_for() -> None:
+    task = replace(
+        of_pictures(),
+        targets=("ill", "old"),
+        target_kind=TargetKind.LABELS,
+        metric="log_loss_mean_columns",
+        submission=SubmissionKind.KEYED_ROWS,
+    )
+    names = {
+        **KNOWN,
+        "TARGETS": ["ill", "old"],
+        "classes": ["ill", "old"],
+        "answer_columns": ["value"],
+        "handoff": {"decision": {}},
+    }
+    names |= {"sample": pd.DataFrame({"id": ["s1_old", "s1_ill"]}), "decide": lambda predictions, _: predictions}
+    cells = rendered_cells("keras", "infer", task)
+    for cell in ("example-of-row", "answers-of"):
+        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    predictions = np.array([[0.1, 0.9], [0.2, 0.8]])
+
+    examples = names["answers_of"](predictions, [7, 3])
+    rows = names["answers_of"](predictions, ["7_ill", "3_old"])
+
+    assert examples["value"].to_dict() == {"7_old": 0.9, "7_ill": 0.1, "3_old": 0.8, "3_ill": 0.2}
+    assert examples.index.tolist() == ["7_old", "7_ill", "3_old", "3_ill"]
+    assert rows["value"].to_dict() == {"7_ill": 0.1, "3_old": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("asked", "ids"),
+    [
+        (["1_1_1", "1_2_1"], ["9_1_1", "9_2_1", "9_1_2", "9_2_2", "9_1_3", "9_2_3"]),
+        (["1_0_0", "1_0_1"], ["9_0_0", "9_0_1", "9_0_2", "9_1_0", "9_1_1", "9_1_2"]),
+    ],
+)
+def test_pixels_come_in_the_order_of_the_sample(asked: list[str], ids: list[str]) -> None:
+    task = task_of(
+        *("image_to_image", "rmse", TargetKind.IMAGE, SubmissionKind.KEYED_ROWS, "value"),
+        target_folder="clean",
+        image_size=8,
+        channels=1,
+        flip=True,
+        epochs=1,
+    )
+    names = {**KNOWN, "WHITE": 1, "SAMPLE_SUBMISSION": "", "sample": pd.DataFrame({"id": asked})}
+    cells = rendered_cells("keras", "infer", task)
+    for cell in ("pixels-of-ids", "order-of-pixels", "answers-of-pixels"):
+        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    image = np.arange(6).reshape(2, 3)
+
+    values = names["answers_of_image"](9, image)
+
+    first = 0 if "9_0_0" in ids else 1
+    assert values.index.tolist() == ids
+    assert values[f"9_{first + 1}_{first}"] == 3
+    assert values[f"9_{first}_{first + 2}"] == 2
+
+
+def test_records_are_answered_in_the_order_of_their_ids(tmp_path: Path) -> None:
+    (path,) = write_files(tmp_path, "a.tfrec")
+    task = replace(of_pictures(), details={**of_pictures().details, "labels_from": "records"})
+    names = {
+        **KNOWN,
+        "find_bad_images": None,
+        "describe_bad_images": None,
+        "items_of": lambda records: {"path": records["path"].to_numpy()},
+    }
+    names["records_of"] = lambda files, _: pd.DataFrame(
+        {"id": ["1", "2"], "path": [f"{file}:{n}" for file in files for n in (1, 2)]}
+    )
+    cells = rendered_cells("keras", "infer", task)
+    for cell in ("words-of-batch", "rows-of-batch", "read-batch", "examples-of-batch"):
+        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+
+    for batch in ((pl.Series([2, 1]), path), (pl.DataFrame({"id": [2, 1], "where": [path, path]}),)):
+        ids, items, library = names["examples_of"](batch)
+
+        assert (ids, library) == ([2, 1], pl.DataFrame)
+        assert items["path"].tolist() == [f"{path}:2", f"{path}:1"]
+
+
 def test_only_what_was_shared_is_removed(tmp_path: Path) -> None:
-    shared, kept = write_files(tmp_path, "shared/a/1.png", "input/a/1.png")
+    shared, kept, linked = write_files(tmp_path, "shared/a/1.png", "input/a/1.png", "input/b/1.png")
+    (tmp_path / "shared" / "b").symlink_to(tmp_path / "input" / "b")
     names = cells_of(of_pictures())
     names["SHARED_FOLDER"] = tmp_path / "shared"
 
-    names["clear_shared"]([shared, kept, shared])
+    names["clear_shared"](
+        [shared, kept, shared, str(tmp_path / "shared/b/1.png"), f"{tmp_path}/shared/../input/a/1.png"]
+    )
 
     assert not Path(shared).exists()
     assert Path(kept).exists()
+    assert Path(linked).exists()
+
+
+@pytest.mark.slow
+def test_shared_files_are_gone_once_they_are_answered(
+    sessions: Sessions, pictures: tuple[Mirror, dict[str, str]], tmp_path: Path
+) -> None:
+    mirror, right = pictures
+    write_gateway(mirror.competition, "targets", target="light", files="path")
+    edits = {
+        "clear-shared": lambda source: source.replace('"/kaggle/shared"', repr(str(tmp_path))),
+        "serve": lambda source: source.replace(
+            "tempfile.TemporaryDirectory()", f"contextlib.nullcontext({str(tmp_path)!r})"
+        ),
+    }
+    infer = Notebook("tensorflow", "infer", task=of_pictures(), edits=edits)
+
+    ended = sessions.run(infer, mirror.parameters(infer))
+
+    assert ended.is_done, ended
+    assert submitted(mirror).keys() == right.keys()
+    assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
+    assert len(list((mirror.competition / "test").iterdir())) == len(right)
 
 
 @pytest.mark.slow

@@ -135,6 +135,12 @@ class PairSpec:
         return "test_folder" in self.task.details and self.task.details.get("labels_from") != "pixels"
 
     @property
+    def has_parts_in_ids(self) -> bool:
+        """Whether an id may say which part of a file is meant: some seconds, a label, a class."""
+        details = self.task.details
+        return self.has_rows_for_labels or "audio_column" in details or details.get("mask_rows") == "id"
+
+    @property
     def looks_up(self) -> bool:
         """Whether a table says what each row of the submission asks for."""
         return bool(self.task.details.get("lookup_table"))

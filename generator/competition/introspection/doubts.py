@@ -25,6 +25,7 @@ _CALLED = {
 _LIST_SHOWN, _NEARLY_ONE_EACH, _ALIKE = 5, 0.9, 0.6
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
+_ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
 _ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
 
 
@@ -70,7 +71,8 @@ def _about_targets(clues: Clues, hints: Hints) -> Iterator[str]:
     asked, column = targets.asked[0], targets.columns[0]
     is_alike = SequenceMatcher(None, asked.lower(), column.name.lower()).ratio() > _ALIKE
     has_answers = any(answer.distinct & column.distinct for answer in targets.answers if answer.kind is ColumnKind.TEXT)
-    if is_alike or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:
+    is_any = bool(words(column.name) & TARGET) or asked in column.distinct
+    if is_alike or is_any or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:
         return
     yield (
         f"{printable(sample.path)} asks for {printable(asked)}, which no training table has; {printable(column.name)} "
