@@ -397,6 +397,17 @@ def test_a_table_of_one_row_beside_all_files_is_one_example(tmp_path: Path) -> N
     assert cells_of(of_pictures())["files_of"]((pl.DataFrame({"id": ["b"]}), paths))[:2] == (["b"], paths[1:])
 
 
+def test_folders_whose_names_begin_alike_are_told_apart(tmp_path: Path) -> None:
+    write_files(tmp_path, "1.2/a.png", "1.2.3/b.png", "1.2.4/c.png")
+    several = replace(of_pictures(), details={**of_pictures().details, "has_several_images": True})
+    batch = (pl.DataFrame({"id": ["1.2.4", "1.2", "1.2.3"]}), str(tmp_path))
+
+    ids, files, _ = cells_of(several)["files_of"](batch)
+
+    assert ids == ["1.2.4", "1.2", "1.2.3"]
+    assert [Path(file).name for file in files] == ["c.png", "a.png", "b.png"]
+
+
 def test_a_folder_may_end_in_a_slash(tmp_path: Path) -> None:
     write_files(tmp_path, "p1/1.png")
 
