@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -253,13 +254,18 @@ KNOWN: dict[str, Any] = {"pd": pd, "np": np, "os": os, "contextlib": contextlib,
 KNOWN |= {"ID_COLUMN": "id", "TEST_FOLDER": "test", "ANSWER_AS": "table", "sample": pd.DataFrame({"id": ["a"]})}
 
 
+def execute(cells: Mapping[str, str], wanted: Iterable[str], names: dict[str, Any]) -> None:
+    """Executes some cells of a notebook one after another, in `names`."""
+    for cell in wanted:
+        exec(cells[cell], names)  # noqa: S102 - a rendered notebook's own code is what is tested here
+
+
 def cells_of(task: Task, **parameters: object) -> dict[str, Any]:
     """What the cells between a batch of images and its answer define, without a framework."""
     cells = rendered_cells("keras", "infer", task)
     names = {**KNOWN, "IMAGE_COLUMN": "", "IMAGE_SUFFIX": ".png", **parameters}
     names |= {"find_bad_images": None, "describe_bad_images": None}
-    for cell in ("list-files", "image-files", *OF_FILES, "average-per-id", "clear-shared"):
-        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    execute(cells, ("list-files", "image-files", *OF_FILES, "average-per-id", "clear-shared"), names)
     return names
 
 
@@ -440,8 +446,7 @@ def test_parts_of_one_recording_keep_their_seconds(tmp_path: Path, suffix: str, 
     cells = rendered_cells("keras", "infer", SOUNDS)
     names = {**KNOWN, "AUDIO_COLUMN": "", "AUDIO_SUFFIX": suffix}
     names |= {"describe_bad_sounds": None, "sample": pd.DataFrame({"id": ["lake_3_5", "lake_3_10"]})}
-    for cell in ("list-files", "files-named", "find-parts", "sound-files", *OF_FILES, "examples-of-batch"):
-        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    execute(cells, ("list-files", "files-named", "find-parts", "sound-files", *OF_FILES, "examples-of-batch"), names)
     table = pl.DataFrame({"id": rows, "where": [path] * 3})
 
     ids, items, _ = names["examples_of"]((table,) if shape == "column" else (table.select("id"), path))
@@ -470,8 +475,7 @@ def test_rows_of_labels_come_in_the_order_of_the_sample_or_as_they_were_asked_fo
     }
     names |= {"sample": pd.DataFrame({"id": ["s1_old", "s1_ill"]}), "decide": lambda predictions, _: predictions}
     cells = rendered_cells("keras", "infer", task)
-    for cell in ("example-of-row", "answers-of"):
-        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    execute(cells, ("example-of-row", "answers-of"), names)
     predictions = np.array([[0.1, 0.9], [0.2, 0.8]])
 
     examples = names["answers_of"](predictions, [7, 3])
@@ -500,8 +504,7 @@ def test_pixels_come_in_the_order_of_the_sample(asked: list[str], ids: list[str]
     )
     names = {**KNOWN, "WHITE": 1, "SAMPLE_SUBMISSION": "", "sample": pd.DataFrame({"id": asked})}
     cells = rendered_cells("keras", "infer", task)
-    for cell in ("pixels-of-ids", "order-of-pixels", "answers-of-pixels"):
-        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    execute(cells, ("pixels-of-ids", "order-of-pixels", "answers-of-pixels"), names)
     image = np.arange(6).reshape(2, 3)
 
     values = names["answers_of_image"](9, image)
@@ -525,8 +528,7 @@ def test_records_are_answered_in_the_order_of_their_ids(tmp_path: Path) -> None:
         {"id": ["1", "2"], "path": [f"{file}:{n}" for file in files for n in (1, 2)]}
     )
     cells = rendered_cells("keras", "infer", task)
-    for cell in ("words-of-batch", "rows-of-batch", "read-batch", "examples-of-batch"):
-        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+    execute(cells, ("words-of-batch", "rows-of-batch", "read-batch", "examples-of-batch"), names)
 
     for batch in ((pl.Series([2, 1]), path), (pl.DataFrame({"id": [2, 1], "where": [path, path]}),)):
         ids, items, library = names["examples_of"](batch)
