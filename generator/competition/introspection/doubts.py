@@ -1,10 +1,10 @@
 """What the user is told of a reading: values that are hardly more than a guess, and what the notebooks cannot do."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import SequenceMatcher
 
 from generator.competition.introspection.clues import Clues
 from generator.competition.introspection.facts import Confidence, Finding, Hints
+from generator.competition.introspection.targets import are_named_alike
 from generator.competition.introspection.weighing import flag
 from generator.competition.introspection.words import TARGET, words
 from generator.competition.survey.facts import ColumnKind
@@ -22,7 +22,7 @@ _CALLED = {
     "test_table": "The test table",
     "sample_submission": "The sample submission",
 }
-_LIST_SHOWN, _NEARLY_ONE_EACH, _ALIKE = 5, 0.9, 0.6
+_LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
 _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
@@ -69,7 +69,7 @@ def _about_targets(clues: Clues, hints: Hints) -> Iterator[str]:
     if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
         return
     asked, column = targets.asked[0], targets.columns[0]
-    is_alike = SequenceMatcher(None, asked.lower(), column.name.lower()).ratio() > _ALIKE
+    is_alike = are_named_alike(asked, column.name)
     has_answers = any(answer.distinct & column.distinct for answer in targets.answers if answer.kind is ColumnKind.TEXT)
     is_any = bool(words(column.name) & TARGET) or asked in column.distinct
     if is_alike or is_any or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:

@@ -244,7 +244,7 @@ def _counted(names: Sequence[str]) -> str:
 
 def _only_in_training(column: Column, question: _Question, hints: Hints) -> Candidate:
     asked = question.asked[0] if len(question.asked) == 1 else ""
-    is_alike = asked and SequenceMatcher(None, asked.lower(), column.name.lower()).ratio() > _ALIKE
+    is_alike = bool(asked) and are_named_alike(asked, column.name)
     test = question.tables.test
     metric = known_metric(hints).facts
     has_answers = _has_answers(column, question)
@@ -255,7 +255,7 @@ def _only_in_training(column: Column, question: _Question, hints: Hints) -> Cand
         Reason(8 * is_served, f"named in {server.gateway_name}" if server is not None else ""),
         Reason(2 * (len(question.only_in_training) == 1), "no other column could be it"),
         Reason(2 * bool(words(column.name) & TARGET), "its name says so"),
-        Reason(2 * bool(is_alike), f"named like {asked} of the sample submission"),
+        Reason(2 * is_alike, f"named like {asked} of the sample submission"),
         Reason(3 * has_answers, "the cells of the sample submission are values of it"),
         Reason(2 * _is_in(column.name, hints.slug), "the competition is named for it"),
         Reason(0.5 * (column is question.labelled.columns[-1]), "the last column"),
@@ -265,6 +265,11 @@ def _only_in_training(column: Column, question: _Question, hints: Hints) -> Cand
         Reason(-3 * (is_measured and column.kind not in _NUMBERS), "the metric is for numbers"),
     ]
     return weighed([column.name], reasons)
+
+
+def are_named_alike(asked: str, name: str) -> bool:
+    """Whether a column of the sample submission and one of the training table have much the same name."""
+    return SequenceMatcher(None, asked.lower(), name.lower()).ratio() > _ALIKE
 
 
 def _has_answers(column: Column, question: _Question) -> bool:
