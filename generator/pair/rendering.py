@@ -10,6 +10,7 @@ import jinja2
 from generator.errors import PairError
 from generator.installation import template_folder
 from generator.pair.compiled_templates import compiled_templates
+from generator.pair.imports import gathered
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import Role
@@ -44,7 +45,7 @@ def render_cells(spec: PairSpec, role: Role, *, templates: Path | None = None) -
     folder = templates or template_folder()
     text = render_text(spec, role, folder)
     try:
-        return read_cells(text)
+        return gathered(read_cells(text))
     except PercentError as error:
         source = _line_in_templates(folder, error.text)
         raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error

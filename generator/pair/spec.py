@@ -19,6 +19,7 @@ from generator.untrusted import printable
 _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
+_MOST_CLASSES_SHOWN = 20
 _PREDICTED = {
     TargetKind.CLASS: "one class",
     TargetKind.LABELS: "any number of labels",
@@ -157,9 +158,34 @@ class PairSpec:
 
     @property
     def loss(self) -> str:
-        """What training on numbers makes small."""
-        loss = metrics.loss_of(self.task.metric, self.task.target_kind)
+        """What training makes small, which is a file of cells."""
+        kind, loss = self.task.target_kind, metrics.loss_of(self.task.metric, self.task.target_kind)
+        if kind is TargetKind.LABELS:
+            return "binary_cross_entropy"
+        if kind is TargetKind.IMAGE:
+            return f"image_{loss}"
         return "squared_error" if loss == "squared_log_error" else loss  # the logarithm is taken of the target
+
+    @property
+    def has_tuned_decision(self) -> bool:
+        """Whether the decision has something to tune out-of-fold, such as a threshold."""
+        return self.decision not in ("none", "argmax")
+
+    @property
+    def has_target_encoding(self) -> bool:
+        """Whether categories are described by the mean target of their rows, where that cannot leak between groups."""
+        is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
+        return is_one and not self.task.details.get("group_column")
+
+    @property
+    def has_many_classes(self) -> bool:
+        """Whether there are more classes than a confusion matrix can show."""
+        return bool(int(str(self.task.details.get("class_count", 0))) > _MOST_CLASSES_SHOWN)
+
+    @property
+    def table_reader(self) -> str:
+        """The file of the cell that reads tables, by what the training table's name promises."""
+        return "csv"
 
     @property
     def quantile(self) -> float:

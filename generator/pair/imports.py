@@ -1,0 +1,86 @@
+"""The imports of a notebook: templates import where they use, a notebook imports once, at its beginning."""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from generator.pair.percent import Cell, CellKind
+
+CELL = "imports"
+"""The name of the cell that the imports are gathered in."""
+
+_LONGEST_LINE = 100
+
+
+def gathered(cells: Sequence[Cell]) -> list[Cell]:
+    """Moves what the cells import into the cell `imports`, each name once, and drops what no cell uses.
+
+    The cell's own statements stand between the modules of Python and all others: they prepare what is imported next.
+    A notebook without such a cell is left as it is, and so is one with a cell that is not Python.
+    """
+    try:
+        trees = [ast.parse(cell.source) if cell.kind is CellKind.CODE else None for cell in cells]
+    except (SyntaxError, ValueError):
+        return list(cells)
+    if not any(cell.name == CELL for cell in cells):
+        return list(cells)
+    found: set[tuple[str, str, str]] = set()
+    used: set[str] = set()
+    rest = []
+    for cell, tree in zip(cells, trees, strict=True):
+        source = cell.source
+        if tree is not None:
+            statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+            found.update(imported for node in statements for imported in _imported(node))
+            used.update(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+            source = _without(source, statements)
+        rest.append(replace(cell, source=source))
+    needed = [one for one in found if (one[2] or one[1] or one[0].partition(".")[0]) in used]
+    return [_with_imports(cell, needed) if cell.name == CELL else cell for cell in rest if cell.source]
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:
+    """Yields the module, what is taken from it ("" for itself) and what it is called here ("" for its own name)."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or "", alias.name, alias.asname or ""
+        else:
+            yield alias.name, "", alias.asname or ""
+
+
+def _without(source: str, statements: Iterable[ast.stmt]) -> str:
+    lines = source.split("\n")
+    for node in statements:
+        lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    text = "\n".join(lines)
+    while "\n\n\n\n" in text:
+        text = text.replace("\n\n\n\n", "\n\n\n")
+    return text.strip("\n")
+
+
+def _with_imports(cell: Cell, needed: Sequence[tuple[str, str, str]]) -> Cell:
+    of_python = [one for one in needed if one[0].partition(".")[0] in sys.stdlib_module_names]
+    others = [one for one in needed if one not in of_python]
+    parts = (_statements(of_python), cell.source, _statements(others))
+    return replace(cell, source="\n\n".join(part for part in parts if part))
+
+
+def _statements(imported: Sequence[tuple[str, str, str]]) -> str:
+    """The statements as ruff sorts them: modules, then names from modules."""
+    modules = sorted({(module, called) for module, name, called in imported if not name})
+    lines = [f"import {module} as {called}" if called else f"import {module}" for module, called in modules]
+    for module in sorted({module for module, name, _ in imported if name}):
+        names = sorted({(name, called) for source, name, called in imported if source == module and name}, key=_rank)
+        listed = [f"{name} as {called}" if called else name for name, called in names]
+        line = f"from {module} import {', '.join(listed)}"
+        if len(line) > _LONGEST_LINE:
+            line = f"from {module} import (\n" + "".join(f"    {name},\n" for name in listed) + ")"
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _rank(name: tuple[str, str]) -> tuple[int, str]:
+    """Constants before classes before functions."""
+    text = name[0]
+    return (0 if text.isupper() and len(text) > 1 else 1 if text[0].isupper() else 2), text
