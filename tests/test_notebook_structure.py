@@ -144,15 +144,6 @@ def test_the_parameters_are_flat_literals_in_the_one_tagged_cell(framework: str,
     assert [name for name in knobs if name not in values] == []
 
 
-@pytest.mark.parametrize(("framework", "role"), BOTH)
-def test_every_parameter_is_used(framework: str, role: str) -> None:
-    cells = sources(notebook(framework, role), "code")
-    parameters = [statement.targets[0].id for statement in ast.parse(cells.pop("parameters")).body]
-    used = {node.id for source in cells.values() for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-
-    assert [name for name in parameters if name not in used] == []
-
-
 def imported(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
