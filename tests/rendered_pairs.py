@@ -1,9 +1,6 @@
-"""Notebooks as they are rendered, of the gallery and of every layout, in every framework."""
+"""Notebooks as they are rendered, of every layout in every framework."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +11,12 @@ from generator.competition.introspection import Hints, read_task
 from generator.competition.survey import survey_folder
 from generator.installation import template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.generation import complete_choices
 from generator.pair.kernels import render_kernels
 from generator.pair.template_folder import families
-from generator.pair.workspace import Role, Workspace
+from generator.pair.workspace import Role
 
-ROOT = Path(__file__).resolve().parents[1]
-GALLERY = tuple(pair.name for pair in Workspace(ROOT).pairs())
 FRAMEWORKS_OF = {family.name: family.frameworks for family in families(template_folder())}
 ALL_LAYOUTS: tuple[Layout, ...] = (*LAYOUTS, *WARNED)
-
-
-def gallery_choices(name: str, framework: str | None = None) -> Choices:
-    """The choices of a reference pair, in another framework if one is named."""
-    choices = complete_choices(Workspace(ROOT).pair(name))
-    if framework is None:
-        return choices
-    return replace(choices, pair={**choices.pair, "framework": Choice(framework, MadeBy.FLAG)})
 
 
 def layout_choices(layout: Layout, folder: Path) -> dict[str, Choices]:
@@ -59,15 +45,3 @@ def notebooks(choices: Choices) -> dict[Role, list[dict[str, Any]]]:
 def code_of(cells: list[dict[str, Any]]) -> dict[str, str]:
     """The source of each code cell by its name."""
     return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-
-
-@cache
-def gallery_notebooks(name: str, framework: str) -> Mapping[Role, list[dict[str, Any]]]:
-    """The notebooks of a reference pair in a framework."""
-    return notebooks(gallery_choices(name, framework))
-
-
-def gallery() -> list[tuple[str, str]]:
-    """Every reference pair with every framework that its family has."""
-    families_of = {name: str(gallery_choices(name).pair["family"].value) for name in GALLERY}
-    return [(name, framework) for name, family in families_of.items() for framework in FRAMEWORKS_OF[family]]

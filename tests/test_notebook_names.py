@@ -6,8 +6,9 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from count_notebooks import gallery, gallery_notebooks
 from layouts import Layout
-from rendered_pairs import ALL_LAYOUTS, code_of, gallery, gallery_notebooks, layout_choices, notebooks
+from rendered_pairs import ALL_LAYOUTS, code_of, layout_choices, notebooks
 from unused_names import unused_names
 
 from generator.pair.workspace import Role
