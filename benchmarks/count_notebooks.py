@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.installation import template_folder
-from generator.pair.choices import Choice, MadeBy
+from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.generation import complete_choices
 from generator.pair.kernels import render_kernels
 from generator.pair.percent import FOLDED_TAG
@@ -44,12 +44,16 @@ def gallery() -> list[tuple[str, str]]:
     return [(name, framework) for name, family in families_of.items() for framework in frameworks[family]]
 
 
+def gallery_choices(name: str, framework: str) -> Choices:
+    """The choices of a reference pair, in a framework."""
+    choices = complete_choices(Workspace(ROOT).pair(name))
+    return replace(choices, pair={**choices.pair, "framework": Choice(framework, MadeBy.FLAG)})
+
+
 @cache
 def gallery_notebooks(name: str, framework: str) -> Mapping[Role, list[dict[str, Any]]]:
     """The cells of both notebooks of a reference pair, rendered in a framework, as they stand in the file."""
-    choices = complete_choices(Workspace(ROOT).pair(name))
-    chosen = {**choices.pair, "framework": Choice(framework, MadeBy.FLAG)}
-    files = render_kernels(replace(choices, pair=chosen))
+    files = render_kernels(gallery_choices(name, framework))
     return {role: json.loads(files[Path(role, f"{role}.ipynb")])["cells"] for role in Role}
 
 
