@@ -1,6 +1,5 @@
 """Every combination of family, framework, target, metric and submission renders to clean notebooks."""
 
-import ast
 import json
 import subprocess
 import sys
@@ -153,14 +152,3 @@ def test_the_two_notebooks_of_every_family_agree_and_read_well(family: str) -> N
         preparing = {name for name in of_both if "def " in cells[Role.TRAIN][name]}
         differing = {name for name in preparing if cells[Role.TRAIN][name] != cells[Role.INFER][name]}
         assert differing <= {"find-replicas"}, combination
-
-
-@pytest.mark.parametrize("family", [family.name for family in OFFERED])
-def test_every_parameter_of_every_family_is_used(family: str) -> None:
-    first = next(each for each in combinations() if each.family == family)
-    for role in Role:
-        cells = json.loads(render_kernels(first.choices("keras"))[Path(role, f"{role}.ipynb")])["cells"]
-        code = {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
-        parameters = [node.targets[0].id for node in ast.parse(code.pop("parameters")).body]
-        used = {node.id for text in code.values() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-        assert [name for name in parameters if name not in used] == []

@@ -1,6 +1,7 @@
 """Notebook files are what Jupyter expects, the same bytes every time, and read back as what was written."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,28 @@ def test_jupyter_accepts_the_file_and_reads_the_same_sources() -> None:
     assert notebook.cells[1].metadata.tags == ["parameters"]
     assert notebook.cells[0].metadata == {}
     assert notebook.metadata.kernelspec.name == "python3"
+
+
+def test_a_folded_cell_is_folded_on_kaggle_in_jupyterlab_and_by_nbconvert() -> None:
+    import nbformat
+
+    folded = Cell(name="checkpoints", kind=CellKind.CODE, source="x = 1", tags=("hide-input",))
+    notebook = nbformat.reads(notebook_text([*CELLS, folded]), as_version=4)
+    nbformat.validate(notebook)
+
+    assert notebook.cells[-1].metadata == {
+        "_kg_hide-input": True,
+        "jupyter": {"source_hidden": True},
+        "tags": ["hide-input"],
+    }
+
+
+def test_folding_a_cell_is_no_edit_of_it() -> None:
+    folded = [replace(cell, tags=(*cell.tags, "hide-input")) for cell in CELLS]
+
+    assert written_cells(notebook_text(folded).encode(), path=PATH) == written_cells(
+        notebook_text(CELLS).encode(), path=PATH
+    )
 
 
 def test_the_file_is_stable_line_by_line() -> None:

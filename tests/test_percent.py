@@ -31,6 +31,11 @@ def twice(number):
 
 # %% name="empty"
 
+# %% name="folded" tags=["hide-input"]
+def thrice(number):
+    return number * 3
+
+
 # %% name="last"
 if EPOCHS:
     print("# %%")
@@ -45,6 +50,7 @@ def test_cells_have_their_names_kinds_tags_and_sources() -> None:
         "parameters",
         "empty-markdown",
         "empty",
+        "folded",
         "last",
     ]
     assert cells[0].kind is CellKind.MARKDOWN
@@ -53,6 +59,7 @@ def test_cells_have_their_names_kinds_tags_and_sources() -> None:
     assert cells[1].source.startswith("EPOCHS = 3  # passes\n")
     assert cells[1].source.endswith("# A comment at the end.")
     assert cells[3] == Cell(name="empty", kind=CellKind.CODE, source="")
+    assert [cell.name for cell in cells if cell.is_folded] == ["folded"]
 
 
 def test_jupytext_reads_the_same_cells() -> None:
@@ -60,9 +67,11 @@ def test_jupytext_reads_the_same_cells() -> None:
 
     theirs = jupytext.reads(CRAFTED.lstrip(), fmt="py:percent").cells
 
-    assert [(cell.metadata["name"], str(cell.cell_type), cell.source) for cell in theirs] == [
-        (cell.name, str(cell.kind), cell.source) for cell in read_cells(CRAFTED)
+    read = [
+        (cell.metadata["name"], str(cell.cell_type), cell.source, tuple(cell.metadata.get("tags", ())))
+        for cell in theirs
     ]
+    assert read == [(cell.name, str(cell.kind), cell.source, cell.tags) for cell in read_cells(CRAFTED)]
 
 
 @pytest.mark.parametrize(

@@ -65,13 +65,16 @@ def test_any_title_survives_rendering(miniature_templates: Path, title: str) -> 
 
 @pytest.mark.parametrize("title", NASTY_TITLES)
 def test_any_title_survives_the_real_templates(title: str) -> None:
-    for content in (content for path, content in render_kernels(choices(title)).items() if path.suffix == ".ipynb"):
-        plain = cells_of(render_kernels(choices())[TRAIN if b"Trains on" in content else INFER])
-        cells = cells_of(content)
-        different = [name for name in cells if cells[name] != plain[name]]
-        # The title stands in Markdown alone: no code depends on it.
+    files, plain_files = render_kernels(choices(title)), render_kernels(choices())
+
+    for path in (TRAIN, INFER):
+        cells, plain = cells_of(files[path]), cells_of(plain_files[path])
+        # The title stands in Markdown alone, in a heading of one line: no code depends on it.
         assert list(cells) == list(plain)
-        assert different in (["title"], [])
+        assert [name for name in cells if cells[name] != plain[name]] == ["title"]
+        heading, *lines = cells["title"].split("\n")
+        assert heading.startswith("# ")
+        assert lines == plain["title"].split("\n")[1:]
 
 
 def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None:

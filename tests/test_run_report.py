@@ -1,5 +1,6 @@
 """The report of a run."""
 
+import json
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -35,12 +36,20 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
+def fold(path: Path, *, cell: str) -> None:
+    notebook = json.loads(path.read_text())
+    (one,) = (each for each in notebook["cells"] if each["id"] == cell)
+    one["metadata"]["tags"] = ["hide-input"]
+    path.write_text(json.dumps(notebook))
+
+
 @pytest.fixture
 def report(tandem: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The report of a pair that is hostile wherever it can be."""
     monkeypatch.chdir(tmp_path)
     shows = {"hostile": f"HOSTILE = {HOSTILE!r}", **SHOWS}
-    write_pair(tmp_path, train={**TRAIN, **shows}, infer={f"## {HOSTILE}": HOSTILE, **INFER}, title=HOSTILE)
+    folder = write_pair(tmp_path, train={**TRAIN, **shows}, infer={f"## {HOSTILE}": HOSTILE, **INFER}, title=HOSTILE)
+    fold(folder / "train" / "train.ipynb", cell="hostile")
     done = tandem("run", "tiny", "-P", "EPOCHS=1")
     assert done.code == 0, done.err
     return (tmp_path / "output/tiny/report.html").read_text()
@@ -85,6 +94,13 @@ def test_the_report_has_scores_parameters_versions_times_figures_and_notebooks(r
     assert '<h2 id="time">' in report
     assert report.count('<img src="data:image/svg+xml;base64,') == 2, "in the gallery and in the notebook"
     assert report.count('<details class="notebook"') == 2
+
+
+def test_the_code_of_a_folded_cell_is_shown_on_demand(report: str) -> None:
+    folded = re.findall(r'(?s)<details class="folded">\s*<summary>Code</summary>(.*?)</details>', report)
+
+    assert len(folded) == 1
+    assert "HOSTILE" in folded[0]
 
 
 @pytest.mark.parametrize(

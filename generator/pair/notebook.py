@@ -113,12 +113,20 @@ def _cell(cell: Cell) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "cell_type": str(cell.kind),
         "id": cell.name,
-        "metadata": {"tags": list(cell.tags)} if cell.tags else {},
+        "metadata": _cell_metadata(cell),
         "source": _lines(cell.source),
     }
     if cell.kind is CellKind.CODE:
         fields |= {"execution_count": None, "outputs": []}
     return fields
+
+
+def _cell_metadata(cell: Cell) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
+    if cell.is_folded:
+        # Kaggle's viewer knows only the first, JupyterLab only the second, and nbconvert only the tag.
+        metadata |= {"_kg_hide-input": True, "jupyter": {"source_hidden": True}}
+    return metadata
 
 
 def _lines(source: str) -> list[str]:

@@ -20,6 +20,9 @@ _HEADER = re.compile(r"(?:\s+\[(?P<kind>markdown)\])?(?P<options>.*)")
 _OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\])')
 _CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
+FOLDED_TAG = "hide-input"
+"""The tag of a cell whose code is folded away; nbconvert and Jupyter Book know it by this name."""
+
 
 class PercentError(PairError):
     """Rendered text that is no sequence of named cells.
@@ -55,6 +58,11 @@ class Cell:
     source: str
     tags: tuple[str, ...] = ()
 
+    @property
+    def is_folded(self) -> bool:
+        """Whether only the outputs are in sight until a reader opens the cell."""
+        return FOLDED_TAG in self.tags
+
 
 @dataclass(frozen=True)
 class _Header:
@@ -71,7 +79,8 @@ def read_cells(text: str) -> list[Cell]:
     r"""Splits py:percent text into cells.
 
     A cell opens with `# %% name="setup"`, `# %% name="parameters" tags=["parameters"]` or
-    `# %% [markdown] name="introduction"`, and lasts until the next one. Empty lines at its ends do not count.
+    `# %% [markdown] name="introduction"`, and lasts until the next one. Empty lines at its ends do not count. A cell
+    with `tags=["hide-input"]` is folded.
 
     Args:
         text: The rendered template, with `\n` line ends.

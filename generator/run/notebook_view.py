@@ -57,6 +57,7 @@ class CellView:
     seconds: float | None = None
     is_failed: bool = False
     is_unreached: bool = False
+    is_folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,19 @@ def _code_cell(cell: Any, *, name: str, section: str, seconds: Mapping[str, floa
         seconds=seconds.get(name),
         is_failed=any(output.kind == "error" for output, _ in outputs),
         is_unreached=name not in seconds,
+        is_folded=_is_folded(cell.metadata),
     )
     return view, [Figure(source, section, name) for _, source in outputs if source is not None]
+
+
+def _is_folded(metadata: Mapping[str, Any]) -> bool:
+    """Whether the code is folded away: by Kaggle's mark, JupyterLab's, or the tag that nbconvert is told of."""
+    jupyter, tags = metadata.get("jupyter"), metadata.get("tags")
+    return (
+        metadata.get("_kg_hide-input") is True
+        or (isinstance(jupyter, Mapping) and jupyter.get("source_hidden") is True)
+        or (isinstance(tags, list) and "hide-input" in tags)
+    )
 
 
 def _outputs(outputs: Sequence[Any], *, description: str) -> Iterator[tuple[Output, str | None]]:

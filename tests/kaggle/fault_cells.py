@@ -46,7 +46,7 @@ class Cell:
     Attributes:
         name: What it is called in the matrix.
         rules: The faults in force.
-        stops: The error that the first command ends with, by name; "" for none, "*" for any or none.
+        stops: The error that the first command ends with, by name; "" for none.
         by: The step that has to be taken again by hand before the chain can end.
         counts: The versions of both kernels together, and the submissions, that the server has in the end.
         mode: `code` or `file`, how the competition is submitted to; or how the weights travel.
@@ -179,7 +179,7 @@ class Play:
             self._killed_command()
         else:
             stopped = self._attempt(lambda: self.command(back_to=back))
-            assert self.cell.stops in ("*", stopped), f"the first command ended with {stopped or 'no error'}"
+            assert stopped == self.cell.stops, f"the first command ended with {stopped or 'no error'}"
         self.arena.set_faults(())
         if self.cell.by is not None and not self.cell.first:
             again = self._attempt(self.command)

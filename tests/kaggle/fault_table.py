@@ -1,53 +1,107 @@
 """Every cell of the matrix of faults."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from fault_cells import Cell
 
 from generator.kaggle.chain.state import Outcome, Step
 from generator.localkaggle.faults import TRANSPORT
 
-# Where a chain calls the server: a name for people, the end of the method's name, and how many such calls come before.
+CREDENTIALS, REFUSED, WAITED = "CredentialsRefusedError", "RefusedError", "WaitedInVainError"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chain calls the server, and what the command ends with if that goes wrong.
+
+    Attributes:
+        name: What it is called in the matrix.
+        method: The end of the method's name.
+        skip: How many such calls come before.
+        unauthorized: The error by a single 401; "" where it is asked again, or where it can be done without.
+        unauthorized_always: The error by 401 without end.
+        outage: The errors by 500 and by lost connections without end.
+        page: The error by a page of HTML in the place of the answer.
+    """
+
+    name: str
+    method: str
+    skip: int = 0
+    unauthorized: str = CREDENTIALS
+    unauthorized_always: str = CREDENTIALS
+    outage: tuple[str, str] = (WAITED, WAITED)
+    page: str = ""
+
+    def stops(self, fault: str, *, is_lasting: bool) -> str:
+        """The error that a command ends with if this fault strikes here, or "" if the chain goes on."""
+        if fault == "401":
+            return self.unauthorized_always if is_lasting else self.unauthorized
+        if is_lasting:
+            return self.outage[fault == "drop"]
+        return self.page if fault == "200-html" else ""
+
+
+def _looked_at(name: str, method: str, skip: int = 0) -> Place:
+    """Something that is asked until it answers, whatever it answered before."""
+    return Place(name, method, skip, unauthorized="", unauthorized_always=WAITED)
+
+
+def _dispensable(name: str, method: str, skip: int = 0, *, outage: str = WAITED) -> Place:
+    """Something that a chain can do without if it is forbidden."""
+    return Place(name, method, skip, unauthorized="", unauthorized_always="", outage=(outage, outage))
+
+
+def _change(name: str, method: str, skip: int = 0) -> Place:
+    """Something that is done once, and tried a few times if it is known not to have been taken."""
+    return Place(name, method, skip, outage=("NotAcceptedError", "NotAcceptedError"))
+
+
+def _bytes(name: str, method: str, skip: int = 0, *, page: str = "") -> Place:
+    """The content of a file, whose address is asked for before; the store knows no accounts."""
+    return Place(name, method, skip, unauthorized=REFUSED, unauthorized_always=REFUSED, page=page)
+
+
 CODE_PLACES = (
-    ("account", "IntrospectToken", 0),
-    ("competition", "GetCompetition", 0),
-    ("quota", "GetAcceleratorQuotaStatistics", 0),
-    ("newest training", "GetKernel", 0),
-    ("push training", "SaveKernel", 0),
-    ("training status", "GetKernelSessionStatus", 0),
-    ("training output", "ListKernelSessionOutput", 0),
-    ("training sizes", "ListKernelFiles", 0),
-    ("fetch marker", "accelerator.json/download", 0),
-    ("fetch hand-over", "handoff.json/download", 0),
-    ("newest inference", "GetKernel", 1),
-    ("push inference", "SaveKernel", 1),
-    ("inference status", "GetKernelSessionStatus", 1),
-    ("inference output", "ListKernelSessionOutput", 3),
-    ("list files", "ListDataFiles", 0),
-    ("sample address", "DownloadDataFile", 0),
-    ("fetch sample", "sample_submission.csv/download", 0),
-    ("fetch submission", "submission.csv/download", 1),
-    ("submissions left", "GetSubmissionLimits", 0),
-    ("submit kernel", "CreateCodeSubmission", 0),
-    ("score", "GetSubmission", 0),
-    ("quota in the end", "GetAcceleratorQuotaStatistics", 1),
+    Place("account", "IntrospectToken", outage=("ServerFailedError", "UnreachableError")),
+    Place("competition", "GetCompetition"),
+    _dispensable("quota", "GetAcceleratorQuotaStatistics", outage=""),
+    Place("newest training", "GetKernel"),
+    _change("push training", "SaveKernel"),
+    _looked_at("training status", "GetKernelSessionStatus"),
+    _looked_at("training output", "ListKernelSessionOutput"),
+    _looked_at("training sizes", "ListKernelFiles"),
+    _bytes("fetch marker", "accelerator.json/download"),
+    _bytes("fetch hand-over", "handoff.json/download"),
+    Place("newest inference", "GetKernel", 1),
+    _change("push inference", "SaveKernel", 1),
+    _looked_at("inference status", "GetKernelSessionStatus", 1),
+    _looked_at("inference output", "ListKernelSessionOutput", 3),
+    _dispensable("list files", "ListDataFiles"),
+    _dispensable("sample address", "DownloadDataFile"),
+    _dispensable("fetch sample", "sample_submission.csv/download"),
+    _bytes("fetch submission", "submission.csv/download", 1),
+    Place("submissions left", "GetSubmissionLimits"),
+    _change("submit kernel", "CreateCodeSubmission"),
+    _looked_at("score", "GetSubmission"),
+    _dispensable("quota in the end", "GetAcceleratorQuotaStatistics", 1, outage=""),
 )
 FILE_PLACES = (
-    ("begin upload", "StartSubmissionUpload", 0),
-    ("upload submission", "submission.csv/upload", 0),
-    ("submit file", "/CreateSubmission", 0),
+    Place("begin upload", "StartSubmissionUpload"),
+    _bytes("upload submission", "submission.csv/upload", page=REFUSED),
+    Place("submit file", "/CreateSubmission"),
 )
 DATASET_PLACES = (
-    ("newest dataset", "/GetDataset", 0),
-    ("begin upload", "StartBlobUpload", 0),
-    ("upload weights", ".weights.h5/upload", 0),
-    ("make dataset", "/CreateDataset", 0),
-    ("dataset ready", "GetDatasetStatus", 0),
+    Place("newest dataset", "/GetDataset"),
+    Place("begin upload", "StartBlobUpload"),
+    _bytes("upload weights", ".weights.h5/upload", page=REFUSED),
+    Place("make dataset", "/CreateDataset"),
+    Place("dataset ready", "GetDatasetStatus"),
 )
 MODEL_PLACES = (
-    ("newest model", "GetModelInstance", 0),
-    ("make model", "/CreateModel", 0),
-    ("make variation", "/CreateModelInstance", 0),
+    Place("newest model", "GetModelInstance"),
+    Place("make model", "/CreateModel"),
+    Place("make variation", "/CreateModelInstance"),
 )
 # How many lines the journal of a whole chain has, by the way through it.
 LINES = {"code": 15, "file": 15, "dataset": 17, "model": 17}
@@ -68,12 +122,14 @@ def _transport_cells() -> Iterator[Cell]:
     places += [("file", place) for place in FILE_PLACES]
     places += [("dataset", place) for place in DATASET_PLACES]
     places += [("model", place) for place in MODEL_PLACES]
-    for mode, (place, method, skip) in places:
+    for mode, place in places:
         for fault in TRANSPORT:
-            rule = f"{fault}@{method}" + (f"+{skip}" if skip else "")
-            yield Cell(f"{fault} at {place}, once", (f"{rule}x1",), stops="*", mode=mode)
+            rule = f"{fault}@{place.method}" + (f"+{place.skip}" if place.skip else "")
+            once = place.stops(fault, is_lasting=False)
+            yield Cell(f"{fault} at {place.name}, once", (f"{rule}x1",), once, mode=mode)
             if fault in _LASTING and mode == "code":
-                yield Cell(f"{fault} at {place}, until the command gives up", (rule,), stops="*", mode=mode)
+                always = place.stops(fault, is_lasting=True)
+                yield Cell(f"{fault} at {place.name}, until the command gives up", (rule,), always, mode=mode)
 
 
 def _lost_twice() -> Iterator[Cell]:
@@ -88,7 +144,7 @@ def _lost_twice() -> Iterator[Cell]:
             for second in ("500", "drop", "200-html", "429"):
                 rules = (f"{lost}@{change}+{change_skip}x1", f"{second}@{look}+{look_skip}x3")
                 name = f"{lost} at {change} {change_skip + 1}, then {second} while looking for it"
-                yield Cell(name, rules, stops="*")
+                yield Cell(name, rules)
 
 
 def _kills() -> Iterator[Cell]:
@@ -136,7 +192,7 @@ PLATFORM = (
     Cell("training wedged", (f"wedged@{_TRAIN}x1",), "WaitedInVainError", None, (1, 0), outcome=Outcome.UNFINISHED),
     Cell("inference wedged", (f"wedged@{_INFER}x1",), "WaitedInVainError", None, (2, 0), outcome=Outcome.UNFINISHED),
     Cell("sources refused", ("invalid-sources@SaveKernelx1",), "SourcesRefusedError", Step.INFER, (3, 1)),
-    Cell("sources refused, answer lost", ("500-after@SaveKernel+1x1", "invalid-sources@SaveKernelx1"), "*"),
+    Cell("sources refused, answer lost", ("500-after@SaveKernel+1x1", "invalid-sources@SaveKernelx1")),
     Cell("too many sessions once", ("push-error@SaveKernelx1",)),
     Cell("too many sessions five times", ("push-error@SaveKernelx5",)),
     Cell("too many sessions for inference", ("push-error@SaveKernel+1x5",)),
@@ -154,12 +210,12 @@ PLATFORM = (
     Cell("inference output late", (f"output-missing@{_INFER}x2",)),
     Cell("training output never", (f"output-missing@{_TRAIN}",), "OutputMissingError", Step.TRAIN, (3, 1)),
     Cell("inference output never", (f"output-missing@{_INFER}",), "OutputMissingError", Step.INFER, (3, 1)),
-    Cell("training output in half once", (f"output-truncated@{_TRAIN}x1",), "*"),
-    Cell("inference output in half once", (f"output-truncated@{_INFER}x1",), "*"),
+    Cell("training output in half once", (f"output-truncated@{_TRAIN}x1",)),
+    Cell("inference output in half once", (f"output-truncated@{_INFER}x1",)),
     Cell("training output in half", (f"output-truncated@{_TRAIN}",), "OutputDamagedError", Step.TRAIN, (3, 1)),
     Cell("inference output in half", (f"output-truncated@{_INFER}",), "SubmissionUnfitError", Step.INFER, (3, 1)),
-    Cell("hostile name in training", (f"output-hostile@{_TRAIN}x1",), "*"),
-    Cell("hostile name in inference", (f"output-hostile@{_INFER}x1",), "*"),
+    Cell("hostile name in training", (f"output-hostile@{_TRAIN}x1",), "UnsafeAnswerError"),
+    Cell("hostile name in inference", (f"output-hostile@{_INFER}x1",), "UnsafeAnswerError"),
     Cell("hostile names without end", ("output-hostile",), "UnsafeAnswerError"),
     Cell("submission by hand", ("submit-403x1",), "SubmitByHandError"),
     Cell("submission of a file by hand", ("submit-403x1",), "SubmitByHandError", mode="file"),
@@ -167,9 +223,9 @@ PLATFORM = (
     Cell("no submission of a file left", ("submit-limitx1",), "SubmissionLimitError", mode="file"),
     Cell("scoring fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2)),
     Cell("scoring of a file fails", ("score-failsx1",), "ScoringFailedError", Step.SUBMIT, (2, 2), mode="file"),
-    Cell("dataset slow", ("dataset-slowx1",), "*", mode="dataset"),
+    Cell("dataset slow", ("dataset-slowx1",), mode="dataset"),
     Cell("dataset fails", ("dataset-failsx1",), "UploadFailedError", Step.INFER, mode="dataset"),
-    Cell("rules not accepted", ("rules-not-accepted@CreateCodeSubmissionx1",), "*"),
+    Cell("rules not accepted", ("rules-not-accepted@CreateCodeSubmissionx1",), "RulesNotAcceptedError"),
     Cell("rules not accepted for data", ("rules-not-accepted@DownloadDataFilex1",)),
     Cell(
         "session fails and the log stream breaks",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas
 import pytest
-from browsing import BASE, FORM, ME, Browsing, Page, browsing, same_site
+from browsing import BASE, FORM, ME, Browsing, Page, browsing, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
@@ -146,6 +146,34 @@ def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
     assert attack in log.text
     assert attack.replace("/", "_") in output.text
     assert "\x1b" not in log.text
+
+
+@pytest.mark.parametrize(
+    ("metadata", "folded"),
+    [
+        ({"_kg_hide-input": True}, 1),
+        ({"jupyter": {"source_hidden": True}}, 1),
+        ({"tags": ["hide-input"]}, 1),
+        ({"_kg_hide-input": False, "jupyter": {"source_hidden": False}, "tags": []}, 0),
+        ({"_kg_hide-input": "no", "jupyter": True, "tags": 3}, 0),
+    ],
+)
+def test_a_cell_that_is_folded_anywhere_is_folded_here(
+    pages: Browsing, metadata: dict[str, object], folded: int
+) -> None:
+    text = json.loads(notebook("secret = 1", "print(2)"))
+    text["cells"][0]["metadata"] = metadata
+    pages.ask(
+        "kernels.KernelsApiService/SaveKernel",
+        newTitle="Some folded",
+        text=json.dumps(text),
+        kernelExecutionType="QUICK_SAVE",
+    )
+
+    page = pages.get("/code/local/some-folded")
+
+    assert len([each for each in page.elements("details") if each.get("class") == "folded"]) == folded
+    assert "secret = 1" in page.text
 
 
 def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:

@@ -1,0 +1,103 @@
+"""How long the rendered notebooks are: prints a Markdown table of the reference pairs, in every framework."""
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from generator.installation import template_folder
+from generator.pair.choices import Choice, Choices, MadeBy
+from generator.pair.generation import complete_choices
+from generator.pair.kernels import render_kernels
+from generator.pair.percent import FOLDED_TAG
+from generator.pair.template_folder import families
+from generator.pair.workspace import Role, Workspace
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much there is to read; empty lines and comments count.
+
+    Attributes:
+        lines: Of code.
+        in_sight: Of the code that is not folded.
+        cells: Cells of code.
+        picture_at: Lines in sight up to the end of the first cell that draws, or None if none does.
+    """
+
+    lines: int
+    in_sight: int
+    cells: int
+    picture_at: int | None
+
+
+def gallery() -> list[tuple[str, str]]:
+    """Every reference pair with every framework that its family has."""
+    frameworks = {family.name: family.frameworks for family in families(template_folder())}
+    pairs = Workspace(ROOT).pairs()
+    families_of = {pair.name: str(complete_choices(pair).pair["family"].value) for pair in pairs}
+    return [(name, framework) for name, family in families_of.items() for framework in frameworks[family]]
+
+
+def gallery_choices(name: str, framework: str) -> Choices:
+    """The choices of a reference pair, in a framework."""
+    choices = complete_choices(Workspace(ROOT).pair(name))
+    return replace(choices, pair={**choices.pair, "framework": Choice(framework, MadeBy.FLAG)})
+
+
+@cache
+def gallery_notebooks(name: str, framework: str) -> Mapping[Role, list[dict[str, Any]]]:
+    """The cells of both notebooks of a reference pair, rendered in a framework, as they stand in the file."""
+    files = render_kernels(gallery_choices(name, framework))
+    return {role: json.loads(files[Path(role, f"{role}.ipynb")])["cells"] for role in Role}
+
+
+def counts(cells: list[dict[str, Any]]) -> Counts:
+    """Counts the code of a notebook, cells being as they stand in the file."""
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    lengths = [len("".join(cell["source"]).splitlines()) for cell in code]
+    is_folded = [FOLDED_TAG in cell["metadata"].get("tags", []) for cell in code]
+    shown = [0 if folded else length for length, folded in zip(lengths, is_folded, strict=True)]
+    first = next(_drawing(["".join(cell["source"]) for cell in code]), None)
+    return Counts(
+        lines=sum(lengths),
+        in_sight=sum(shown),
+        cells=len(code),
+        picture_at=None if first is None else sum(shown[: first + 1]),
+    )
+
+
+def _drawing(sources: list[str]) -> Iterator[int]:
+    """The positions of the cells that draw: they show a figure, or call a function that does."""
+    functions: set[str] = set()
+    for position, source in enumerate(sources):
+        statements = ast.parse(source).body
+        defined = [each for each in statements if isinstance(each, ast.FunctionDef)]
+        functions.update(each.name for each in defined if _calls(each) & {"plt.show", *functions})
+        executed = (each for each in statements if not isinstance(each, ast.FunctionDef | ast.ClassDef))
+        if any(_calls(each) & {"plt.show", *functions} for each in executed):
+            yield position
+
+
+def _calls(statement: ast.stmt) -> set[str]:
+    return {ast.unparse(node.func) for node in ast.walk(statement) if isinstance(node, ast.Call)}
+
+
+def main() -> None:
+    """Prints the table."""
+    print("| pair | framework | lines of code | in sight | code cells | first picture at |")
+    print("|---|---|---|---|---|---|")
+    for name, framework in gallery():
+        train, infer = (counts(cells) for cells in gallery_notebooks(name, framework).values())
+        both = [(train.lines, infer.lines), (train.in_sight, infer.in_sight), (train.cells, infer.cells)]
+        columns = [name, framework, *(f"{one:,} / {other:,}" for one, other in both), f"{train.picture_at or 'none'}"]
+        print(f"| {' | '.join(columns)} |")
+
+
+if __name__ == "__main__":
+    main()
