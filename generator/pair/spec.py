@@ -9,10 +9,10 @@ from typing import Any
 from generator.accelerators.catalog import catalog
 from generator.competition import metrics
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task, Value
+from generator.competition.schema import families, keys_of, task_of, values_of
 from generator.competition.submission import FileFormat, format_of
 from generator.errors import PairError
 from generator.pair.choices import Choices
-from generator.pair.task_keys import keys_of, task_of, values_of
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
@@ -149,7 +149,7 @@ class PairSpec:
     @property
     def may_lack_targets(self) -> bool:
         """Whether examples that lack one of several numbers are left out, as measurements often do."""
-        return self.family in ("image_regression", "tabular", "text") and len(self.task.targets) > 1
+        return families()[self.family].may_lack_targets and len(self.task.targets) > 1
 
     @property
     def has_fixed_places(self) -> bool:
@@ -283,9 +283,7 @@ def spec_of(choices: Choices) -> PairSpec:
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
     names = {role: _kernel_name(chosen, role) for role in Role}
-    shared = {
-        key: values[key] for key, rule in keys.items() if not rule.is_of_training_only and not rule.is_of_inference_only
-    }
+    shared = {key: values[key] for key, rule in keys.items() if not rule.scope}
     return PairSpec(
         pair_id=_pair_id(chosen, shared),
         framework=chosen["framework"],

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from generator.competition.facts import Medium
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
 from generator.competition.introspection.labelling import Labelling, labellings
 from generator.competition.introspection.places import (
     Match,
-    Medium,
     Place,
     further_below,
     match_of,
@@ -19,9 +19,9 @@ from generator.competition.introspection.records import id_feature, test_records
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.weighing import best_first, chosen, settled
 from generator.competition.introspection.words import TEST, TRAIN, words
+from generator.competition.schema import families
 from generator.competition.survey.facts import AudioFormat, ImageFormat, Records, Survey
 
-TABLE_FAMILIES = frozenset(("tabular", "sequence", "text"))
 _LEAST_BESIDE_A_TABLE = 1.5
 _HARDLY_A_FILE = 2  # a text that says so
 
@@ -85,7 +85,8 @@ class Source:
 
 def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) -> Source | None:
     """Finds the files of the examples; None if the tables have everything, or if the user says so."""
-    if hints.overrides.get("family") in TABLE_FAMILIES:
+    family = families().get(str(hints.overrides.get("family")))
+    if family is not None and not family.medium.is_files:
         return None
     least = 0 if tables.train is None else _LEAST_BESIDE_A_TABLE
     found = [(medium, way) for medium, way in labellings(survey, tables) if way.weight > least]
