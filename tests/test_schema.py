@@ -32,6 +32,7 @@ def test_a_family_in_a_folder_of_its_own_brings_its_keys(tmp_path: Path) -> None
         ('[task.rate]\ntype = "float"\nmaximum = 3\n', 'there is no "maximum"; known: type, help, options'),
         ('[task.rate]\ntype = "str"\ndefault = 3\n', "its default must be text"),
         ("[task.rate\n", "family.toml"),
+        ('[task.rate]\ntype = "int"\nscope = "training"\n', 'there is no scope "training"'),
         ("kind = 1\n", 'there is no "kind"'),
     ],
 )

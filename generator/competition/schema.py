@@ -26,6 +26,7 @@ TYPE_NAMES: Mapping[type, str] = {
     list: "a list of text",
 }
 _TYPES = {kind.__name__: kind for kind in (*TYPE_NAMES, TargetKind, SubmissionKind, ServedAnswer)}
+_SCOPES = ("", "train", "infer")
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -50,8 +51,8 @@ class Key:
         not_empty: Whether an empty text or list is refused.
         default: What it is where nobody says anything; None if it has to be said.
         optional: Whether a pair may lack it.
-        scope: "training" or "inference" where only that notebook is rendered with it, so that a change of it leaves the
-            other one as it is; "" for both.
+        scope: "train" or "infer" where only that notebook is rendered with it, so that a change of it leaves the other
+            one as it is; "" for both.
         chosen_blindly: Whether the kit chooses it without looking at the data.
         flag: The option of `generate` that sets it, with its metavar: "--id-column NAME"; "" where only `--set` does.
         called: What messages call it.
@@ -285,6 +286,8 @@ def _key(path: Path, key: str, description: Mapping[str, Any]) -> Key:
     options = kind if issubclass(kind, StrEnum) else description.get("options", ())
     kind = str if issubclass(kind, StrEnum) else kind
     rule = Key(**{**description, "type": kind, "options": tuple(map(str, options))})
+    if rule.scope not in _SCOPES or rule.form not in _FORMS:
+        raise SchemaError(path=path, key=key, problem=f'there is no scope "{rule.scope}", or no form "{rule.form}"')
     if rule.default is not None and (expected := rule.expected(rule.default)):
         raise SchemaError(path=path, key=key, problem=f"its default must be {expected}")
     return rule

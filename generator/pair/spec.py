@@ -253,8 +253,13 @@ class PairSpec:
 
     @property
     def task_values(self) -> dict[str, Value]:
-        """Every key of the task, for the templates."""
-        return values_of(self.task, keys_of(self.task.family))
+        """Every key of the task."""
+        return values_of(self.task, keys_of(self.family))
+
+    def task_values_for(self, role: Role) -> dict[str, Value]:
+        """The keys of the task whose scope has a notebook, for its templates."""
+        keys = {key: rule for key, rule in keys_of(self.family).items() if rule.scope in ("", role)}
+        return values_of(self.task, keys)
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""
