@@ -105,6 +105,16 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
+class ImageEncoding(StrEnum):
+    """How an image file is written, as far as it decides on what can decode it."""
+
+    JPEG = "jpeg"  # grey or in colour
+    PNG = "png"  # 8 bits a channel, grey or in colour, with or without transparency
+    GIF = "gif"
+    BMP = "bmp"  # 8 bits a channel, grey or in colour
+    OTHER = "other"  # more or fewer bits, a palette, inks, or another format
+
+
 @dataclass(frozen=True)
 class ImageFormat:
     """What sampled image files of a folder have in common.
@@ -114,12 +124,14 @@ class ImageFormat:
         width: Pixels, the median.
         height: Pixels, the median.
         is_uniform: Whether all sampled images have that size and mode.
+        encodings: How the sampled images are written, whatever their names say.
     """
 
     mode: str
     width: int
     height: int
     is_uniform: bool
+    encodings: frozenset[ImageEncoding] = frozenset()
 
 
 @dataclass(frozen=True)
