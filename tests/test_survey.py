@@ -325,6 +325,17 @@ def test_images_have_the_mode_and_size_of_their_headers(
     assert folder.images == ImageFormat(mode, width=6, height=4, is_uniform=True, encodings=frozenset((encoding,)))
 
 
+def test_images_of_a_rarer_suffix_are_looked_at_as_well(tmp_path: Path) -> None:
+    for row in range(30):
+        write_image(tmp_path / f"{row}.jpg")
+    write_image(tmp_path / "99.png", "I;16")
+
+    (folder,) = survey_folder(tmp_path).folders
+
+    assert folder.images is not None
+    assert folder.images.encodings == {ImageEncoding.JPEG, ImageEncoding.OTHER}
+
+
 def test_an_image_is_known_by_its_first_bytes_whatever_its_name_says(tmp_path: Path) -> None:
     write_image(tmp_path / "1.png")
     (tmp_path / "1.png").rename(tmp_path / "1.jpg")

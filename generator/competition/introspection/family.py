@@ -11,7 +11,7 @@ from generator.competition.introspection.facts import Candidate, Finding, Hints
 from generator.competition.introspection.features import Features, find_features
 from generator.competition.introspection.folds import group_of_folds, time_of_folds
 from generator.competition.introspection.image_targets import image_target_details
-from generator.competition.introspection.images import channel_details, image_details, owner_details
+from generator.competition.introspection.images import channel_details, encoding_details, image_details, owner_details
 from generator.competition.introspection.masks import mask_details
 from generator.competition.introspection.places import Medium
 from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
@@ -147,9 +147,12 @@ def _of_source(family: str, clues: Clues, source: Source, hints: Hints) -> tuple
     elif family == "image_to_image":
         more = image_target_details(clues, hints)
     details = (*source.findings, *more, *image_details(source, clues.tables.train, clues.targets, hints))
-    if more:
-        return details
-    return (*details, *channel_details(source, hints), *owner_details(source, clues.tables.train, hints))
+    if not more:
+        details = (*details, *channel_details(source, hints), *owner_details(source, clues.tables.train, hints))
+    known = {finding.key: finding.value for finding in details}
+    target = clues.companions.image if family == "image_to_image" else None
+    of_a_file = 1 if "channel_suffixes" in known else int(str(known["channels"]))
+    return (*details, *encoding_details(source, of_a_file, hints, *([target.place] if target is not None else [])))
 
 
 def _rows(clues: Clues) -> str:
