@@ -325,6 +325,28 @@ def test_images_have_the_mode_and_size_of_their_headers(
     assert folder.images == ImageFormat(mode, width=6, height=4, is_uniform=True, encodings=frozenset((encoding,)))
 
 
+@pytest.mark.parametrize(
+    ("text", "decimal", "kinds"),
+    [
+        ("id;price;note\n1;2,5;a\n2;-,25;b\n3;NA;c\n", ",", ["integer", "number", "text"]),
+        ("id;price\n1;2,5\n2;3.25\n", ".", ["integer", "text"]),
+        ("id;price;size\n1;2,5;0.5\n2;3,25;0.7\n", ".", ["integer", "text", "number"]),
+        ("id;tags\n1;2,5,7\n2;3\n", ".", ["integer", "text"]),
+        ('id,price\n1,"2,500"\n2,"3,250"\n', ".", ["integer", "text"]),
+    ],
+)
+def test_commas_are_decimal_points_where_semicolons_separate_the_cells(
+    text: str, decimal: str, kinds: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+
+    table = only_table(tmp_path)
+
+    assert (table.decimal, [column.kind for column in table.columns]) == (decimal, kinds)
+    if decimal == ",":
+        assert table.columns[1].values == ("2.5", "-.25", None)
+
+
 def test_images_of_a_rarer_suffix_are_looked_at_as_well(tmp_path: Path) -> None:
     for row in range(30):
         write_image(tmp_path / f"{row}.jpg")
