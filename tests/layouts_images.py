@@ -15,7 +15,15 @@ from layout_files import images, keys, picture, records, some, table, zipped
     submission="label",
     train_table="train.csv",
     test_table="test.csv",
-    details={"labels_from": "pixels", "image_size": 28, "channels": 1, "flip": False, "train_folder": ""},
+    details={
+        "labels_from": "pixels",
+        "image_size": 28,
+        "channels": 1,
+        "flip": False,
+        "train_folder": "",
+        "has_training_ids": False,
+        "has_test_ids": False,
+    },
 )
 def digit_recognizer(folder: Path) -> None:
     source = some()

@@ -36,6 +36,8 @@ def pixels(seed: int, *, low: int = 0, high: int = 255) -> list[int]:
         "example_column": "ImageId",
         "part_column": "FeatureName",
         "image_encoding": None,
+        "has_training_ids": False,
+        "has_test_ids": False,
     },
 )
 def facial_keypoints(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """Which family of tasks this is, and what that family needs to know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.audio import audio_details
@@ -16,7 +16,8 @@ from generator.competition.introspection.masks import mask_details
 from generator.competition.introspection.places import Medium
 from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
 from generator.competition.introspection.source import TABLE_FAMILIES, Source
-from generator.competition.introspection.tabular import tabular_details
+from generator.competition.introspection.table_format import format_details, id_details
+from generator.competition.introspection.tabular import column_details
 from generator.competition.introspection.text import Prose, find_prose, text_details
 from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
 from generator.competition.survey.facts import ColumnKind
@@ -73,13 +74,14 @@ def _can_be_read_as_text(family: str, contents: Contents) -> bool:
     return family == "text" and has_text
 
 
-def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) -> tuple[Finding, ...]:
+def find_details(family: str, clues: Clues, contents: Contents, hints: Hints, *, id_column: str) -> tuple[Finding, ...]:
     """The findings that a family needs, then what every family needs."""
     source = clues.source if family not in TABLE_FAMILIES else None
     features, groups, train = contents.features, contents.groups, clues.tables.train
     examples = source.examples if source is not None else train.rows if train is not None else 0
     examples //= len(clues.targets.row_labels) if source is not None and clues.targets.row_labels else 1
     folds = _folds(family, source, features, hints)
+    has_table = source is None or source.labels_from in ("table", "pixels")
     if source is not None:
         details = _of_source(family, clues, source, hints)
     elif family == "text" and features is not None:
@@ -88,10 +90,10 @@ def find_details(family: str, clues: Clues, contents: Contents, hints: Hints) ->
         details = sequence_details(groups, features, hints)
         examples = max(1, round(examples / groups.rows))
     else:
-        details = tabular_details(features, hints) if features is not None else ()
+        details = column_details(features, hints) if features is not None else ()
     settled_already = {finding.key for finding in details}
     folds = tuple(finding for finding in folds if finding.key not in settled_already)
-    return (*details, *folds, *budget(examples, hints), *_format(clues, hints))
+    return (*details, *folds, *budget(examples, hints), *_format(clues, id_column, hints, has_training_table=has_table))
 
 
 def _folds(family: str, source: Source | None, features: Features | None, hints: Hints) -> tuple[Finding, ...]:
@@ -162,17 +164,16 @@ def _rows(clues: Clues) -> str:
     return f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
 
 
-def _format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
-    """How labels and tables are written."""
-    train = clues.tables.train
-    where = f"as {train.name} is written" if train is not None else "usual"
+def _format(clues: Clues, id_column: str, hints: Hints, *, has_training_table: bool) -> tuple[Finding, ...]:
+    """How labels and tables are written, and where ids are."""
     separator = "" if clues.traits.is_run_length else clues.traits.separator
     lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
     if clues.targets.row_labels:
         separator, lists = ",", "the labels of an example are put into one cell"
+    tables = clues.tables if has_training_table else replace(clues.tables, train=None, labels=None)
     return (
         settled("label_separator", separator, lists, hints),
         settled("label_rows", bool(clues.targets.row_labels), _rows(clues), hints),
-        settled("separator", (train.separator if train is not None else "") or ",", where, hints),
-        settled("encoding", train.encoding if train is not None else "utf-8", where, hints),
+        *format_details(tables, hints),
+        *id_details(tables, id_column, hints),
     )
