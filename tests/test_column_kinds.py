@@ -96,6 +96,15 @@ def test_numbers_in_quotes_are_told_from_numbers_where_the_format_can(tmp_path: 
     assert kinds(read(tmp_path)) == {"number_columns": ["height"]}
 
 
+def test_the_column_that_groups_the_folds_is_none_of_the_features(tmp_path: Path) -> None:
+    patients = [f"{n // 3:03d}" if n > 2 else "?" for n in range(ROWS)]
+    write(tmp_path, {"patient_id": patients}, test={"patient_id": [f"9{patient}" for patient in patients]})
+
+    reading = read(tmp_path)
+
+    assert (reading.task.details["group_column"], kinds(reading)) == ("patient_id", {})
+
+
 def test_what_the_user_calls_a_category_is_not_dropped(tmp_path: Path) -> None:
     write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "born": cycle("2001-01-01", "2002-01-01")})
 

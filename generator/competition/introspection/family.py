@@ -90,7 +90,8 @@ def find_details(family: str, clues: Clues, contents: Contents, hints: Hints, *,
         details = sequence_details(groups, features, hints)
         examples = max(1, round(examples / groups.rows))
     else:
-        details = column_details(features, hints) if features is not None else ()
+        group = next((str(finding.value) for finding in folds if finding.key == "group_column"), "")
+        details = column_details(features, hints, group=group) if features is not None else ()
     settled_already = {finding.key for finding in details}
     folds = tuple(finding for finding in folds if finding.key not in settled_already)
     return (*details, *folds, *budget(examples, hints), *_format(clues, id_column, hints, has_training_table=has_table))

@@ -33,7 +33,7 @@ def column_details(features: Features, hints: Hints, *, group: str = "", order: 
     Args:
         features: The columns.
         hints: With the user's decisions.
-        group: The column that groups the rows of a sequence, which the model does not see either.
+        group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
         order: The column that orders them, which it always sees.
     """
     columns = [column for column in features.columns if column.name != group]
