@@ -216,6 +216,12 @@ class PairSpec:
         return said or str(self.task_values["submission_separator"])
 
     @property
+    def sample_separator(self) -> str:
+        """What stands between the cells of the sample submission, where it is a text: the tables may have another."""
+        said = format_of(self.task.sample_submission).separator if self.task.sample_submission else ""
+        return said or str(self.task_values["submission_separator"])
+
+    @property
     def submission_writer(self) -> str:
         """The file of the cells that write the submission, by what its name promises."""
         promised = format_of(self.task.submission_file)

@@ -1,6 +1,6 @@
 """Which family of tasks this is, and what that family needs to know."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.audio import audio_details
@@ -11,11 +11,12 @@ from generator.competition.introspection.facts import Candidate, Finding, Hints
 from generator.competition.introspection.features import Features, find_features
 from generator.competition.introspection.folds import group_of_folds, time_of_folds
 from generator.competition.introspection.image_targets import image_target_details
-from generator.competition.introspection.images import channel_details, image_details, owner_details
+from generator.competition.introspection.images import channel_details, encoding_details, image_details, owner_details
 from generator.competition.introspection.masks import mask_details
 from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
 from generator.competition.introspection.source import Source
-from generator.competition.introspection.tabular import tabular_details
+from generator.competition.introspection.table_format import format_details, id_details
+from generator.competition.introspection.tabular import column_details
 from generator.competition.introspection.text import Prose, find_prose, text_details
 from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
 from generator.competition.schema import Family, families
@@ -66,13 +67,16 @@ def _can_be_read_as_text(name: str, contents: Contents) -> bool:
     return family is not None and family.medium is Medium.TEXT and has_text
 
 
-def find_details(family: Family, clues: Clues, contents: Contents, hints: Hints) -> tuple[Finding, ...]:
+def find_details(
+    family: Family, clues: Clues, contents: Contents, hints: Hints, *, id_column: str
+) -> tuple[Finding, ...]:
     """The findings that a family needs, then what every family needs."""
     source = clues.source if family.medium.is_files else None
     features, groups, train = contents.features, contents.groups, clues.tables.train
     examples = source.examples if source is not None else train.rows if train is not None else 0
     examples //= len(clues.targets.row_labels) if source is not None and clues.targets.row_labels else 1
     folds = _folds(family, source, features, hints)
+    has_table = source is None or source.labels_from in ("table", "pixels")
     if source is not None:
         details = _of_source(family, clues, source, hints)
     elif family.medium is Medium.TEXT and features is not None:
@@ -81,10 +85,11 @@ def find_details(family: Family, clues: Clues, contents: Contents, hints: Hints)
         details = sequence_details(groups, features, hints)
         examples = max(1, round(examples / groups.rows))
     else:
-        details = tabular_details(features, hints) if features is not None else ()
+        group = next((str(finding.value) for finding in folds if finding.key == "group_column"), "")
+        details = column_details(features, hints, group=group) if features is not None else ()
     settled_already = {finding.key for finding in details}
     folds = tuple(finding for finding in folds if finding.key not in settled_already)
-    return (*details, *folds, *budget(examples, hints), *_format(clues, hints))
+    return (*details, *folds, *budget(examples, hints), *_format(clues, id_column, hints, has_training_table=has_table))
 
 
 def _folds(family: Family, source: Source | None, features: Features | None, hints: Hints) -> tuple[Finding, ...]:
@@ -137,9 +142,12 @@ def _of_source(family: Family, clues: Clues, source: Source, hints: Hints) -> tu
     elif TargetKind.IMAGE in family.targets:
         more = image_target_details(clues, hints)
     details = (*source.findings, *more, *image_details(source, clues.tables.train, clues.targets, hints))
-    if more:
-        return details
-    return (*details, *channel_details(source, hints), *owner_details(source, clues.tables.train, hints))
+    if not more:
+        details = (*details, *channel_details(source, hints), *owner_details(source, clues.tables.train, hints))
+    known = {finding.key: finding.value for finding in details}
+    target = clues.companions.image if TargetKind.IMAGE in family.targets else None
+    of_a_file = 1 if "channel_suffixes" in known else int(str(known["channels"]))
+    return (*details, *encoding_details(source, of_a_file, hints, *([target.place] if target is not None else [])))
 
 
 def _rows(clues: Clues) -> str:
@@ -149,17 +157,16 @@ def _rows(clues: Clues) -> str:
     return f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
 
 
-def _format(clues: Clues, hints: Hints) -> tuple[Finding, ...]:
-    """How labels and tables are written."""
-    train = clues.tables.train
-    where = f"as {train.name} is written" if train is not None else "usual"
+def _format(clues: Clues, id_column: str, hints: Hints, *, has_training_table: bool) -> tuple[Finding, ...]:
+    """How labels and tables are written, and where ids are."""
     separator = "" if clues.traits.is_run_length else clues.traits.separator
     lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
     if clues.targets.row_labels:
         separator, lists = ",", "the labels of an example are put into one cell"
+    tables = clues.tables if has_training_table else replace(clues.tables, train=None, labels=None)
     return (
         settled("label_separator", separator, lists, hints),
         settled("label_rows", bool(clues.targets.row_labels), _rows(clues), hints),
-        settled("separator", (train.separator if train is not None else "") or ",", where, hints),
-        settled("encoding", train.encoding if train is not None else "utf-8", where, hints),
+        *format_details(tables, hints),
+        *id_details(tables, id_column, hints),
     )

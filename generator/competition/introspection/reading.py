@@ -24,6 +24,7 @@ from generator.competition.introspection.serving import find_serving
 from generator.competition.introspection.source import Source, find_source
 from generator.competition.introspection.submission_files import find_submission_file
 from generator.competition.introspection.submissions import best_in_cell, find_submission
+from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.tables import Tables, find_tables
 from generator.competition.introspection.targets import find_targets
 from generator.competition.introspection.traits import traits_of
@@ -65,7 +66,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     contents = find_contents(clues, str(id_column.value), hints)
     family_finding = find_family(kind, clues, contents, hints)
     family = families()[str(family_finding.value)]
-    details = find_details(family, clues, contents, hints)
+    details = find_details(family, clues, contents, hints, id_column=str(id_column.value))
 
     needed = _needed_tables(tables, source, family, hints)
     core = [family_finding, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
@@ -80,6 +81,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         findings=findings,
         warnings=(
             *warnings_of(findings.values(), clues, hints),
+            *differences(tables),
             *_left_out(survey, source),
             *_other_parts(survey, tables),
         ),

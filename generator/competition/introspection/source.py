@@ -69,7 +69,7 @@ class Source:
     def images(self) -> ImageFormat | None:
         """What the training images are like."""
         if self.records:
-            return next((feature.image for feature in self.records[0].features if feature.image is not None), None)
+            return image_of(self.records[0])
         train = self.labelling.train
         return next((found.images for found in train.folders if found.images), None) if train is not None else None
 
@@ -81,6 +81,11 @@ class Source:
         # That of the middle folder: minutes of noise may have one of their own beside words of a second.
         known.sort(key=lambda found: found.audio.seconds if found.audio else 0.0)
         return known[(len(known) - 1) // 2].audio if known else None
+
+
+def image_of(records: Records) -> ImageFormat | None:
+    """What the images of records are like; None if they have none."""
+    return next((feature.image for feature in records.features if feature.image is not None), None)
 
 
 def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) -> Source | None:
