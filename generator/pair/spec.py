@@ -20,6 +20,7 @@ _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]
 _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
+_BINARY = 2
 _PREDICTED = {
     TargetKind.CLASS: "one class",
     TargetKind.LABELS: "any number of labels",
@@ -113,7 +114,13 @@ class PairSpec:
     @property
     def decision(self) -> str:
         """How predictions become what the metric wants, which is a file of cells."""
-        return metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
+        decision = metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
+        return "argmax" if decision == "threshold" and self.class_count > _BINARY else decision
+
+    @property
+    def class_count(self) -> int:
+        """How many classes there are, 0 if that is not known."""
+        return int(str(self.task.details.get("class_count", 0)))
 
     @property
     def has_several_images(self) -> bool:
@@ -180,7 +187,7 @@ class PairSpec:
     @property
     def has_many_classes(self) -> bool:
         """Whether there are more classes than a confusion matrix can show."""
-        return bool(int(str(self.task.details.get("class_count", 0))) > _MOST_CLASSES_SHOWN)
+        return self.class_count > _MOST_CLASSES_SHOWN
 
     @property
     def table_reader(self) -> str:

@@ -36,6 +36,7 @@ _TASK = Task(
     test_table="",
     sample_submission="sample_submission.csv",
     details={
+        "class_count": 10,
         "image_column": "id",
         "train_folder": "train",
         "test_folder": "test",

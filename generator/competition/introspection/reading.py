@@ -69,12 +69,13 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     details = find_details(family, clues, contents, hints, id_column=str(id_column.value))
 
     needed = _needed_tables(tables, source, family, hints)
+    of_classes = (_class_count(clues, hints),) if kind is TargetKind.CLASS and clues.classes else ()
     core = [family_finding, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
     columns = len(clues.targets.asked or clues.targets.names)
     known = {finding.key: finding.value for finding in details}
     served = find_serving(survey.server, known, hints, columns=columns)
     written = find_submission_file(tables.sample, survey.server if served else None, hints)
-    findings = {finding.key: finding for finding in (*core, *needed, *written, *served, *details)}
+    findings = {finding.key: finding for finding in (*core, *of_classes, *needed, *written, *served, *details)}
     check_decisions(hints, findings, survey, tables)
     return Reading(
         task=_task(findings),
@@ -86,6 +87,10 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
             *_other_parts(survey, tables),
         ),
     )
+
+
+def _class_count(clues: Clues, hints: Hints) -> Finding:
+    return settled("class_count", clues.classes, f"{clues.classes:,} classes were seen", hints)
 
 
 def _clues(survey: Survey, tables: Tables, source: Source | None, id_column: Finding, hints: Hints) -> Clues:
