@@ -16,6 +16,7 @@ from generator.installation import template_folder
 from generator.pair.choices import Choices
 from generator.pair.kernels import render_kernels
 from generator.pair.notebook import written_cells
+from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import Role
 
 _HEADER = re.compile(r"^# %%(?=\s).*\n", re.MULTILINE)
@@ -93,6 +94,11 @@ def differing(first: Notebook, second: Notebook) -> dict[str, list[str]]:
     return found
 
 
+def marked(notebook: Notebook) -> Notebook:
+    """The cells that say that they are the same in both notebooks."""
+    return {name: cell for name, cell in notebook.items() if cell.source.startswith(SHARED_MARK)}
+
+
 def shared_code(train: Notebook, infer: Notebook) -> list[str]:
     """The cells that both notebooks have and that define something."""
     return [name for name in train if train[name] == infer.get(name) and "def " in train[name].source]
@@ -108,6 +114,7 @@ def test_what_both_notebooks_include_is_the_same_in_both(layout: Layout, pair_of
         twice = {name for name in train.keys() & infer.keys() if train[name] != infer[name]}
         assert twice - FILLED_IN - TWICE_ON_PURPOSE == set(), framework
         assert shared_code(train, infer), framework
+        assert marked(train) == marked(infer), framework
 
 
 @pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
