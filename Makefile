@@ -1,4 +1,4 @@
-# Everything a newcomer or CI needs. Each target does its own set-up, in .venv, from pinned versions.
+# Everything a newcomer or CI needs. Each target does its own set-up, in .venv and .venv-gpu, from pinned versions.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -60,7 +60,7 @@ IMPORTED := jax keras matplotlib pandas pillow pyarrow scikit-learn scipy \
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
 $(VENV)/run.stamp: WANTED := --editable ".[run]"
 $(VENV)/dev.stamp: WANTED := --editable ".[dev]"
-$(VENV)/dev.stamp: ALONE := $(HUB)
+$(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
 $(VENV)/run.stamp $(VENV)/dev.stamp: PINS := constraints.txt
 $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
 $(GPU_IMAGE)/image.stamp: WANTED := $(IMPORTED)
