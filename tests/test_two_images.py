@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -162,7 +163,10 @@ class Pair:
         """Infers on both images at the same time; their answers."""
         notebook = self.kernels / "infer" / "infer.ipynb"
         started = {image: images.start(image, backend, notebook, self.parameters(image, **others)) for image in PINS}
-        ended = {image: session.ended() for image, session in started.items()}
+        ended: dict[str, Ended] = {}
+        with ExitStack() as each:  # also if one breaks, or what the other tells would be left to the next test
+            for image, session in started.items():
+                each.callback(lambda image, session: ended.update({image: session.ended()}), image, session)
         for image in PINS:
             check_done(ended[image], image)
         return {image: Answers.read(self.mirror / image / "submission.csv") for image in PINS}
