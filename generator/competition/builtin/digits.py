@@ -36,6 +36,7 @@ _TASK = Task(
     test_table="",
     sample_submission="sample_submission.csv",
     details={
+        "class_count": 10,
         "image_column": "id",
         "train_folder": "train",
         "test_folder": "test",
@@ -43,6 +44,7 @@ _TASK = Task(
         "image_encoding": "png",
         "image_size": 16,
         "channels": 1,
+        "image_encoding": "png",
         "flip": False,
         "batch_size": 16,
         "epochs": 20,
@@ -63,6 +65,7 @@ _TASK = Task(
         "image_encoding": "all images are 8-bit PNG",
         "image_size": "the scans are 8 x 8; twice that gives a convolutional network room for two poolings",
         "channels": "the images are 8-bit grey",
+        "image_encoding": "all images are 8-bit PNG",
         "flip": "a mirrored digit is another digit or none",
         "batch_size": "leaves 8 steps an epoch on 8 replicas of 1,005 training images",
         "epochs": "an epoch of 1,257 images of 8 x 8 pixels is short; the time budget ends training earlier if needed",
