@@ -133,6 +133,12 @@ class PairSpec:
         return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
 
     @property
+    def has_images_in_test_table(self) -> bool:
+        """Whether the test table says which image an id has, or, without a sample submission, which ids there are."""
+        names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
+        return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
+
+    @property
     def has_channel_files(self) -> bool:
         """Whether the channels of an image are files of their own."""
         return bool(self.task.details.get("channel_suffixes"))
