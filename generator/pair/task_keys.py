@@ -105,6 +105,7 @@ COMMON: Mapping[str, TaskKey] = {
     "decimal": TaskKey(_TEXT, options=(".", ","), default="."),
     "has_training_ids": TaskKey(KeyType.YES_OR_NO, default=True, is_of_training_only=True),
     "has_test_ids": TaskKey(KeyType.YES_OR_NO, default=True, is_of_inference_only=True),
+    "keep_null_words": TaskKey(KeyType.YES_OR_NO, default=False),
     "label_separator": TaskKey(_TEXT, default=""),
     "label_rows": TaskKey(KeyType.YES_OR_NO, default=False, is_of_training_only=True),
     "group_column": TaskKey(_TEXT, default=""),
