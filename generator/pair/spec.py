@@ -19,7 +19,6 @@ from generator.untrusted import printable
 _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
-_TWO_CLASSES = 2
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
 _PREDICTED = {
@@ -116,19 +115,11 @@ class PairSpec:
     def decision(self) -> str:
         """How predictions become what the metric wants, which is a file of cells."""
         decision = metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
-<<<<<<< HEAD
-        return "argmax" if decision == "threshold" and self.class_count > _TWO_CLASSES else decision
-
-    @property
-    def class_count(self) -> int:
-        """How many classes the survey saw; 0 if it does not know."""
-=======
         return "argmax" if decision == "threshold" and self.class_count > _BINARY else decision
 
     @property
     def class_count(self) -> int:
         """How many classes there are, 0 if that is not known."""
->>>>>>> main
         return int(str(self.task.details.get("class_count", 0)))
 
     @property
@@ -197,15 +188,12 @@ class PairSpec:
     def has_many_classes(self) -> bool:
         """Whether there are more classes than a confusion matrix can show."""
         return self.class_count > _MOST_CLASSES_SHOWN
-<<<<<<< HEAD
 
     @property
     def table_formats(self) -> tuple[str, ...]:
         """What the tables are written in, by what their names promise: "csv", "json", "parquet"."""
         tables = filter(None, (self.task.train_table, self.task.labels_table, self.task.test_table))
         return tuple(sorted({_format_of_table(name) for name in tables})) or ("csv",)
-=======
->>>>>>> main
 
     @property
     def table_reader(self) -> str:
@@ -221,12 +209,6 @@ class PairSpec:
         return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
 
     @property
-    def sample_separator(self) -> str:
-        """What stands between the cells of the sample submission, where it is a text: the tables may have another."""
-        said = format_of(self.task.sample_submission).separator if self.task.sample_submission else ""
-        return said or str(self.task_values["submission_separator"])
-
-    @property
     def has_sample_like_tables(self) -> bool:
         """Whether what reads the tables reads the sample submission as well, since both are csv of one kind."""
         is_csv = self.sample_format == "csv" and "csv" in self.table_formats
@@ -234,11 +216,10 @@ class PairSpec:
 
     @property
     def has_packed_tables(self) -> bool:
-        """Whether a table is a member of a zip archive."""
+        """Whether a table, or the sample submission, is a member of a zip archive."""
         task = self.task
-        return any(".zip/" in name for name in (task.train_table, task.labels_table, task.test_table)) or (
-            self.has_sample_like_tables and ".zip/" in task.sample_submission
-        )
+        tables = (task.train_table, task.labels_table, task.test_table, task.sample_submission)
+        return any(".zip/" in name for name in tables)
 
     @property
     def has_json_lines(self) -> bool:
