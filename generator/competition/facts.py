@@ -30,6 +30,21 @@ class Competition:
     evidence: Mapping[str, str] = field(default_factory=dict)
 
 
+class Medium(StrEnum):
+    """What an example is."""
+
+    IMAGE = "image"
+    AUDIO = "audio"
+    ROW = "row"  # of a table: numbers, categories, dates
+    TEXT = "text"  # columns of a table that are read
+    SEQUENCE = "sequence"  # rows of a table in an order
+
+    @property
+    def is_files(self) -> bool:
+        """Whether an example is a file, or as many pixels as one, and not a row of a table."""
+        return self in (Medium.IMAGE, Medium.AUDIO)
+
+
 class TargetKind(StrEnum):
     """What is to be predicted for one example."""
 
