@@ -102,7 +102,7 @@ def submitted(
         working_root=folder,
         train=pd.DataFrame(),
         classes=list(classes),
-        predictions=np.array(predictions, dtype="float32").round(6),
+        predictions=np.array(predictions, dtype="float32"),
         handoff={"decision": decision or {}},
         **parameters,
     )
