@@ -7,8 +7,7 @@ from pathlib import Path
 
 from measuring import Bar, Row, is_quick, print_table, program, say, seconds_of
 
-from generator.installation import template_folder
-from generator.pair.template_folder import families
+from generator.competition.schema import families
 
 # The layouts of competitions that the tests have: the first of each family is taken.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -41,7 +40,7 @@ def main() -> None:
     """Measures and prints the table."""
     frameworks = ("keras",) if is_quick(__doc__) else ("keras", "tensorflow")
     rows = []
-    for family in families(template_folder()):
+    for family in families().values():
         layout = next(each for each in LAYOUTS if each.task["family"] == family.name)
         for framework in (each for each in frameworks if each in family.frameworks):
             with tempfile.TemporaryDirectory() as temporary:

@@ -8,12 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from generator.installation import template_folder
+from generator.competition.schema import families
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.generation import complete_choices
 from generator.pair.kernels import render_kernels
 from generator.pair.percent import FOLDED_TAG
-from generator.pair.template_folder import families
 from generator.pair.workspace import Role, Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,7 +37,7 @@ class Counts:
 
 def gallery() -> list[tuple[str, str]]:
     """Every reference pair with every framework that its family has."""
-    frameworks = {family.name: family.frameworks for family in families(template_folder())}
+    frameworks = {family.name: family.frameworks for family in families().values()}
     pairs = Workspace(ROOT).pairs()
     families_of = {pair.name: str(complete_choices(pair).pair["family"].value) for pair in pairs}
     return [(name, framework) for name, family in families_of.items() for framework in frameworks[family]]

@@ -15,7 +15,15 @@ from layout_files import images, keys, picture, records, some, table, zipped
     submission="label",
     train_table="train.csv",
     test_table="test.csv",
-    details={"labels_from": "pixels", "image_size": 28, "channels": 1, "flip": False, "train_folder": ""},
+    details={
+        "labels_from": "pixels",
+        "image_size": 28,
+        "channels": 1,
+        "flip": False,
+        "train_folder": "",
+        "has_training_ids": False,
+        "has_test_ids": False,
+    },
 )
 def digit_recognizer(folder: Path) -> None:
     source = some()
@@ -47,6 +55,7 @@ def digit_recognizer(folder: Path) -> None:
         "train_folder": "tfrecords-jpeg-64x64/train",
         "test_folder": "tfrecords-jpeg-64x64/test",
         "image_size": 64,
+        "image_encoding": "jpeg",
     },
 )
 def tpu_getting_started(folder: Path) -> None:
@@ -78,6 +87,7 @@ def tpu_getting_started(folder: Path) -> None:
         "image_suffix": ".jpg",
         "image_size": 32,
         "flip": True,
+        "image_encoding": "jpeg",
     },
 )
 def dogs_vs_cats_redux(folder: Path) -> None:
@@ -196,7 +206,13 @@ def dog_breeds(folder: Path) -> None:
     submission="label_set",
     train_table="train_v2.csv",
     sample_submission="sample_submission_v2.csv",
-    details={"train_folder": "train-tif", "test_folder": "test-tif", "image_suffix": ".tif", "label_separator": " "},
+    details={
+        "train_folder": "train-tif",
+        "test_folder": "test-tif",
+        "image_suffix": ".tif",
+        "label_separator": " ",
+        "image_encoding": "any",
+    },
 )
 def planet_amazon(folder: Path) -> None:
     source = some()
@@ -218,7 +234,13 @@ def planet_amazon(folder: Path) -> None:
     submission="label",
     metric_is="f1_micro",
     train_table="",
-    details={"labels_from": "folders", "train_folder": "train", "test_folder": "test", "image_suffix": ""},
+    details={
+        "labels_from": "folders",
+        "train_folder": "train",
+        "test_folder": "test",
+        "image_suffix": "",
+        "image_encoding": "png",
+    },
 )
 def class_names_of_several_words_as_folders(folder: Path) -> None:
     for species in ("Black-grass", "Common wheat", "Fat Hen", "Sugar beet"):
@@ -270,6 +292,7 @@ def state_farm_drivers(folder: Path) -> None:
         "test_folder": "test",
         "image_suffix": ".png",
         "channels": 1,
+        "image_encoding": "png",
     },
 )
 def labels_before_a_hyphen_and_grey_images(folder: Path) -> None:
@@ -309,7 +332,14 @@ def petfinder_pawpularity(folder: Path) -> None:
     targets=("depth", "width"),
     target_kind="number",
     submission="numbers",
-    details={"train_folder": "scans", "test_folder": "scans", "image_suffix": ".tiff", "channels": 1, "image_size": 64},
+    details={
+        "train_folder": "scans",
+        "test_folder": "scans",
+        "image_suffix": ".tiff",
+        "channels": 1,
+        "image_size": 64,
+        "image_encoding": "any",
+    },
 )
 def two_numbers_for_each_16_bit_scan(folder: Path) -> None:
     source = some()
@@ -347,6 +377,7 @@ def paths_with_folders_in_a_column(folder: Path) -> None:
         "test_folder": "test.zip/test",
         "image_suffix": ".tif",
         "image_size": 32,
+        "image_encoding": "any",
     },
 )
 def zipped_folders(folder: Path) -> None:

@@ -83,6 +83,7 @@ def severstal_steel_defects(folder: Path) -> None:
         "mask_rows": "column",
         "mask_classes": ["large_bowel", "small_bowel", "stomach"],
         "class_column": "class",
+        "image_encoding": "any",
     },
 )
 def organs_named_in_a_column(folder: Path) -> None:
@@ -172,6 +173,7 @@ def nuclei_in_folders_of_their_own(folder: Path) -> None:
         "mask_suffix": ".png",
         "image_size": 96,
         "channels": 1,
+        "image_encoding": "png",
     },
 )
 def salt_identification(folder: Path) -> None:
@@ -197,6 +199,7 @@ def salt_identification(folder: Path) -> None:
         "image_suffix": "",
         "mask_folder": "train_masks",
         "mask_suffix": "_mask.gif",
+        "image_encoding": "jpeg",
     },
 )
 def carvana_masks_as_images(folder: Path) -> None:
@@ -225,6 +228,7 @@ def carvana_masks_as_images(folder: Path) -> None:
         "target_folder": "train_cleaned",
         "image_suffix": ".png",
         "channels": 1,
+        "image_encoding": "png",
     },
 )
 def denoising_dirty_documents(folder: Path) -> None:

@@ -35,6 +35,9 @@ def pixels(seed: int, *, low: int = 0, high: int = 255) -> list[int]:
         "lookup_table": "IdLookupTable.csv",
         "example_column": "ImageId",
         "part_column": "FeatureName",
+        "image_encoding": None,
+        "has_training_ids": False,
+        "has_test_ids": False,
     },
 )
 def facial_keypoints(folder: Path) -> None:
@@ -152,7 +155,12 @@ def paddy_diseases_in_folders_and_in_a_table(folder: Path) -> None:
     targets=("hotel_id",),
     submission="top_k",
     metric_is="map@5",
-    details={"train_folder": "train_images", "test_folder": "test_images", "image_suffix": ""},
+    details={
+        "train_folder": "train_images",
+        "test_folder": "test_images",
+        "image_suffix": "",
+        "image_encoding": "jpeg",
+    },
 )
 def hotels_in_the_folders_of_their_chains(folder: Path) -> None:
     train, test = keys(40, seed=2), keys(12, seed=3)
@@ -265,6 +273,7 @@ def fruits_whose_test_images_are_in_folders_too(folder: Path) -> None:
         "channel_suffixes": ["_red.png", "_green.png", "_blue.png"],
         "channels": 3,
         "label_separator": " ",
+        "image_encoding": "png",
     },
 )
 def cells_in_four_grey_files(folder: Path) -> None:

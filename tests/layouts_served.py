@@ -105,7 +105,7 @@ def scans_whose_paths_a_gateway_shares(folder: Path) -> None:
     sample_submission="",
     test_table="",
     submission_file="submission.parquet",
-    details={"served_answer": "targets", "test_folder": "", "train_folder": "train"},
+    details={"served_answer": "targets", "test_folder": "", "train_folder": "train", "image_encoding": "any"},
     warns=("no sample submission",),
 )
 def scans_that_only_a_gateway_has(folder: Path) -> None:

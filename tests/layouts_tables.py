@@ -20,7 +20,15 @@ from layout_files import Row, some, table, zipped
     train_table="train.csv",
     test_table="test.csv",
     sample_submission="gender_submission.csv",
-    details={"drop_columns": ["Name"], "group_column": "", "time_column": ""},
+    details={
+        "drop_columns": ["Name", "Ticket"],
+        "group_column": "",
+        "time_column": "",
+        "number_columns": [],
+        "date_columns": [],
+        "has_training_ids": True,
+        "has_test_ids": True,
+    },
 )
 def titanic(folder: Path) -> None:
     source = some()
@@ -92,7 +100,14 @@ def house_prices(folder: Path) -> None:
     train_table="train.csv",
     test_table="test.csv",
     metric_is="rmsle",
-    details={"time_column": "date", "category_columns": ["store_nbr"], "group_column": ""},
+    details={
+        "time_column": "date",
+        "category_columns": ["store_nbr"],
+        "group_column": "",
+        "date_columns": ["date"],
+        "day_first": False,
+        "drop_columns": ["onpromotion"],
+    },
 )
 def store_sales(folder: Path) -> None:
     source = some()
@@ -173,7 +188,7 @@ def classes_as_columns_that_have_a_prefix(folder: Path) -> None:
     train_table="X_train.csv",
     labels_table="y_train.csv",
     test_table="X_test.csv",
-    details={"separator": ";"},
+    details={"separator": ";", "decimal": ".", "drop_columns": []},
 )
 def labels_in_a_table_of_their_own(folder: Path) -> None:
     source = some()
@@ -219,6 +234,7 @@ def json_with_lists(folder: Path) -> None:
     train_table="training.jsonl",
     test_table="testing.jsonl",
     sample_submission="sampleSubmission.csv",
+    details={"number_columns": [], "separator": ","},
 )
 def json_lines_with_nested_fields(folder: Path) -> None:
     source = some()
@@ -240,7 +256,7 @@ def json_lines_with_nested_fields(folder: Path) -> None:
     target_kind="number",
     train_table="data_train.parquet",
     test_table="data_test.parquet",
-    details={"drop_columns": ["weather_later"]},
+    details={"drop_columns": ["weather_later"], "number_columns": []},
 )
 def parquet_whose_columns_differ(folder: Path) -> None:
     import pandas
@@ -270,6 +286,7 @@ def parquet_whose_columns_differ(folder: Path) -> None:
     train_table="train.zip/train.csv",
     test_table="test.zip/test.csv",
     sample_submission="sample_submission.zip/sample_submission.csv",
+    details={"date_columns": ["pickup_datetime"], "drop_columns": []},
 )
 def tables_and_sample_in_zips(folder: Path) -> None:
     source = some()
@@ -381,7 +398,7 @@ def one_table_whose_rows_without_a_label_are_the_test(folder: Path) -> None:
     targets=("count",),
     target_kind="number",
     submission="numbers",
-    details={"drop_columns": ["casual"], "time_column": ""},
+    details={"drop_columns": ["casual"], "time_column": "", "date_columns": ["datetime"]},
 )
 def ids_that_are_hours(folder: Path) -> None:
     source = some()
@@ -396,3 +413,44 @@ def ids_that_are_hours(folder: Path) -> None:
     table(folder / "train.csv", ["datetime", "temp", "weather", "casual", "count"], labelled)
     table(folder / "test.csv", ["datetime", "temp", "weather"], test)
     table(folder / "sampleSubmission.csv", ["datetime", "count"], [[row[0], 0] for row in test])
+
+
+@layout(
+    family="tabular",
+    metric="Root Mean Squared Error",
+    id_column="id",
+    targets=("strength",),
+    target_kind="number",
+    submission="numbers",
+    details={
+        "separator": ";",
+        "decimal": ",",
+        "submission_separator": ";",
+        "number_columns": ["water", "ash"],
+        "category_columns": ["plant_code"],
+        "date_columns": ["poured"],
+        "day_first": True,
+        "drop_columns": ["batch", "remark"],
+    },
+)
+def numbers_with_commas_and_question_marks(folder: Path) -> None:
+    source = some()
+
+    def comma(low: float, high: float) -> str:
+        return f"{source.uniform(low, high):.2f}".replace(".", ",")
+
+    def sack(number: int) -> list[object]:
+        water = "?" if number % 40 == 7 else comma(100, 250)
+        ash = "unknown" if number == 101 else source.randrange(200)  # in the test table alone
+        code = "?" if number == 9 else source.choice([7, 12, 40])
+        poured = f"{number % 28 + 1:02d}.{number % 12 + 1:02d}.2019"
+        batch = source.choice(["B", "C"]) + str(number * 37)
+        return [number, comma(0, 9), water, ash, code, poured, batch, "as before " * 30 if number % 2 else "fine"]
+
+    header = ["id", "cement", "water", "ash", "plant_code", "poured", "batch", "remark"]
+    sacks = [sack(number) for number in range(140)]
+    train = [[*row, comma(10, 80)] for row in sacks[:100]]
+    table(folder / "train.csv", [*header, "strength"], train, separator=";")
+    table(folder / "test.csv", header, sacks[100:], separator=";")
+    answers = [[row[0], "0,0"] for row in sacks[100:]]
+    table(folder / "sample_submission.csv", ["id", "strength"], answers, separator=";")

@@ -14,7 +14,13 @@ from layout_files import keys, sentence, some, table
     target_kind="number",
     submission="numbers",
     metric_is="mae",
-    details={"group_column": "breath_id", "order_column": "time_step", "prediction_per": "row"},
+    details={
+        "group_column": "breath_id",
+        "order_column": "time_step",
+        "prediction_per": "row",
+        "drop_columns": [],
+        "date_columns": [],
+    },
 )
 def ventilator_pressure(folder: Path) -> None:
     source = some()
@@ -45,7 +51,12 @@ def ventilator_pressure(folder: Path) -> None:
     train_table="X_train.csv",
     labels_table="y_train.csv",
     test_table="X_test.csv",
-    details={"group_column": "series_id", "order_column": "measurement_number", "prediction_per": "group"},
+    details={
+        "group_column": "series_id",
+        "order_column": "measurement_number",
+        "prediction_per": "group",
+        "drop_columns": ["row_id"],
+    },
 )
 def one_prediction_for_each_series(folder: Path) -> None:
     source = some()
@@ -143,7 +154,12 @@ def jigsaw_toxic_comments(folder: Path) -> None:
     targets=("is_duplicate",),
     target_kind="class",
     submission="probability",
-    details={"text_columns": ["question1", "question2"], "number_columns": []},
+    details={
+        "text_columns": ["question1", "question2"],
+        "number_columns": [],
+        "has_training_ids": False,
+        "has_test_ids": True,
+    },
 )
 def pairs_of_questions_whose_ids_have_other_names(folder: Path) -> None:
     source = some()
@@ -236,6 +252,7 @@ def phrases_of_the_same_sentences(folder: Path) -> None:
         "number_columns": [],
         "group_column": "product_uid",
         "encoding": "cp1252",
+        "has_training_ids": True,
     },
 )
 def a_search_beside_what_was_found(folder: Path) -> None:
@@ -298,7 +315,7 @@ def a_row_of_the_submission_for_each_label(folder: Path) -> None:
     submission="probability",
     train_table="train_data.csv",
     labels_table="train_labels.csv",
-    details={"group_column": "customer_ID", "order_column": "S_2", "prediction_per": "group"},
+    details={"group_column": "customer_ID", "order_column": "S_2", "prediction_per": "group", "date_columns": ["S_2"]},
 )
 def statements_of_other_customers_in_a_later_year(folder: Path) -> None:
     source = some()

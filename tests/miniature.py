@@ -8,9 +8,11 @@ MINIATURE = {
     "families/image_classification/family.toml": """
         title = "Image classification"
         description = "One class for each image."
-        frameworks = ["keras", "tensorflow"]
+        medium = "image"
         targets = ["class"]
     """,
+    "families/image_classification/models/keras.py.j2": "",
+    "families/image_classification/models/tensorflow.py.j2": "",
     "frameworks/keras/framework.toml": 'title = "Keras 3"\ndescription = "On JAX."\n',
     "frameworks/tensorflow/framework.toml": 'title = "TensorFlow"\ndescription = "tf.distribute."\n',
     "frameworks/torch/framework.toml": 'title = "PyTorch"\ndescription = "No family has it."\n',

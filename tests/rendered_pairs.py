@@ -8,14 +8,13 @@ from layouts import LAYOUTS, WARNED, Layout
 
 from generator.competition.facts import Competition
 from generator.competition.introspection import Hints, read_task
+from generator.competition.schema import families
 from generator.competition.survey import survey_folder
-from generator.installation import template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernels import render_kernels
-from generator.pair.template_folder import families
 from generator.pair.workspace import Role
 
-FRAMEWORKS_OF = {family.name: family.frameworks for family in families(template_folder())}
+FRAMEWORKS_OF = {family.name: family.frameworks for family in families().values()}
 ALL_LAYOUTS: tuple[Layout, ...] = (*LAYOUTS, *WARNED)
 
 

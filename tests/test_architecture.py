@@ -1,4 +1,4 @@
-"""Who imports whom, and what the command line may import before a verb is chosen."""
+"""Who imports whom, what the command line may import before a verb is chosen, and where templates speak a framework."""
 
 import ast
 import subprocess
@@ -19,6 +19,8 @@ BELOW = {
     "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
     "cli": {"competition", "accelerators", "pair", "run", "kaggle", "localkaggle", "cli"},
 }
+TEMPLATES = PACKAGE.parent / "templates"
+FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
 PLAIN = {"errors", "files", "installation", "local_place", "untrusted", "__version__"}
 
 
@@ -53,3 +55,38 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"numpy", "sklearn", "jinja2", "tomlkit", "rich", "nbformat", "papermill", "jupyter_client"} & set(
         loaded
     )
+
+
+def frameworks_spoken(source: str) -> set[str]:
+    """The frameworks that some code imports, or whose names it uses; text and comments are no code."""
+    spoken: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            spoken |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            spoken.add((node.module or "").split(".")[0])
+        elif isinstance(node, ast.Name):
+            spoken.add(node.id)
+    return spoken & FRAMEWORKS
+
+
+@pytest.mark.parametrize(
+    ("source", "spoken"),
+    [
+        ("import jax.numpy as jnp\n", {"jax"}),
+        ("from keras import layers\nx = jnp.zeros(3)\n", {"keras", "jnp"}),
+        ('# tf.data\nprint("keras.io")\nimport numpy\n', set()),
+    ],
+)
+def test_code_speaks_a_framework_that_it_imports_or_names(source: str, spoken: set[str]) -> None:
+    assert frameworks_spoken(source) == spoken
+
+
+def test_only_frameworks_and_models_speak_a_framework() -> None:
+    elsewhere = []
+    for path in sorted(TEMPLATES.rglob("*.py.j2")):
+        folders = path.relative_to(TEMPLATES).parts[:-1]
+        is_allowed = folders[:1] == ("frameworks",) or (folders[:1] == ("families",) and folders[2:3] == ("models",))
+        if not is_allowed and (spoken := frameworks_spoken(path.read_text())):
+            elsewhere.append(f"{path.relative_to(TEMPLATES).as_posix()}: {', '.join(sorted(spoken))}")
+    assert not elsewhere, "\n".join(elsewhere)

@@ -1,4 +1,4 @@
-"""Which template a cell comes from: what one template writes for two notebooks is the same in both."""
+"""Which template a cell comes from: what one template writes for two notebooks is the same in both, and says so."""
 
 import re
 import shutil
@@ -16,22 +16,25 @@ from generator.installation import template_folder
 from generator.pair.choices import Choices
 from generator.pair.kernels import render_kernels
 from generator.pair.notebook import written_cells
+from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import Role
 
-_HEADER = re.compile(r"^# %%(?=\s).*\n", re.MULTILINE)
-_LAYOUT = "_layout.py.j2"
-# Of these cells only the header stands in the layout; their text is each notebook's own.
-FILLED_IN = {"title", "parameters"}
-# What has one name and two texts is written twice on purpose: it does something else in each notebook.
-TWICE_ON_PURPOSE = {"accelerator", "framework", "devices", "replicas", "data", "handoff"}
+_MARK = re.compile(r"^(?:# )?from (?P<template>\S+\.j2)\n?", re.MULTILINE)
+_HEADER = re.compile(r"# %%(?=\s)")
+_STATEMENT = re.compile(r"# \{[%#]")
+_BLOCK = re.compile(r"# \{% block ")
+# Of these cells only the header stands in the template; their text is each notebook's own.
+FILLED_IN = {"title", "parameters", "imports"}
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a cell comes from, and what it says."""
+    """The template that a cell stands in, all those that have a part in its text, and the text."""
 
     template: str
+    parts: frozenset[str]
     source: str
+    is_code: bool
 
 
 Notebook = dict[str, Origin]
@@ -41,13 +44,29 @@ Pair = dict[tuple[str, Role], Notebook]
 
 @pytest.fixture(scope="session")
 def marked_templates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The kit's templates, in which every cell begins with a line that says which template it stands in."""
+    """The kit's templates, in which every cell, and every part of one, begins with a line that says where it stands."""
     folder = tmp_path_factory.mktemp("marked") / "templates"
     shutil.copytree(template_folder(), folder)
     for path in folder.rglob("*.j2"):
-        name = path.relative_to(folder).as_posix()
-        path.write_text(_HEADER.sub(lambda header, name=name: f"{header[0]}# from {name}\n", path.read_text()))
+        lines = with_marks(path.read_text().splitlines(keepends=True), path.relative_to(folder).as_posix())
+        path.write_text("".join(lines))
     return folder
+
+
+def with_marks(lines: list[str], name: str) -> Iterator[str]:
+    """The lines of a template with a mark behind the header of a cell, and before text that enters an open cell."""
+    mark, enters = f"# from {name}\n", True
+    for line in lines:
+        if _HEADER.match(line):
+            yield from (line, mark)
+            enters = False
+            continue
+        if _BLOCK.match(line):
+            enters = True
+        elif enters and line.strip() and not _STATEMENT.match(line):
+            yield mark
+            enters = False
+        yield line
 
 
 @pytest.fixture(scope="session")
@@ -76,38 +95,47 @@ def origins(choices: Choices, marked: Path) -> dict[Role, Notebook]:
 
 def _origins(content: bytes) -> Iterator[tuple[str, Origin]]:
     for name, cell in written_cells(content, path=Path("rendered")).items():
-        mark, _, source = cell.source.partition("\n")
-        template = mark.removeprefix("# ").removeprefix("from ")
-        assert (template_folder() / template).is_file(), f"{name} begins with {mark}"
-        yield name, Origin(template, source)
+        marks = _MARK.findall(cell.source)
+        assert marks, f"{name} does not say where it stands"
+        source = _MARK.sub("", cell.source).strip()
+        if source:  # of a cell with imports alone nothing is left
+            yield name, Origin(marks[0], frozenset(marks), source, cell.kind == "code")
 
 
 def differing(first: Notebook, second: Notebook) -> dict[str, list[str]]:
-    """The cells that a template of both notebooks writes into one only, or otherwise than into the other."""
+    """The cells that a template of both notebooks writes into one only, or with the same parts otherwise than there."""
     of_both = {cell.template for cell in first.values()} & {cell.template for cell in second.values()}
     found: dict[str, list[str]] = {}
-    for name in first.keys() | second.keys():
-        if first.get(name) != second.get(name) and name not in FILLED_IN:
-            for template in {each[name].template for each in (first, second) if name in each} & of_both:
-                found.setdefault(template, []).append(name)
+    for name in (first | second).keys() - FILLED_IN:
+        cells = [notebook[name] for notebook in (first, second) if name in notebook]
+        is_lonely = len(cells) == 1 and cells[0].template in of_both
+        is_ambiguous = len({cell.parts for cell in cells}) == 1 and len({cell.source for cell in cells}) > 1
+        if is_lonely or is_ambiguous:
+            found.setdefault(cells[0].template, []).append(name)
     return found
 
 
-def shared_code(train: Notebook, infer: Notebook) -> list[str]:
-    """The cells that both notebooks have and that define something."""
-    return [name for name in train if train[name] == infer.get(name) and "def " in train[name].source]
+def marked(notebook: Notebook) -> Notebook:
+    """The cells that say that they are the same in both notebooks."""
+    return {name: cell for name, cell in notebook.items() if cell.source.startswith(SHARED_MARK)}
+
+
+def is_of_a_framework(template: str) -> bool:
+    return bool({"frameworks", "models"} & set(Path(template).parent.parts))
 
 
 @pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
-def test_what_both_notebooks_include_is_the_same_in_both(layout: Layout, pair_of: Callable[[Layout], Pair]) -> None:
+def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
+    layout: Layout, pair_of: Callable[[Layout], Pair]
+) -> None:
     pair = pair_of(layout)
     for framework in {framework for framework, _ in pair}:
         train, infer = (pair[framework, role] for role in Role)
 
         assert differing(train, infer) == {}, framework
-        twice = {name for name in train.keys() & infer.keys() if train[name] != infer[name]}
-        assert twice - FILLED_IN - TWICE_ON_PURPOSE == set(), framework
-        assert shared_code(train, infer), framework
+        both = {name for name in train.keys() & infer.keys() if train[name].is_code} - FILLED_IN
+        assert both == marked(train).keys(), framework
+        assert marked(train) == marked(infer) != {}, framework
 
 
 @pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
@@ -120,22 +148,19 @@ def test_only_what_depends_on_the_framework_differs_between_frameworks(
         first, second = pair[one, role], pair[other, role]
 
         assert differing(first, second) == {}
-        templates = {
-            each[name].template
-            for each in (first, second)
-            for name in each
-            if first.get(name) != second.get(name) and name not in FILLED_IN
-        }
-        elsewhere = {name for name in templates if not {"frameworks", "models"} & set(Path(name).parent.parts)}
-        assert elsewhere == set()
+        for name in (first | second).keys() - FILLED_IN:
+            if first.get(name) != second.get(name):
+                parts = [notebook[name].parts if name in notebook else frozenset() for notebook in (first, second)]
+                differ = parts[0] ^ parts[1]
+                assert {part for part in differ if not is_of_a_framework(part)} == set(), name
 
 
 def test_a_cell_that_is_not_the_same_in_both_notebooks_is_noticed(marked_templates: Path, tmp_path: Path) -> None:
     changed = tmp_path / "templates"
     shutil.copytree(marked_templates, changed)
-    choices = gallery_choices("digits", "keras")
+    choices = gallery_choices("titanic", "keras")
     plain = origins(choices, changed)
-    template = plain[Role.TRAIN][shared_code(plain[Role.TRAIN], plain[Role.INFER])[-1]].template
+    template = list(marked(plain[Role.TRAIN]).values())[-1].template
     text = (changed / template).read_text()
     (changed / template).write_text(f'{text}\n# {{% if role == "train" %}}\n# changed\n# {{% endif %}}\n')
 

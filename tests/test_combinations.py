@@ -12,15 +12,13 @@ import pytest
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.introspection.serving import can_serve
 from generator.competition.metrics import METRICS
-from generator.installation import template_folder
+from generator.competition.schema import families, keys_of
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernels import render_kernels
-from generator.pair.task_keys import keys_of
-from generator.pair.template_folder import families
 from generator.pair.workspace import Role
 
 RULES = Path(__file__).resolve().parents[1] / "kernels" / "ruff.toml"
-EXAMPLES = {"text": "train", "a whole number": 64, "a number": 1.0, "true or false": True, "a list of text": ["text"]}
+EXAMPLES = {str: "train", int: 64, float: 1.0, bool: True, list: ["text"]}
 SUBMISSIONS = {
     TargetKind.CLASS: (
         *(SubmissionKind.LABEL, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K),
@@ -58,7 +56,7 @@ IMAGES = (  # where images and their labels are; the last one for numbers only
     {"has_several_images": True},
     {"lookup_table": "it's.csv", "example_column": "image", "part_column": "target", "has_fixed_places": True},
 )
-OFFERED = families(template_folder())
+OFFERED = families().values()
 
 
 @dataclass(frozen=True)

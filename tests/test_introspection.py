@@ -182,6 +182,34 @@ def test_a_family_can_be_overruled_where_the_files_allow_it(prices: Path) -> Non
         read(prices, called="RMSE", family="audio")
 
 
+@pytest.mark.parametrize(
+    ("mode", "training", "test", "decoded"),
+    [
+        ("RGB", ["jpg", "jpeg"], ["jpg"], "jpeg"),
+        ("L", ["png"], ["png"], "png"),
+        ("RGB", ["jpg"], ["png"], "tensorflow"),
+        ("RGB", ["jpg", "png", "bmp"], ["jpg"], "tensorflow"),
+        ("L", ["jpg", "png"], ["jpg"], "tensorflow"),
+        ("L", ["jpg", "bmp"], ["jpg"], "any"),  # TensorFlow makes no grey of it
+        ("RGB", ["jpg"], ["webp"], "any"),
+        ("RGB", ["jpg"], [], "any"),
+    ],
+)
+def test_what_decodes_the_images_is_what_all_sampled_ones_need(
+    tmp_path: Path, mode: str, training: Sequence[str], test: Sequence[str], decoded: str
+) -> None:
+    for part, suffixes, seed in (("train", training, 2), ("test", test, 3)):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "LICENSE").touch()
+        files = [f"{key}.{suffixes[n % len(suffixes)]}" for n, key in enumerate(keys(24, seed=seed)) if suffixes]
+        images(tmp_path / part, files, mode=mode)
+        if part == "train":
+            table(tmp_path / "train.csv", ["file", "kind"], [[file, "pq"[n % 2]] for n, file in enumerate(files)])
+    table(tmp_path / "sample_submission.csv", ["file", "kind"], [[f"{key}.jpg", "p"] for key in keys(24, seed=3)])
+
+    assert read(tmp_path, called="Accuracy").task.details["image_encoding"] == decoded
+
+
 def test_files_are_left_aside_when_the_user_wants_the_table(tmp_path: Path) -> None:
     train, test = keys(30, seed=2), keys(20, seed=3)
     images(tmp_path / "train", [f"{key}.png" for key in train])

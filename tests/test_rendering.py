@@ -126,6 +126,7 @@ def test_a_users_parameter_that_no_notebook_has_or_takes_is_refused(miniature_te
         ("train.py.j2", '# %% name="a"\n# {% if %}\n', r"train\.py\.j2, line 2 "),
         ("train.py.j2", "# {% block a %}\n", r"train\.py\.j2, line 1 "),
         ("_layout.py.j2", "\n\n{{ task.nothing }}\n", r"_layout\.py\.j2, line 3 .*nothing"),
+        ("infer.py.j2", "{{ task.epochs }}\n", r"infer\.py\.j2, line 1 .*epochs"),  # a key of training only
         ("train.py.j2", "{{ competition | py }}\n", r"train\.py\.j2, line 1 .*no Python literal"),
     ],
 )

@@ -375,6 +375,39 @@ def test_a_notebook_that_is_none_is_named(tandem: Tandem, tmp_path: Path) -> Non
     assert "train.ipynb is not a notebook" in tandem("run", "tiny").err
 
 
+SHARED = "# The same in both notebooks.\nWIDTH = {}"
+
+
+@pytest.mark.parametrize("roles", [(), ("--only", "train"), ("--only", "infer")])
+def test_cells_that_have_to_be_the_same_in_both_notebooks_are_compared_before_anything_runs(
+    tandem: Tandem, tmp_path: Path, roles: tuple[str, ...]
+) -> None:
+    write_pair(
+        tmp_path,
+        train={"model": SHARED.format(64), "data": SHARED.format(1), "loss": SHARED.format(2), **TRAIN},
+        infer={"model": SHARED.format(32), "data": SHARED.format(1), **INFER},
+    )
+
+    done = tandem("run", "tiny", *roles)
+
+    assert (done.code, done.out) == (1, "")
+    assert 'The cell "model" differs between ' in done.err
+    assert "kernels/tiny/train/train.ipynb and " in done.err
+    assert "kernels/tiny/infer/infer.ipynb" in done.err
+    assert "Copy the text that you mean into the other notebook." in done.err
+    assert not (tmp_path / "output" / "tiny" / "train" / "train.ipynb").exists()
+
+
+def test_a_shared_cell_that_only_one_notebook_has_is_no_reason_to_stop(tandem: Tandem, tmp_path: Path) -> None:
+    write_pair(
+        tmp_path,
+        train={"model": f"\n{SHARED.format(64)}\n\n", "loss": SHARED.format(2), **TRAIN},
+        infer={"model": SHARED.format(64), **INFER},
+    )
+
+    assert tandem("run", "tiny").code == 0
+
+
 def test_a_parameters_cell_may_be_missing(tandem: Tandem, tmp_path: Path) -> None:
     write_pair(tmp_path, parameters=PARAMETERS.replace("ALLOW_CPU = False\n", ""))
 

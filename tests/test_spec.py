@@ -1,11 +1,13 @@
 """Kernels are called what Kaggle calls them, and a pair's id is what both notebooks share."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 from slugify import slugify
 
 from generator.competition import builtin
+from generator.competition.facts import Value
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.spec import PairSpec, spec_of
 
@@ -13,7 +15,7 @@ LONG = "house-prices-advanced-regression-techniques-and-more-of-them"
 
 
 def spec(
-    *, competition: str = "digits", flags: dict[str, str] | None = None, task: dict[str, int] | None = None
+    *, competition: str = "digits", flags: dict[str, str] | None = None, task: Mapping[str, Value] | None = None
 ) -> PairSpec:
     digits = builtin.require("digits")
     facts = replace(digits.competition, slug=competition)
@@ -60,3 +62,17 @@ def test_a_choice_that_both_notebooks_must_share_changes_the_pair_id() -> None:
 def test_a_choice_of_training_alone_leaves_the_pair_id() -> None:
     assert spec(task={"epochs": 3, "batch_size": 8}).pair_id == spec().pair_id
     assert spec(flags={"owner": "grace"}).pair_id == spec().pair_id
+
+
+@pytest.mark.parametrize(
+    ("task", "separator"),
+    [
+        ({"separator": ";"}, ","),
+        ({"submission_separator": ";"}, ";"),
+        ({"sample_submission": "sample.tsv"}, "\t"),
+        ({"submission_file": "submission.tsv"}, ","),
+        ({"sample_submission": ""}, ","),
+    ],
+)
+def test_a_sample_is_read_with_its_own_separator(task: Mapping[str, Value], separator: str) -> None:
+    assert spec(task=task).sample_separator == separator

@@ -20,7 +20,14 @@ from PIL import Image
 
 from generator.competition.survey import survey_folder
 from generator.competition.survey.errors import EmptyFolderError, MissingFolderError
-from generator.competition.survey.facts import AudioFormat, ColumnKind, ImageFormat, Table, TableFormat
+from generator.competition.survey.facts import (
+    AudioFormat,
+    ColumnKind,
+    ImageEncoding,
+    ImageFormat,
+    Table,
+    TableFormat,
+)
 from generator.competition.survey.sources import FileSource
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,
@@ -37,6 +44,9 @@ def only_table(folder: Path) -> Table:
     """The one table of a folder."""
     (table,) = survey_folder(folder).tables
     return table
+
+
+PNG = frozenset((ImageEncoding.PNG,))
 
 
 def write_image(path: Path, mode: str = "RGB", size: tuple[int, int] = (6, 4)) -> None:
@@ -293,15 +303,70 @@ def test_a_table_for_each_example_is_a_folder_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mode", "expected"),
-    [("a.jpg", "L", "L"), ("a.png", "RGBA", "RGBA"), ("a.png", "I;16", "I;16"), ("a.tif", "RGB", "RGB")],
+    ("name", "mode", "encoding"),
+    [
+        ("a.jpg", "L", ImageEncoding.JPEG),
+        ("a.jpg", "CMYK", ImageEncoding.OTHER),
+        ("a.png", "RGBA", ImageEncoding.PNG),
+        ("a.png", "I;16", ImageEncoding.OTHER),
+        ("a.png", "P", ImageEncoding.OTHER),
+        ("a.gif", "P", ImageEncoding.GIF),
+        ("a.bmp", "RGB", ImageEncoding.BMP),
+        ("a.tif", "RGB", ImageEncoding.OTHER),
+    ],
 )
-def test_images_have_the_mode_and_size_of_their_headers(name: str, mode: str, expected: str, tmp_path: Path) -> None:
+def test_images_have_the_mode_and_size_of_their_headers(
+    name: str, mode: str, encoding: ImageEncoding, tmp_path: Path
+) -> None:
     write_image(tmp_path / "train" / name, mode)
 
     (folder,) = survey_folder(tmp_path).folders
 
-    assert folder.images == ImageFormat(mode=expected, width=6, height=4, is_uniform=True)
+    assert folder.images == ImageFormat(mode, width=6, height=4, is_uniform=True, encodings=frozenset((encoding,)))
+
+
+@pytest.mark.parametrize(
+    ("text", "decimal", "kinds"),
+    [
+        ("id;price;note\n1;2,5;a\n2;-,25;b\n3;NA;c\n", ",", ["integer", "number", "text"]),
+        ("id;price\n1;2,5\n2;3.25\n", ".", ["integer", "text"]),
+        ("id;price;size\n1;2,5;0.5\n2;3,25;0.7\n", ".", ["integer", "text", "number"]),
+        ("id;tags\n1;2,5,7\n2;3\n", ".", ["integer", "text"]),
+        ('id,price\n1,"2,500"\n2,"3,250"\n', ".", ["integer", "text"]),
+    ],
+)
+def test_commas_are_decimal_points_where_semicolons_separate_the_cells(
+    text: str, decimal: str, kinds: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+
+    table = only_table(tmp_path)
+
+    assert (table.decimal, [column.kind for column in table.columns]) == (decimal, kinds)
+    if decimal == ",":
+        assert table.columns[1].values == ("2.5", "-.25", None)
+
+
+def test_images_of_a_rarer_suffix_are_looked_at_as_well(tmp_path: Path) -> None:
+    for row in range(30):
+        write_image(tmp_path / f"{row}.jpg")
+    write_image(tmp_path / "99.png", "I;16")
+
+    (folder,) = survey_folder(tmp_path).folders
+
+    assert folder.images is not None
+    assert folder.images.encodings == {ImageEncoding.JPEG, ImageEncoding.OTHER}
+
+
+def test_an_image_is_known_by_its_first_bytes_whatever_its_name_says(tmp_path: Path) -> None:
+    write_image(tmp_path / "1.png")
+    (tmp_path / "1.png").rename(tmp_path / "1.jpg")
+    write_image(tmp_path / "2.jpg")
+
+    (folder,) = survey_folder(tmp_path).folders
+
+    assert folder.images is not None
+    assert folder.images.encodings == {ImageEncoding.JPEG, ImageEncoding.PNG}
 
 
 def test_images_of_several_sizes_are_not_uniform_and_broken_ones_do_not_count(tmp_path: Path) -> None:
@@ -311,7 +376,7 @@ def test_images_of_several_sizes_are_not_uniform_and_broken_ones_do_not_count(tm
 
     (folder,) = survey_folder(tmp_path).folders
 
-    assert folder.images == ImageFormat(mode="RGB", width=8, height=4, is_uniform=False)
+    assert folder.images == ImageFormat(mode="RGB", width=8, height=4, is_uniform=False, encodings=PNG)
 
 
 def test_an_image_with_more_pixels_than_pillow_opens_warns_nobody(tmp_path: Path) -> None:
@@ -324,7 +389,7 @@ def test_an_image_with_more_pixels_than_pillow_opens_warns_nobody(tmp_path: Path
         warnings.simplefilter("error")
         (folder,) = survey_folder(tmp_path).folders
 
-    assert folder.images == ImageFormat(mode="RGB", width=60_000, height=50_000, is_uniform=True)
+    assert folder.images == ImageFormat(mode="RGB", width=60_000, height=50_000, is_uniform=True, encodings=PNG)
     assert limit == Image.MAX_IMAGE_PIXELS
 
 
@@ -339,7 +404,7 @@ def test_many_classes_are_sampled_and_said_and_all_have_a_format(tmp_path: Path)
 
     assert len(survey.folders) == 2_000
     assert (survey.folders[0].path, survey.folders[-1].path) == ("train/0000", "train/2099")
-    assert {folder.images for folder in survey.folders} == {ImageFormat("RGB", 6, 4, is_uniform=True)}
+    assert {folder.images for folder in survey.folders} == {ImageFormat("RGB", 6, 4, is_uniform=True, encodings=PNG)}
     assert survey.notes == ("Of 2,100 folders in train, 2,000 were looked at.",)
 
 
@@ -374,7 +439,7 @@ def test_archives_are_seen_without_being_unpacked(tmp_path: Path) -> None:
         ("train.zip", ("1.png",), True),
         ("train.zip/cats", ("2.png",), True),
     ]
-    assert survey.folders[1].images == ImageFormat(mode="RGB", width=6, height=4, is_uniform=True)
+    assert survey.folders[1].images == ImageFormat(mode="RGB", width=6, height=4, is_uniform=True, encodings=PNG)
     assert set(survey.notes) == {
         "train.zip has members that would be unpacked outside of their folder.",
         "test.zip is not a zip archive, or it is damaged or cut off.",
@@ -395,7 +460,7 @@ def test_tfrecords_tell_their_features_without_tensorflow(name: str, tmp_path: P
     assert (features["id"].kind, features["id"].values) == ("bytes", ("ab1", "ab2"))
     assert (features["class"].kind, features["class"].length, features["class"].values) == ("int64", 1, ("-1", "103"))
     assert (features["box"].length, features["box"].values) == (None, ("0.5", "2.0", "1.5"))
-    assert features["image"].image == ImageFormat(mode="L", width=3, height=2, is_uniform=True)
+    assert features["image"].image == ImageFormat(mode="L", width=3, height=2, is_uniform=True, encodings=PNG)
     assert [folder.names for folder in survey.folders] == [("LICENSE",)]
 
 

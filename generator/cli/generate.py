@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,28 +14,31 @@ from generator.cli.generate_report import pair_as_json, pair_as_text, value_text
 from generator.cli.table import table
 from generator.competition import builtin
 from generator.competition.metrics import METRICS
+from generator.competition.schema import Family, Key, common, families, keys_of
 from generator.installation import template_folder
 from generator.pair import generation
 from generator.pair.generation import Draft, Request
 from generator.pair.owner import checked_owner
 from generator.pair.proposal import link_data
-from generator.pair.task_keys import setting_of
-from generator.pair.template_folder import families, frameworks
+from generator.pair.settings import setting_of
+from generator.pair.template_folder import frameworks
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
-_TASK_FLAGS = {
-    "metric": "metric",
-    "target_kind": "target_kind",
-    "submission": "submission",
-    "id_column": "id_column",
-    "target": "targets",
-    "train": "train_table",
-    "labels": "labels_table",
-    "test": "test_table",
-    "sample": "sample_submission",
-    "file_name": "submission_file",
-}
+_Command = Callable[..., Any]
+_DECIDING = ("data", "to", "inference_hours", "settings", "owner", "name", "force", "explain")  # with keys of pair.toml
+
+
+def _keys_with_flags(section: str) -> dict[str, Key]:
+    return {key: rule for key, rule in common()[section].items() if rule.flag}
+
+
+def _flags_of_keys(command: _Command) -> _Command:
+    """Gives a command an option for each key of `pair.toml` that is declared with a flag."""
+    for key, rule in reversed({**_keys_with_flags("pair"), **_keys_with_flags("task")}.items()):
+        flag, metavar = rule.flag.split()
+        command = click.option(flag, key, metavar=metavar, multiple=rule.type is list, help=rule.help)(command)
+    return command
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,18 +55,7 @@ _TASK_FLAGS = {
     help="Which Kaggle to ask about a competition whose files are not here: kaggle by default, or the one of "
     "`tandem serve`. Said in so many words, it is asked for title, metric and rules even if the files are here.",
 )
-@click.option("--framework", metavar="NAME", help="What the notebooks are written in; keras by default.")
-@click.option("--family", metavar="NAME", help="The kind of task, where the inferred one is wrong.")
-@click.option("--metric", metavar="NAME", help="The competition's metric, such as auc, rmse or map@5.")
-@click.option("--id-column", metavar="NAME", help="The column with the ids.")
-@click.option("--target", metavar="NAME", multiple=True, help="A column with labels; once for each.")
-@click.option("--target-kind", metavar="KIND", help="class, labels, number, mask or image.")
-@click.option("--submission", metavar="KIND", help="What a row says: numbers, probability, class_columns, label, …")
-@click.option("--train", metavar="FILE", help="The table of the training examples.")
-@click.option("--labels", metavar="FILE", help="The table of their labels, if it is another one.")
-@click.option("--test", metavar="FILE", help="The table of the test examples.")
-@click.option("--sample", metavar="FILE", help="The sample submission.")
-@click.option("--file-name", metavar="NAME", help="The name that the submission has to have.")
+@_flags_of_keys
 @click.option(
     "--inference-hours",
     type=click.FloatRange(0, 48, min_open=True),
@@ -115,27 +107,14 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
         context.fail("Use exactly one of --competition SLUG, --list and --all.")
     if options["check"] and not options["all_pairs"]:
         context.fail("--check goes with --all.")
-    of_one_pair = (
-        "data",
-        "to",
-        "inference_hours",
-        "framework",
-        "family",
-        *_TASK_FLAGS,
-        "settings",
-        "owner",
-        "name",
-        "force",
-        "explain",
-    )
-    given = [name for name in of_one_pair if options[name]]
+    of_one_pair = {*_DECIDING, *_keys_with_flags("pair"), *_keys_with_flags("task")}
+    given = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
     if given and not options["competition"]:
-        option = "set" if given[0] == "settings" else given[0].replace("_", "-")
-        context.fail(f"--{option} goes with --competition.")
+        context.fail(f"{given[0]} goes with --competition.")
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: options[key] for key in ("framework", "family", "inference_hours") if options[key]}
+    flags = {key: options[key] for key in (*_keys_with_flags("pair"), "inference_hours") if options[key]}
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
     request = Request(
@@ -163,8 +142,8 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
 
 def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """What the command line decides of the task, by key."""
-    given = {key: options[option] for option, key in _TASK_FLAGS.items() if options[option]}
-    flags = {key: list(value) if key == "targets" else value for key, value in given.items()}
+    given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
+    flags = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
     return flags | dict(setting_of(text) for text in options["settings"])
 
 
@@ -209,14 +188,14 @@ def _show_list(*, as_json: bool) -> int:
     templates = template_folder()
     if as_json:
         report = {
-            "families": [vars(family) for family in families(templates)],
+            "families": [_family_as_json(family) for family in families(templates).values()],
             "frameworks": [vars(framework) for framework in frameworks(templates)],
             "competitions": builtin.known(),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
         click.echo(json.dumps(report, indent=2))
         return 0
-    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families(templates)]
+    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families(templates).values()]
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
     rows = [[framework.name, framework.title, framework.description] for framework in frameworks(templates)]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
@@ -228,6 +207,12 @@ def _show_list(*, as_json: bool) -> int:
     ]
     click.echo(table(["metric", "title", "better"], rows))
     return 0
+
+
+def _family_as_json(family: Family) -> dict[str, Any]:
+    names = ("name", "title", "description", "frameworks", "targets")
+    keys = {key: rule.help for key, rule in keys_of(family.name).items()}
+    return {name: getattr(family, name) for name in names} | {"keys": keys}
 
 
 def _write_all(workspace: Workspace, *, as_json: bool) -> int:

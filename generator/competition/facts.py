@@ -29,6 +29,26 @@ class Competition:
     internet: bool | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def url(self) -> str:
+        """Its page on Kaggle."""
+        return f"https://www.kaggle.com/competitions/{self.slug}"
+
+
+class Medium(StrEnum):
+    """What an example is."""
+
+    IMAGE = "image"
+    AUDIO = "audio"
+    ROW = "row"  # of a table: numbers, categories, dates
+    TEXT = "text"  # columns of a table that are read
+    SEQUENCE = "sequence"  # rows of a table in an order
+
+    @property
+    def is_files(self) -> bool:
+        """Whether an example is a file, or as many pixels as one, and not a row of a table."""
+        return self in (Medium.IMAGE, Medium.AUDIO)
+
 
 class TargetKind(StrEnum):
     """What is to be predicted for one example."""

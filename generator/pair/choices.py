@@ -7,7 +7,6 @@ ChoicesError                  pair.toml cannot be used as it stands
 └── WrongValueError           a value of the wrong type, or one that is not allowed
 """
 
-import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,9 +16,9 @@ from typing import Any, cast
 
 from generator.competition import metrics
 from generator.competition.facts import Competition, Task, Value
+from generator.competition.schema import common, expected_anywhere, keys_of, known_keys, values_of
 from generator.errors import CompetitionError, PairError, did_you_mean
-from generator.pair.task_keys import broken_everywhere, keys_of, known_keys, values_of
-from generator.untrusted import is_slug, printable
+from generator.untrusted import printable
 
 
 class ChoicesError(PairError):
@@ -100,22 +99,6 @@ class Choices:
         return {"pair": self.pair, "task": self.task, "parameters": self.parameters}
 
 
-PAIR_TYPES: dict[str, type] = {
-    "competition": str,
-    "name": str,
-    "title": str,
-    "code_competition": bool,
-    "family": str,
-    "framework": str,
-    "owner": str,
-    "inference_hours": float,
-    "internet": bool,
-    "flagship": bool,
-}
-OPTIONAL = ("name", "inference_hours", "internet", "flagship")
-_SLUGS = ("competition", "name", "owner")
-_TEMPLATE_NAMES = ("family", "framework")
-_TYPE_NAMES = {bool: "true or false", str: "text", float: "a number of hours above 0"}
 _CHOICE_KEYS = ("value", "by", "evidence")
 
 
@@ -160,7 +143,7 @@ def decisions(kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[
     """
     before = {key: choice.value for key, choice in (*kept.pair.items(), *kept.task.items()) if choice.by.is_the_users}
     decided = {**before, **flags, **task_flags}
-    return {key: value for key, value in decided.items() if key == "family" or key not in PAIR_TYPES}
+    return {key: value for key, value in decided.items() if key == "family" or key not in common()["pair"]}
 
 
 def merged(
@@ -179,7 +162,8 @@ def merged(
         The choices in the proposal's order, with the user's own keys after them.
     """
     # What pages said once stays in the file, even if nobody could be asked this time.
-    said = {key: choice for key, choice in kept.pair.items() if key in OPTIONAL and key not in proposal.pair}
+    optional = {key for key, rule in common()["pair"].items() if rule.optional}
+    said = {key: choice for key, choice in kept.pair.items() if key in optional and key not in proposal.pair}
     return Choices(
         pair={**_prevailing(proposal.pair, kept.pair), **said, **_flagged(flags, kept.pair)},
         task={**_prevailing(proposal.task, kept.task), **_flagged(task_flags or {}, kept.task)},
@@ -214,12 +198,12 @@ def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
     _check_known(path, data, ("pair", "task", "parameters"), prefix="")
     written = _values_as_written(as_written)
     sections = {}
-    for name, types in (("pair", PAIR_TYPES), ("task", known_keys()), ("parameters", None)):
+    for name, known in (("pair", common()["pair"]), ("task", known_keys()), ("parameters", None)):
         entries = data.get(name, {})
         if not isinstance(entries, dict):
             raise WrongValueError(path=path, key=name, expected="a section", value=entries)
-        if types is not None:
-            _check_known(path, entries, types, prefix=f"{name}.")
+        if known is not None:
+            _check_known(path, entries, known, prefix=f"{name}.")
         sections[name] = {key: _choice(path, name, key, entry, written) for key, entry in entries.items()}
     return Choices(**sections)
 
@@ -227,7 +211,7 @@ def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
 def _task_choices(task: Task) -> dict[str, Choice]:
     keys = keys_of(task.family)
     return {
-        key: Choice(value, MadeBy.DEFAULT if keys[key].is_a_default else MadeBy.INFERRED, task.evidence.get(key, ""))
+        key: Choice(value, MadeBy.DEFAULT if keys[key].chosen_blindly else MadeBy.INFERRED, task.evidence.get(key, ""))
         for key, value in values_of(task, keys).items()
         if key in task.evidence or keys[key].default != value
     }
@@ -300,30 +284,15 @@ def _checked(path: Path, section: str, key: str, value: Any) -> Value:
         if not isinstance(value, bool | int | float | str | list):
             raise WrongValueError(path=path, key=name, expected="a number, true or false, text, or a list", value=value)
         return value
-    expected = _rule_broken_by(key, value) if section == "pair" else _rule_of_task_broken_by(key, value)
-    if expected:
+    rules = (common()["pair"][key],) if section == "pair" else known_keys()[key]
+    if expected := expected_anywhere(rules, value) or (_missing_metric(value) if key == "metric" else ""):
         raise WrongValueError(path=path, key=name, expected=expected, value=value)
     return cast("Value", value)
 
 
-def _rule_of_task_broken_by(key: str, value: Any) -> str:
-    expected = broken_everywhere(known_keys()[key], value)
-    if key == "metric" and not expected:
-        try:
-            metrics.parsed(value)
-        except CompetitionError as error:
-            return f"a metric that can be computed. {error}".rstrip(".")
-    return expected
-
-
-def _rule_broken_by(key: str, value: Any) -> str:
-    expected_type = PAIR_TYPES[key]
-    if expected_type is float:
-        return "" if type(value) in (int, float) and 0 < value < math.inf else _TYPE_NAMES[float]
-    if type(value) is not expected_type:
-        return _TYPE_NAMES[expected_type]
-    if key in _SLUGS and not is_slug(str(value)):
-        return "lower-case letters, digits and hyphens"
-    if key in _TEMPLATE_NAMES and not str(value).replace("_", "a").isalnum():
-        return "a name that `tandem generate --list` shows"
+def _missing_metric(name: str) -> str:
+    try:
+        metrics.parsed(name)
+    except CompetitionError as error:
+        return f"a metric that can be computed. {error}".rstrip(".")
     return ""

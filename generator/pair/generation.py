@@ -8,12 +8,11 @@ from pathlib import Path
 from generator.competition import builtin
 from generator.competition.description import FactSource
 from generator.competition.facts import Value
+from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
 from generator.pair.choices import (
-    OPTIONAL,
-    PAIR_TYPES,
     Choice,
     Choices,
     MissingKeyError,
@@ -29,7 +28,6 @@ from generator.pair.kernels import render_kernels
 from generator.pair.owner import find_owner, unknown_owner
 from generator.pair.proposal import Proposal, Sources, propose
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.task_keys import keys_of
 from generator.pair.template_folder import check_offered
 from generator.pair.workspace import PairFolder, Workspace
 
@@ -186,8 +184,7 @@ def _known_choices(competition: str) -> Choices:
 
 
 def _is_complete(choices: Choices) -> bool:
-    pair = (key for key in PAIR_TYPES if key not in OPTIONAL)
-    if not all(key in choices.pair for key in pair):
+    if not all(key in choices.pair for key, rule in common()["pair"].items() if not rule.optional):
         return False
     keys = keys_of(str(choices.pair["family"].value))
     return all(key in choices.task for key, rule in keys.items() if rule.default is None)

@@ -13,19 +13,14 @@ import math
 from collections.abc import Iterable, Mapping
 
 from generator.competition.facts import Value
+from generator.competition.schema import TYPE_NAMES
 from generator.errors import PairError, did_you_mean
 from generator.pair.percent import Cell
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
 
-_TYPE_NAMES: dict[type, str] = {
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    str: "text",
-    list: "a list, such as [1, 2]",
-}
+_TYPE_NAMES = {**TYPE_NAMES, list: "a list, such as [1, 2]"}
 
 
 class ParameterError(PairError):

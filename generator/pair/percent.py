@@ -21,7 +21,7 @@ _OPTION = re.compile(r'\s+(?P<key>[a-z]+)=(?P<value>"(?:[^"\\]|\\.)*"|\[[^\]]*\]
 _CELL_NAME = re.compile(r"[a-z0-9-]{1,64}")
 
 FOLDED_TAG = "hide-input"
-"""The tag of a cell whose code is folded away; nbconvert and Jupyter Book know it by this name."""
+"""The tag of a cell whose code is folded away; Jupyter Book knows it, and nbconvert can be told of it."""
 
 
 class PercentError(PairError):

@@ -61,7 +61,7 @@ def render_text(spec: PairSpec, role: Role, folder: Path) -> str:
     try:
         template = environment(folder).get_template(top)
         return template.render(
-            pair=spec, competition=spec.competition, task=SimpleNamespace(**spec.task_values), role=role
+            pair=spec, competition=spec.competition, task=SimpleNamespace(**spec.task_values_for(role)), role=role
         )
     except jinja2.TemplateSyntaxError as error:
         raise TemplateRenderError(template=error.name or top, line=error.lineno, problem=_sentence(error)) from error

@@ -9,10 +9,10 @@ from typing import Any
 from generator.accelerators.catalog import catalog
 from generator.competition import metrics
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task, Value
+from generator.competition.schema import families, keys_of, task_of, values_of
 from generator.competition.submission import FileFormat, format_of
 from generator.errors import PairError
 from generator.pair.choices import Choices
-from generator.pair.task_keys import keys_of, task_of, values_of
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
@@ -20,6 +20,7 @@ _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]
 _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
+_BINARY = 2
 _PREDICTED = {
     TargetKind.CLASS: "one class",
     TargetKind.LABELS: "any number of labels",
@@ -113,7 +114,13 @@ class PairSpec:
     @property
     def decision(self) -> str:
         """How predictions become what the metric wants, which is a file of cells."""
-        return metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
+        decision = metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
+        return "argmax" if decision == "threshold" and self.class_count > _BINARY else decision
+
+    @property
+    def class_count(self) -> int:
+        """How many classes there are, 0 if that is not known."""
+        return int(str(self.task.details.get("class_count", 0)))
 
     @property
     def has_several_images(self) -> bool:
@@ -149,7 +156,7 @@ class PairSpec:
     @property
     def may_lack_targets(self) -> bool:
         """Whether examples that lack one of several numbers are left out, as measurements often do."""
-        return self.family in ("image_regression", "tabular", "text") and len(self.task.targets) > 1
+        return families()[self.family].may_lack_targets and len(self.task.targets) > 1
 
     @property
     def has_fixed_places(self) -> bool:
@@ -175,12 +182,13 @@ class PairSpec:
     def has_target_encoding(self) -> bool:
         """Whether categories are described by the mean target of their rows, where that cannot leak between groups."""
         is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
-        return is_one and not self.task.details.get("group_column")
+        details = self.task.details
+        return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
 
     @property
     def has_many_classes(self) -> bool:
         """Whether there are more classes than a confusion matrix can show."""
-        return bool(int(str(self.task.details.get("class_count", 0))) > _MOST_CLASSES_SHOWN)
+        return self.class_count > _MOST_CLASSES_SHOWN
 
     @property
     def table_reader(self) -> str:
@@ -213,6 +221,12 @@ class PairSpec:
     def submission_separator(self) -> str:
         """What stands between the cells of the submission, where it is a text: what its name says, else the task."""
         said = format_of(self.task.submission_file).separator
+        return said or str(self.task_values["submission_separator"])
+
+    @property
+    def sample_separator(self) -> str:
+        """What stands between the cells of the sample submission, where it is a text: the tables may have another."""
+        said = format_of(self.task.sample_submission).separator if self.task.sample_submission else ""
         return said or str(self.task_values["submission_separator"])
 
     @property
@@ -253,8 +267,13 @@ class PairSpec:
 
     @property
     def task_values(self) -> dict[str, Value]:
-        """Every key of the task, for the templates."""
-        return values_of(self.task, keys_of(self.task.family))
+        """Every key of the task."""
+        return values_of(self.task, keys_of(self.family))
+
+    def task_values_for(self, role: Role) -> dict[str, Value]:
+        """The keys of the task whose scope has a notebook, for its templates."""
+        keys = {key: rule for key, rule in keys_of(self.family).items() if rule.scope in ("", role)}
+        return values_of(self.task, keys)
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""
@@ -283,9 +302,7 @@ def spec_of(choices: Choices) -> PairSpec:
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
     names = {role: _kernel_name(chosen, role) for role in Role}
-    shared = {
-        key: values[key] for key, rule in keys.items() if not rule.is_of_training_only and not rule.is_of_inference_only
-    }
+    shared = {key: values[key] for key, rule in keys.items() if not rule.scope}
     return PairSpec(
         pair_id=_pair_id(chosen, shared),
         framework=chosen["framework"],

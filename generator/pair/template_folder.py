@@ -1,10 +1,10 @@
-"""The folder of templates: where it is, and which families and frameworks it offers."""
+"""Which frameworks a folder of templates offers, and whether it has what a task wants."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from generator.competition.schema import families, read_declaration
 from generator.errors import PairError, did_you_mean
 from generator.untrusted import printable
 
@@ -40,13 +40,6 @@ class NotOfFamilyError(PairError):
         )
 
 
-class TemplateDescriptionError(PairError):
-    """A `family.toml` or `framework.toml` that does not say what it has to."""
-
-    def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))} cannot be used: {printable(problem)}.")
-
-
 @dataclass(frozen=True)
 class Framework:
     """What notebooks can be written in."""
@@ -56,33 +49,14 @@ class Framework:
     description: str
 
 
-@dataclass(frozen=True)
-class Family:
-    """A kind of task that there are templates for, with the frameworks and the kinds of target that it has them for."""
-
-    name: str
-    title: str
-    description: str
-    frameworks: tuple[str, ...]
-    targets: tuple[str, ...]
-
-
-def families(templates: Path) -> list[Family]:
-    """All families that the templates offer, by name.
-
-    Raises:
-        TemplateDescriptionError: A description is broken.
-    """
-    return [_family(path) for path in sorted(templates.glob("families/*/family.toml"))]
-
-
 def frameworks(templates: Path) -> list[Framework]:
     """All frameworks that the templates offer, by name.
 
     Raises:
-        TemplateDescriptionError: A description is broken.
+        SchemaError: A description is broken.
     """
-    return [_framework(path) for path in sorted(templates.glob("frameworks/*/framework.toml"))]
+    described = {path.parent.name: read_declaration(path) for path in templates.glob("frameworks/*/framework.toml")}
+    return [Framework(name, said["title"], said["description"]) for name, said in sorted(described.items())]
 
 
 def check_offered(templates: Path, *, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
@@ -100,7 +74,7 @@ def check_offered(templates: Path, *, family: str, framework: str, wanted: Mappi
         FrameworkOfFamilyError: The family does not come in this framework.
         NotOfFamilyError: The family has nothing for this kind of target, or there is nothing for the submission.
     """
-    offered = {known.name: known for known in families(templates)}
+    offered = families(templates)
     if family not in offered:
         raise UnknownTemplateError(what="family", name=family, known=list(offered), source=source)
     names = [known.name for known in frameworks(templates)]
@@ -110,37 +84,9 @@ def check_offered(templates: Path, *, family: str, framework: str, wanted: Mappi
     if framework not in of_family:
         raise FrameworkOfFamilyError(family=family, framework=framework, frameworks=of_family, source=source)
     kinds = {
-        "target_kind": list(offered[family].targets),
+        "target_kind": list(map(str, offered[family].targets)),
         "submission": sorted(path.name.split(".")[0] for path in templates.glob("submissions/*.infer.py.j2")),
     }
     for what, known in kinds.items():
         if known and wanted.get(what, known[0]) not in known:
             raise NotOfFamilyError(family=family, what=what, value=wanted[what], known=known, source=source)
-
-
-def _family(path: Path) -> Family:
-    title, description, data = _description(path)
-    return Family(path.parent.name, title, description, _names(path, data, "frameworks"), _names(path, data, "targets"))
-
-
-def _names(path: Path, data: Mapping[str, object], key: str) -> tuple[str, ...]:
-    names = data.get(key)
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TemplateDescriptionError(path=path, problem=f'"{key}" must be a list of names')
-    return tuple(names)
-
-
-def _framework(path: Path) -> Framework:
-    title, description, _ = _description(path)
-    return Framework(path.parent.name, title, description)
-
-
-def _description(path: Path) -> tuple[str, str, dict[str, object]]:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise TemplateDescriptionError(path=path, problem=str(error)) from error
-    title, description = data.get("title"), data.get("description")
-    if not isinstance(title, str) or not isinstance(description, str):
-        raise TemplateDescriptionError(path=path, problem='it needs the texts "title" and "description"')
-    return title, description, data

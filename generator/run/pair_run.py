@@ -19,6 +19,7 @@ from generator.competition.submission import Leeway, SubmissionSummary, leeway_o
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
+from generator.pair.shared_cells import check_shared_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.events import Listener, ReportWritten
 from generator.run.execution import ExecutedNotebook, Execution, execute
@@ -171,6 +172,7 @@ class _PairRun:
         self._pair = _whole_pair(request)
         self._facts = _facts(self._pair, request)
         self._parameters = self._checked_parameters()
+        check_shared_cells(self._pair)
         self._sources = {role: read_sources(self._pair, role) for role in Role}
 
     def execute(self, output: OutputFolder, private: Path) -> RunResult:

@@ -190,6 +190,19 @@ def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: T
     assert "docker_image" in outcome.err
 
 
+def test_notebooks_that_drifted_apart_are_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    for role in Role:
+        notebook = json.loads(pair.notebook(role).read_text())
+        notebook["cells"][-1] |= {"id": "width", "source": f"# The same in both notebooks.\nTRAINS = '{role}'"}
+        pair.notebook(role).write_text(json.dumps(notebook))
+    outcome = tandem("push", "cells", "--to", "local")
+
+    assert outcome.code == 1
+    assert 'The cell "width" differs between ' in outcome.err
+    assert str(pair.notebook(Role.INFER).relative_to(Path.cwd())) in outcome.err
+    assert not pair.state.exists() or not list(pair.state.rglob("*.jsonl"))
+
+
 def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_taken(
     local: Served, tandem: Tandem, pair: PairFolder
 ) -> None:

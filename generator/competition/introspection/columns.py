@@ -9,8 +9,9 @@ from generator.competition.introspection.errors import AmbiguousIdError, Missing
 from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.run_length import class_column
 from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
+from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
 from generator.competition.introspection.words import looks_like_id
+from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
 
 _KEY = "id_column"
@@ -116,7 +117,7 @@ def _of_all(parts_of_examples: Sequence[Sequence[str]]) -> tuple[str, ...]:
 def _check_decided(table: Table, hints: Hints) -> None:
     decided = hints.overrides.get(_KEY)
     if isinstance(decided, str) and table.column(decided) is None:
-        raise MissingColumnError(flag=flag(_KEY), column=decided, table=table.path, columns=table.column_names)
+        raise MissingColumnError(flag=option_of(_KEY), column=decided, table=table.path, columns=table.column_names)
 
 
 def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:

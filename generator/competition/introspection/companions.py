@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from generator.competition.introspection.places import Match, Medium, Place, match_of, places_of
+from generator.competition.facts import Medium
+from generator.competition.introspection.places import Match, Place, match_of, places_of
 from generator.competition.introspection.source import Source
 from generator.competition.introspection.words import MASKS, OUTPUTS, TEST
 from generator.competition.survey.facts import Survey

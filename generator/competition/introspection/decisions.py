@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from generator.competition.introspection.errors import MissingColumnError, MissingFileError, UnknownKeyError
 from generator.competition.introspection.facts import Finding, Hints
 from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.weighing import flag
+from generator.competition.schema import option_of
 from generator.competition.survey.facts import Survey
 
 _CHECKED_BEFORE = frozenset(("id_column", "targets"))
@@ -33,7 +33,7 @@ def check_decisions(hints: Hints, findings: Mapping[str, Finding], survey: Surve
 def _check_folders(key: str, paths: Sequence[str], folders: Sequence[str]) -> None:
     for path in paths:
         if path and path not in folders:
-            raise MissingFileError(flag=flag(key), path=path, paths=folders)
+            raise MissingFileError(flag=option_of(key), path=path, paths=folders)
 
 
 def _check_columns(key: str, names: Sequence[str], tables: Tables) -> None:
@@ -42,7 +42,7 @@ def _check_columns(key: str, names: Sequence[str], tables: Tables) -> None:
         return
     for name in names:
         if name and train.column(name) is None:
-            raise MissingColumnError(flag=flag(key), column=name, table=train.path, columns=train.column_names)
+            raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=train.column_names)
 
 
 def _folders(survey: Survey) -> Iterator[str]:

@@ -2,27 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from generator.competition.facts import Medium
 from generator.competition.introspection.clues import Clues
 from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.targets import are_named_alike
-from generator.competition.introspection.weighing import flag
 from generator.competition.introspection.words import TARGET, words
+from generator.competition.schema import called, families, option_of
 from generator.competition.survey.facts import ColumnKind
 from generator.untrusted import printable
 
-_CALLED = {
-    "family": "The family",
-    "metric": "The metric",
-    "target_kind": "What is predicted",
-    "submission": "The shape of the submission",
-    "id_column": "The id column",
-    "targets": "The target",
-    "train_table": "The training table",
-    "labels_table": "The table of labels",
-    "test_table": "The test table",
-    "sample_submission": "The sample submission",
-}
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
+_ROWS = (Medium.ROW, Medium.TEXT)
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
 _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
@@ -37,11 +27,12 @@ def warnings_of(findings: Iterable[Finding], clues: Clues, hints: Hints) -> tupl
 
 
 def _guess(finding: Finding) -> str:
-    called = _CALLED.get(finding.key, f"The value {finding.key}")
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
     instead = f", and {_shown(rivals[0].value)} is hardly less likely" if rivals else ""
     why = f": {finding.evidence}" if finding.evidence else ""
-    return f"{called} is a guess, {_shown(finding.value)}{instead}{why}; {flag(finding.key)} settles it."
+    return (
+        f"{called(finding.key)} is a guess, {_shown(finding.value)}{instead}{why}; {option_of(finding.key)} settles it."
+    )
 
 
 def _about_files(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
@@ -76,7 +67,7 @@ def _about_targets(clues: Clues, hints: Hints) -> Iterator[str]:
         return
     yield (
         f"{printable(sample.path)} asks for {printable(asked)}, which no training table has; {printable(column.name)} "
-        f"is taken for it, {flag('targets')} names another column."
+        f"is taken for it, {option_of('targets')} names another column."
     )
 
 
@@ -84,7 +75,7 @@ def _about_ids(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
     """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
     train, name = clues.tables.train, str(known["id_column"].value)
     ids = train.column(name) if train is not None else None
-    if ids is None or train is None or known["family"].value not in ("tabular", "text"):
+    if ids is None or train is None or families()[str(known["family"].value)].medium not in _ROWS:
         return
     if len(ids.distinct) < _NEARLY_ONE_EACH * len(ids.present):
         yield (

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from generator.competition.introspection.errors import listed
 from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.pixels import PixelLists, pixel_columns
-from generator.competition.introspection.source import Source
+from generator.competition.introspection.places import Place
+from generator.competition.introspection.source import Source, image_of
 from generator.competition.introspection.targets import Targets
 from generator.competition.introspection.weighing import settled
 from generator.competition.introspection.words import words
-from generator.competition.survey.facts import ImageFormat, Table
+from generator.competition.survey import images
+from generator.competition.survey.facts import Folder, ImageEncoding, ImageFormat, Table
 
 _GREY_MODES = frozenset(("1", "L", "LA", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"))
 _CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|band|w)\d+)\.\w+", re.IGNORECASE)
@@ -25,6 +27,12 @@ _CHARACTER_WORDS = frozenset(
 _CHARACTER_WORDS |= {"handwriting", "kanji", "hiragana", "emnist", "kmnist", "ocr"}
 _DIGITS = frozenset("0123456789")
 _FEWEST_LETTERS = 5
+_ANY = "any"
+_OF_SUFFIX = {".png": ImageEncoding.PNG, ".gif": ImageEncoding.GIF, ".bmp": ImageEncoding.BMP}
+_OF_SUFFIX |= dict.fromkeys((".jpg", ".jpeg", ".jfif"), ImageEncoding.JPEG)
+_CALLED = {ImageEncoding.JPEG: "JPEG", ImageEncoding.PNG: "8-bit PNG"}
+_OF_EITHER_COLOUR = frozenset(_CALLED)
+_OF_TENSORFLOW = _OF_EITHER_COLOUR | {ImageEncoding.GIF, ImageEncoding.BMP}  # which it does not make grey
 
 
 def image_details(source: Source, train: Table | None, targets: Targets, hints: Hints) -> tuple[Finding, ...]:
@@ -45,6 +53,50 @@ def image_details(source: Source, train: Table | None, targets: Targets, hints: 
         *(_list_details(lists, source.labelling.evidence, hints) if lists is not None else ()),
         *_lookup_details(targets, hints),
     )
+
+
+def encoding_details(source: Source, channels: int, hints: Hints, *further: Place) -> tuple[Finding, ...]:
+    """The finding on what has to decode the images; none where a table has their pixels.
+
+    Args:
+        source: The training and the test images.
+        channels: To how many the notebooks bring them.
+        hints: With the user's decisions.
+        further: More folders whose images are read like those.
+    """
+    if source.labels_from == "pixels":
+        return ()
+    value, evidence = _encoding(source, channels, further)
+    return (settled("image_encoding", value, evidence, hints),)
+
+
+def _encoding(source: Source, channels: int, further: Sequence[Place]) -> tuple[str, str]:
+    if not source.has_test or (source.test is not None and not any(found.images for found in source.test.folders)):
+        return _ANY, "no test image was seen"
+    places = [place for place in (source.labelling.train, source.test, *further) if place is not None]
+    folders = [folder for place in places for folder in place.folders]
+    seen = [_encodings(folder) for folder in folders if folder.images is not None]
+    if source.records:
+        seen = [form.encodings if form is not None else frozenset() for form in map(image_of, source.records)]
+    found = frozenset[ImageEncoding]().union(*seen)
+    if not seen or frozenset() in seen or ImageEncoding.OTHER in found:
+        return _ANY, "some of the sampled images are neither JPEG nor 8-bit PNG, or were not read"
+    if len(found) == 1 and found <= _OF_EITHER_COLOUR:
+        (encoding,) = found
+        return str(encoding), f"all sampled images of training and test are {_CALLED[encoding]}"
+    mix = listed(sorted(found))
+    if found <= (_OF_TENSORFLOW if channels == _RGB else _OF_EITHER_COLOUR):
+        return "tensorflow", f"the sampled images are {mix}, which TensorFlow decodes"
+    return _ANY, f"the sampled images are {mix}, which TensorFlow does not make grey"
+
+
+def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
+    """How the images of a folder are written; OTHER among them where those of a rarer suffix were not seen."""
+    form = folder.images
+    found = form.encodings if form is not None else frozenset[ImageEncoding]()
+    rarer = [suffix for suffix in list(folder.suffixes)[1:] if suffix in images.SUFFIXES]
+    unseen = any(_OF_SUFFIX.get(suffix, ImageEncoding.OTHER) not in found for suffix in rarer)
+    return found | {ImageEncoding.OTHER} if unseen else found
 
 
 def channel_details(source: Source, hints: Hints) -> tuple[Finding, ...]:

@@ -5,15 +5,10 @@ from generator.competition.introspection.clues import Clues
 from generator.competition.introspection.facts import Finding, Hints
 from generator.competition.introspection.run_length import is_run_length
 from generator.competition.introspection.weighing import Reason, chosen, weighed
+from generator.competition.schema import families
 from generator.competition.survey.facts import ColumnKind
 
 _FEW_CLASSES, _MANY_NUMBERS = 20, 50
-_KINDS_OF_FAMILY = {
-    "image_classification": {TargetKind.CLASS, TargetKind.LABELS},
-    "image_regression": {TargetKind.NUMBER},
-    "segmentation": {TargetKind.MASK},
-    "image_to_image": {TargetKind.IMAGE},
-}
 
 
 def find_kind(clues: Clues, hints: Hints) -> Finding:
@@ -31,8 +26,11 @@ def find_kind(clues: Clues, hints: Hints) -> Finding:
 
 def _as_said(kind: TargetKind, clues: Clues, hints: Hints) -> list[Reason]:
     """What the metric and the family say, where they are known."""
-    metric, family = clues.metric, str(hints.overrides.get("family", ""))
-    allowed = _KINDS_OF_FAMILY.get(family)
+    metric, family = clues.metric, families().get(str(hints.overrides.get("family")))
+    alike = (other for other in families().values() if family is not None and other.medium is family.medium)
+    # A family says what is predicted where others of its medium predict something else.
+    says = family is not None and {kind for other in alike for kind in other.targets} > set(family.targets)
+    is_allowed, named = family is not None and kind in family.targets, f"the family is {family.name if family else ''}"
     fits = metric.fits(kind, classes=clues.classes)
     is_exact = metric.facts is not None and kind in metric.facts.target_kinds
     has_files = clues.source is not None or kind not in (TargetKind.MASK, TargetKind.IMAGE)
@@ -41,8 +39,7 @@ def _as_said(kind: TargetKind, clues: Clues, hints: Hints) -> list[Reason]:
         Reason(4 * is_exact, f"{metric.name} is computed for it"),
         Reason(1 * (fits and not is_exact), f"a form of {metric.name} is computed for it"),
         Reason(-3 * (bool(metric.name) and not fits), f"{metric.name} is not computed for it"),
-        Reason(8 * (allowed is not None and kind in allowed), f"the family is {family}"),
-        Reason(-8 * (allowed is not None and kind not in allowed), f"the family is {family}"),
+        Reason((8 if is_allowed else -8) * says, named),
     ]
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.weighing import flag, settled
+from generator.competition.introspection.weighing import settled
 from generator.competition.metrics import (
     MetricFacts,
     UnknownMetricError,
@@ -13,6 +13,7 @@ from generator.competition.metrics import (
     parsed,
     suited_metric,
 )
+from generator.competition.schema import option_of
 
 _KEY = "metric"
 _SHOWN = 60
@@ -46,7 +47,7 @@ def known_metric(hints: Hints) -> KnownMetric:
     """
     decided = hints.overrides.get(_KEY)
     if isinstance(decided, str):
-        return KnownMetric(_named(decided), flag(_KEY))
+        return KnownMetric(_named(decided), option_of(_KEY))
     for text, source in ((hints.metric_text, "Kaggle calls it"), (hints.evaluation_text, "the evaluation page names")):
         name = find_metric(text) if text else None
         if name is not None:

@@ -4,9 +4,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
+from generator.competition.facts import Medium
 from generator.competition.introspection.words import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, words
 from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Folder, Survey
@@ -19,13 +19,6 @@ _LEAST_SHARE = 0.3
 _ALMOST_ALL, _CLEARLY_MORE = 0.9, 1.5
 _FEWEST_CLASSES = 2
 _NOT_CLASSES = TRAIN | TEST | VALIDATION | LABELS | SAMPLE | {"images", "image", "img", "masks", "mask", "audio"}
-
-
-class Medium(StrEnum):
-    """What the files of the examples are."""
-
-    IMAGE = "image"
-    AUDIO = "audio"
 
 
 @dataclass(frozen=True)

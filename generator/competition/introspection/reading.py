@@ -1,9 +1,8 @@
 """Reading a survey as a task: the order of the questions, each of which rests on the answers before it."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection.clues import Clues
 from generator.competition.introspection.columns import find_id
 from generator.competition.introspection.companions import find_companions
@@ -22,18 +21,18 @@ from generator.competition.introspection.kinds import find_kind
 from generator.competition.introspection.metric import known_metric, settle_metric
 from generator.competition.introspection.refusals import check_that_targets_can_be_learned
 from generator.competition.introspection.serving import find_serving
-from generator.competition.introspection.source import TABLE_FAMILIES, Source, find_source
+from generator.competition.introspection.source import Source, find_source
 from generator.competition.introspection.submission_files import find_submission_file
 from generator.competition.introspection.submissions import best_in_cell, find_submission
+from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.tables import Tables, find_tables
 from generator.competition.introspection.targets import find_targets
 from generator.competition.introspection.traits import traits_of
 from generator.competition.introspection.weighing import settled
 from generator.competition.introspection.words import stem
+from generator.competition.schema import Family, families, task_of
 from generator.competition.survey.facts import Survey
 from generator.untrusted import printable
-
-_TASK_KEYS = frozenset(task_field.name for task_field in fields(Task)) - {"details", "evidence"}
 
 
 def read_task(survey: Survey, hints: Hints) -> Reading:
@@ -65,26 +64,33 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     sizes = (clues.classes, best_in_cell(clues.targets))
     metric = settle_metric(clues.metric, submission, kind, sizes=sizes, hints=hints)
     contents = find_contents(clues, str(id_column.value), hints)
-    family = find_family(kind, clues, contents, hints)
-    details = find_details(str(family.value), clues, contents, hints)
+    family_finding = find_family(kind, clues, contents, hints)
+    family = families()[str(family_finding.value)]
+    details = find_details(family, clues, contents, hints, id_column=str(id_column.value))
 
-    needed = _needed_tables(tables, source, str(family.value), hints)
-    core = [family, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
+    needed = _needed_tables(tables, source, family, hints)
+    of_classes = (_class_count(clues, hints),) if kind is TargetKind.CLASS and clues.classes else ()
+    core = [family_finding, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
     columns = len(clues.targets.asked or clues.targets.names)
     known = {finding.key: finding.value for finding in details}
     served = find_serving(survey.server, known, hints, columns=columns)
     written = find_submission_file(tables.sample, survey.server if served else None, hints)
-    findings = {finding.key: finding for finding in (*core, *needed, *written, *served, *details)}
+    findings = {finding.key: finding for finding in (*core, *of_classes, *needed, *written, *served, *details)}
     check_decisions(hints, findings, survey, tables)
     return Reading(
-        task=_task(findings, kind, submission),
+        task=_task(findings),
         findings=findings,
         warnings=(
             *warnings_of(findings.values(), clues, hints),
+            *differences(tables),
             *_left_out(survey, source),
             *_other_parts(survey, tables),
         ),
     )
+
+
+def _class_count(clues: Clues, hints: Hints) -> Finding:
+    return settled("class_count", clues.classes, f"{clues.classes:,} classes were seen", hints)
 
 
 def _clues(survey: Survey, tables: Tables, source: Source | None, id_column: Finding, hints: Hints) -> Clues:
@@ -100,9 +106,9 @@ def _clues(survey: Survey, tables: Tables, source: Source | None, id_column: Fin
     )
 
 
-def _needed_tables(tables: Tables, source: Source | None, family: str, hints: Hints) -> tuple[Finding, ...]:
+def _needed_tables(tables: Tables, source: Source | None, family: Family, hints: Hints) -> tuple[Finding, ...]:
     """The findings on the tables, without a training table where the files have all there is to learn."""
-    if source is None or family in TABLE_FAMILIES or source.labels_from not in ("folders", "names", "records"):
+    if source is None or not family.medium.is_files or source.labels_from not in ("folders", "names", "records"):
         return tables.findings
     evidence = f"the labels come from {source.labels_from}, not from a table"
     without = {key: settled(key, "", evidence, hints) for key in ("train_table", "labels_table")}
@@ -172,24 +178,7 @@ def _one_of(values: Iterable[str]) -> str:
     return f"one of {', '.join(values)}"
 
 
-def _task(findings: Mapping[str, Finding], kind: TargetKind, submission: SubmissionKind) -> Task:
-    def text(key: str) -> str:
-        return str(findings[key].value)
-
-    details: dict[str, Value] = {key: found.value for key, found in findings.items() if key not in _TASK_KEYS}
-    targets = findings["targets"].value
-    return Task(
-        family=text("family"),
-        metric=text("metric"),
-        target_kind=kind,
-        submission=submission,
-        id_column=text("id_column"),
-        targets=tuple(targets) if isinstance(targets, list) else (str(targets),),
-        train_table=text("train_table"),
-        labels_table=text("labels_table"),
-        test_table=text("test_table"),
-        sample_submission=text("sample_submission"),
-        submission_file=text("submission_file"),
-        details=details,
-        evidence={key: finding.evidence for key, finding in findings.items()},
-    )
+def _task(findings: Mapping[str, Finding]) -> Task:
+    values = {key: finding.value for key, finding in findings.items()}
+    evidence = {key: finding.evidence for key, finding in findings.items()}
+    return task_of(str(values.pop("family")), values, evidence)

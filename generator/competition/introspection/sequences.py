@@ -9,7 +9,7 @@ from typing import Any
 from generator.competition.introspection.facts import Finding, Hints
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.tables import Tables, overlap
-from generator.competition.introspection.tabular import categories
+from generator.competition.introspection.tabular import column_details
 from generator.competition.introspection.weighing import Reason, settled, weighed
 from generator.competition.introspection.words import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
@@ -73,7 +73,7 @@ def sequence_details(groups: Groups, features: Features, hints: Hints) -> tuple[
     per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
     length = sequence_length(groups.longest)
     return (
-        categories(features, hints, without=groups.group),
+        *column_details(features, hints, group=groups.group, order=groups.order),
         settled("group_column", groups.group, groups.evidence, hints),
         settled("order_column", groups.order, f"it grows within each {groups.group} and starts anew", hints),
         settled("prediction_per", groups.per, per, hints),

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from generator.competition.facts import Medium
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
 from generator.competition.introspection.labelling import Labelling, labellings
 from generator.competition.introspection.places import (
     Match,
-    Medium,
     Place,
     further_below,
     match_of,
@@ -19,9 +19,9 @@ from generator.competition.introspection.records import id_feature, test_records
 from generator.competition.introspection.tables import Tables
 from generator.competition.introspection.weighing import best_first, chosen, settled
 from generator.competition.introspection.words import TEST, TRAIN, words
+from generator.competition.schema import families
 from generator.competition.survey.facts import AudioFormat, ImageFormat, Records, Survey
 
-TABLE_FAMILIES = frozenset(("tabular", "sequence", "text"))
 _LEAST_BESIDE_A_TABLE = 1.5
 _HARDLY_A_FILE = 2  # a text that says so
 
@@ -69,7 +69,7 @@ class Source:
     def images(self) -> ImageFormat | None:
         """What the training images are like."""
         if self.records:
-            return next((feature.image for feature in self.records[0].features if feature.image is not None), None)
+            return image_of(self.records[0])
         train = self.labelling.train
         return next((found.images for found in train.folders if found.images), None) if train is not None else None
 
@@ -83,9 +83,15 @@ class Source:
         return known[(len(known) - 1) // 2].audio if known else None
 
 
+def image_of(records: Records) -> ImageFormat | None:
+    """What the images of records are like; None if they have none."""
+    return next((feature.image for feature in records.features if feature.image is not None), None)
+
+
 def find_source(survey: Survey, tables: Tables, id_column: str, hints: Hints) -> Source | None:
     """Finds the files of the examples; None if the tables have everything, or if the user says so."""
-    if hints.overrides.get("family") in TABLE_FAMILIES:
+    family = families().get(str(hints.overrides.get("family")))
+    if family is not None and not family.medium.is_files:
         return None
     least = 0 if tables.train is None else _LEAST_BESIDE_A_TABLE
     found = [(medium, way) for medium, way in labellings(survey, tables) if way.weight > least]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from generator.competition.introspection.errors import MissingFileError
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
-from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
+from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
 from generator.competition.introspection.words import (
     CHECKED,
     LABELS,
@@ -17,6 +17,7 @@ from generator.competition.introspection.words import (
     stem,
     words,
 )
+from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, Survey, Table
 
 _SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
@@ -128,7 +129,7 @@ def _check_decided(key: str, survey: Survey, hints: Hints) -> None:
     decided = hints.overrides.get(key)
     paths = [table.path for table in survey.tables]
     if isinstance(decided, str) and decided and decided not in paths:
-        raise MissingFileError(flag=flag(key), path=decided, paths=paths)
+        raise MissingFileError(flag=option_of(key), path=decided, paths=paths)
 
 
 def _role(key: str, candidates: Sequence[Candidate], hints: Hints, *, least: float) -> Finding:

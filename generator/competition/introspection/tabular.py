@@ -1,12 +1,17 @@
-"""What a table needs: which columns are of no use, and which numbers are categories."""
+"""What a table needs: which columns are of no use, and what the others are: numbers, dates or categories."""
+
+from collections import Counter
+from collections.abc import Sequence
 
 from generator.competition.introspection.columns import is_whole
+from generator.competition.introspection.dates import date_details
 from generator.competition.introspection.errors import listed
 from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.weighing import settled
 from generator.competition.introspection.words import looks_like_id, words
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.columns import are_dates, numbers_of
+from generator.competition.survey.facts import Column, ColumnKind, Table
 
 _CATEGORY = frozenset(
     ("id", "nbr", "code", "type", "class", "category", "cat", "zip", "region", "group", "store", "shop")
@@ -16,24 +21,59 @@ _CATEGORY |= {"sex", "gender"}
 _MOST_CATEGORIES = 300
 _FEWEST_ROWS_TO_JUDGE = 5
 _LONGEST_LIST = 5
+_LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
+_KINDS = ("category_columns", "number_columns", "date_columns")
 
 
-def tabular_details(features: Features, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the columns of a table."""
-    return (_dropped(features, hints), categories(features, hints))
+def column_details(features: Features, hints: Hints, *, group: str = "", order: str = "") -> tuple[Finding, ...]:
+    """The findings on the columns of a table: which of them the model does not see, and what the others are.
+
+    What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
+
+    Args:
+        features: The columns.
+        hints: With the user's decisions.
+        group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
+        order: The column that orders them, which it always sees.
+    """
+    columns = [column for column in features.columns if column.name != group]
+    dropped = _dropped(columns, features, hints, order)
+    gone = dropped.value if isinstance(dropped.value, list) else []
+    left = [column for column in columns if column.name not in gone]
+    coded = _categories(left, hints)
+    codes = coded.value if isinstance(coded.value, list) else []
+    others = [column for column in left if column.name not in codes]
+    numbers, dates = _numbers(others, features, hints), date_details(others, features, hints)
+    known = {name for finding in (numbers, *dates) if isinstance(finding.value, list) for name in finding.value}
+    texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
+    return (dropped, coded, numbers, *dates, _has_categories([*codes, *texts], hints))
 
 
-def _dropped(features: Features, hints: Hints) -> Finding:
-    constant = [column.name for column in features.columns if _is_constant(column)]
-    unique = [column.name for column in features.columns if column.name not in constant and _is_another_id(column)]
+def _has_categories(names: Sequence[str], hints: Hints) -> Finding:
+    evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
+    return settled("has_categories", bool(names), evidence, hints)
+
+
+def _dropped(columns: Sequence[Column], features: Features, hints: Hints, order: str) -> Finding:
+    kept = {order, *(name for key in _KINDS for name in _listed(hints.overrides.get(key, [])))}
+    free = [column for column in columns if column.name not in kept]
+    constant = [column.name for column in free if _is_constant(column)]
+    free = [column for column in free if column.name not in constant]
+    unique = [column.name for column in free if _is_another_id(column)]
+    texts = [column.name for column in free if column.name not in unique and _is_free_text(column, features.train)]
     reasons = [
         (features.others, "only training examples have {}"),
         (constant, "{} never changes"),
         (unique, "{} is different in every row"),
+        (texts, "{} is long text, or different in most rows"),
     ]
     clauses = [clause.format(listed(names)) for names, clause in reasons if names]
-    value = [*features.others, *constant, *unique]
+    value = [*features.others, *constant, *unique, *texts]
     return settled("drop_columns", value, "; ".join(clauses) or "every column may be of use", hints)
+
+
+def _listed(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else names
 
 
 def _is_constant(column: Column) -> bool:
@@ -45,7 +85,9 @@ def _is_constant(column: Column) -> bool:
 def _is_another_id(column: Column) -> bool:
     if len(column.values) < _FEWEST_ROWS_TO_JUDGE or not column.is_unique:
         return False
-    return column.kind is ColumnKind.TEXT or (column.kind is ColumnKind.INTEGER and _is_counted(column))
+    if column.kind is ColumnKind.TEXT:
+        return numbers_of(column) is None and not are_dates(column)
+    return column.kind is ColumnKind.INTEGER and _is_counted(column)
 
 
 def _is_counted(column: Column) -> bool:
@@ -56,9 +98,24 @@ def _is_counted(column: Column) -> bool:
     return values == sorted(values)
 
 
-def categories(features: Features, hints: Hints, *, without: str = "") -> Finding:
-    """The finding on numbers that are names of categories; the column `without` is none of the features."""
-    found = [column.name for column in features.numbers if _is_category(column) and column.name != without]
+def _is_free_text(column: Column, table: Table) -> bool:
+    """Whether it is neither a number nor a date, and too long or too seldom the same to be a category."""
+    if column.kind not in (ColumnKind.TEXT, ColumnKind.DATE) or numbers_of(column) is not None or are_dates(column):
+        return False
+    length = sum(len(value.strip()) for value in column.present) / len(column.present)
+    return length > _LONGEST_CATEGORY or _different(column, table) > max(_FEW_DIFFERENT, _OFTEN * table.rows)
+
+
+def _different(column: Column, table: Table) -> float:
+    """How many different values the whole column has, by how many were seen once and twice (Chao's estimate)."""
+    if table.is_complete:
+        return len(column.distinct)
+    times = Counter(Counter(column.present).values())
+    return len(column.distinct) + times[1] * (times[1] - 1) / (2 * (times[2] + 1))
+
+
+def _categories(columns: Sequence[Column], hints: Hints) -> Finding:
+    found = [column.name for column in columns if _is_category(column)]
     if len(found) <= _LONGEST_LIST:
         evidence = "whole numbers whose names say that they are codes" if found else "no number looks like a code"
     else:
@@ -66,8 +123,21 @@ def categories(features: Features, hints: Hints, *, without: str = "") -> Findin
     return settled("category_columns", found, evidence, hints, confidence=Confidence.LIKELY)
 
 
+def _numbers(columns: Sequence[Column], features: Features, hints: Hints) -> Finding:
+    """The finding on numbers that are read as text: in training, or in the test table, which may have other marks."""
+    found = []
+    for column in columns:
+        tables = [one for one in (column, features.in_test(column.name)) if one is not None]
+        is_text = any(one.kind is ColumnKind.TEXT or one.is_quoted for one in tables)
+        if is_text and numbers_of(column) is not None:
+            found.append(column.name)
+    evidence = f"nearly all values of {listed(found)} are numbers" if found else "no text stands among numbers"
+    return settled("number_columns", found, evidence, hints)
+
+
 def _is_category(column: Column) -> bool:
-    if column.kind is ColumnKind.BOOLEAN or not is_whole(column) or len(column.distinct) > _MOST_CATEGORIES:
+    numbers = numbers_of(column)
+    if numbers is None or not is_whole(numbers) or len(numbers.distinct) > _MOST_CATEGORIES:
         return False
     is_named = bool(words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
-    return is_named and 1 < len(column.distinct) < len(column.present)
+    return is_named and 1 < len(numbers.distinct) < len(numbers.present)

@@ -20,8 +20,9 @@ from generator.competition.introspection.run_length import class_column, code_co
 from generator.competition.introspection.serving import served_target
 from generator.competition.introspection.source import Source
 from generator.competition.introspection.tables import Tables, names_classes
-from generator.competition.introspection.weighing import Reason, chosen, flag, settled, weighed
+from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
 from generator.competition.introspection.words import TARGET, looks_like_id, words
+from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Survey, Table
 
 _KEY = "targets"
@@ -301,7 +302,7 @@ def _check_decided(decided: Sequence[str], question: _Question) -> None:
     for name in decided:
         if labelled.column(name) is None:
             columns = [column.name for column in question.only_in_training] or labelled.column_names
-            raise MissingColumnError(flag=flag(_KEY), column=name, table=labelled.path, columns=columns)
+            raise MissingColumnError(flag=option_of(_KEY), column=name, table=labelled.path, columns=columns)
     asked = question.asked
     is_asked = len(asked) == len(decided) or bool(_class_column(question)) or bool(question.parts)
     if sample is not None and not is_asked:

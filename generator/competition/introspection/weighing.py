@@ -3,26 +3,18 @@
 A weight of 1 is a hint, 2 speaks clearly, 4 would do alone; a negative one speaks against.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from generator.competition.facts import Value
 from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
+from generator.competition.schema import TYPE_NAMES, option_of, value_from
 from generator.untrusted import printable
 
 _SURE_WEIGHT, _SURE_LEAD = 4.0, 1.5
 _LIKELY_WEIGHT, _LIKELY_LEAD = 2.0, 1.0
 _CLAUSES = 3
-_FLAGS = {
-    **{key: f"--{key.replace('_', '-')}" for key in ("family", "metric", "id_column", "target_kind", "submission")},
-    "targets": "--target",
-    "train_table": "--train",
-    "labels_table": "--labels",
-    "test_table": "--test",
-    "sample_submission": "--sample",
-    "submission_file": "--file-name",
-}
 
 
 @dataclass(frozen=True)
@@ -31,11 +23,6 @@ class Reason:
 
     weight: float
     clause: str
-
-
-def flag(key: str) -> str:
-    """The flag that overrules a value."""
-    return _FLAGS.get(key, f"--set {key}")
 
 
 def weighed(value: Value, reasons: Iterable[Reason]) -> Candidate:
@@ -94,7 +81,7 @@ def _unless_decided(finding: Finding, hints: Hints) -> Finding:
     if decided is None:
         return finding
     value = _as_kind_of(finding, decided)
-    candidate = Candidate(value, flag(finding.key), float("inf"))
+    candidate = Candidate(value, option_of(finding.key), float("inf"))
     others = tuple(rival for rival in finding.candidates if rival.value != value)
     return Finding(finding.key, value, candidate.evidence, Confidence.SURE, (candidate, *others))
 
@@ -107,16 +94,8 @@ def _as_kind_of(finding: Finding, decided: str | list[str]) -> Value:
         raise UnusableValueError(key=finding.key, value=", ".join(decided), wanted="one value")
     if isinstance(finding.value, str):
         return decided
-    read, wanted = _READERS[type(finding.value)]
+    kind = type(finding.value)
     try:
-        return read(decided)
-    except (KeyError, ValueError) as error:
-        raise UnusableValueError(key=finding.key, value=decided, wanted=wanted) from error
-
-
-_TRUTH = {"true": True, "yes": True, "false": False, "no": False}
-_READERS: dict[type, tuple[Callable[[str], Value], str]] = {
-    bool: (lambda text: _TRUTH[text.lower()], "true or false"),
-    int: (int, "a whole number"),
-    float: (float, "a number"),
-}
+        return value_from(decided, kind)
+    except ValueError as error:
+        raise UnusableValueError(key=finding.key, value=decided, wanted=TYPE_NAMES[kind]) from error

@@ -10,7 +10,7 @@ from itertools import pairwise
 from generator.competition.specimen.chance import spread
 from generator.competition.specimen.ids import format_of
 from generator.competition.specimen.text import is_prose, vocabulary_of
-from generator.competition.survey.columns import kind_of
+from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind
 
 Cells = list[str | None]
@@ -64,6 +64,7 @@ def is_counted(column: Column) -> bool:
     return (
         len(column.values) > 1
         and column.is_unique
+        and _numbers_among_marks(column) is None
         and (
             column.kind is ColumnKind.INTEGER or (column.kind is ColumnKind.TEXT and not is_prose(column.present[:200]))
         )
@@ -73,11 +74,20 @@ def is_counted(column: Column) -> bool:
 def _maker(column: Column) -> Callable[[Column, Sequence[float], random.Random], list[str]]:
     if is_few(column) or column.kind is ColumnKind.BOOLEAN:
         return _categories
+    numbers = _numbers_among_marks(column)
+    if numbers is not None:
+        return lambda _, places, source: _maker(numbers)(numbers, places, source)
     if column.kind in NUMBERS:
         return _integers if column.kind is ColumnKind.INTEGER else _numbers
     if column.kind is ColumnKind.DATE:
         return _dates
     return _lists if _are_lists(column) else _codes
+
+
+def _numbers_among_marks(column: Column) -> Column | None:
+    """The numbers of a column of which nearly all values are numbers, but for a mark such as `?`; None for others."""
+    has_marks = column.kind is ColumnKind.TEXT and kind_of(column.distinct) is ColumnKind.TEXT
+    return numbers_of(column) if has_marks else None
 
 
 def _categories(column: Column, places: Sequence[float], source: random.Random) -> list[str]:

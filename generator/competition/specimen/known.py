@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from generator.competition.facts import SubmissionKind
 from generator.competition.introspection.columns import without_labels
-from generator.competition.introspection.places import Medium, match_of, places_of, trees_of
+from generator.competition.introspection.places import match_of, places_of, trees_of
 from generator.competition.introspection.records import training_records
+from generator.competition.schema import families
 from generator.competition.specimen.facts import Original
 from generator.competition.survey.facts import Column, ColumnKind, Folder, RecordFeature, Table
 
@@ -137,7 +138,7 @@ def _label_rows(original: Original) -> list[tuple[str, str]]:
 
 def _parts_behind(original: Original, values: Sequence[str], folder: str) -> int:
     """How many parts of the values do not belong to the name of a file."""
-    medium = Medium.AUDIO if original.text("audio_column") or original.task.family == "audio" else Medium.IMAGE
+    medium = families()[original.task.family].medium
     if not original.text("labels_from") or original.labels_from == "pixels":
         return 0
     places = places_of(original.survey, medium)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from generator.competition.specimen.columns import Cells
+from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table, TableFormat
 
 _SPACES = r"\s+"
@@ -48,13 +49,26 @@ def _separated(table: Table, cells: Mapping[str, Cells]) -> str:
     separator = " " if table.separator == _SPACES else table.separator[:1] or ","
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
     writer.writerow(_given_name(name) for name in table.column_names)
-    for row in _rows(table, cells):
+    for row in _rows(table, _as_written(table, cells)):
         # A line with nothing on it is no row.
         if len(row) == 1 and not row[0]:
             stream.write('""\n')
         else:
             writer.writerow(("NA" if separator == " " else "") if cell is None else cell for cell in row)
     return stream.getvalue()
+
+
+def _as_written(table: Table, cells: Mapping[str, Cells]) -> Mapping[str, Cells]:
+    """The cells with the decimal sign of the table in their numbers."""
+    if table.decimal == ".":
+        return cells
+    numbers = [column.name for column in table.columns if numbers_of(column) is not None]
+    return {**cells, **{name: [_with_sign(cell, table.decimal) for cell in cells[name]] for name in numbers}}
+
+
+def _with_sign(cell: str | None, decimal: str) -> str | None:
+    is_number = cell is not None and kind_of([cell]) is ColumnKind.NUMBER
+    return cell.replace(".", decimal) if cell is not None and is_number else cell
 
 
 def _given_name(name: str) -> str:

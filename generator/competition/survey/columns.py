@@ -11,6 +11,7 @@ from generator.untrusted import printable
 MISSING = frozenset(("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null")) | frozenset(
     ("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
 )
+_NEARLY_ALL = 0.95  # of a column's values, for it to be what they are
 _LONGEST_NUMBER_OR_DATE = 64
 _BOOLEAN = re.compile("True|TRUE|true|False|FALSE|false")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
@@ -26,7 +27,10 @@ _DAY = "|".join(
         rf"{_MONTH}\s[0-3]?\d,?\s\d{{4}}",
     )
 )
-_DATE = re.compile(rf"\s*(?:(?:{_DAY})(?:(?:T|,?\s){_TIME})?|{_TIME})\s*", re.IGNORECASE)
+_WITH_DAY = rf"(?:{_DAY})(?:(?:T|,?\s){_TIME})?"
+_DATE = re.compile(rf"\s*(?:{_WITH_DAY}|{_TIME})\s*", re.IGNORECASE)
+_CALENDAR = re.compile(rf"\s*{_WITH_DAY}\s*", re.IGNORECASE)
+_WITH_COMMA = re.compile(r"\s*[+-]?(?:[0-9]+|[0-9]*,[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PATTERNS = {
     ColumnKind.INTEGER: _INTEGER,
     ColumnKind.NUMBER: _NUMBER,
@@ -75,6 +79,51 @@ def kind_of(values: Iterable[str]) -> ColumnKind:
             if all(map(pattern.fullmatch, different)):
                 return kind
     return ColumnKind.TEXT
+
+
+def numbers_of(column: Column) -> Column | None:
+    """The column with its numbers alone, where nearly all values are numbers; else None."""
+    if column.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER):
+        return column
+    if column.kind is not ColumnKind.TEXT or _share(column, _NUMBER) < _NEARLY_ALL:
+        return None
+    values = (value if value is not None and _NUMBER.fullmatch(value) else None for value in column.values)
+    return column_of(column.name, values)
+
+
+def are_dates(column: Column) -> bool:
+    """Whether nearly all values name a day or a month; an hour alone does not."""
+    return column.kind in (ColumnKind.TEXT, ColumnKind.DATE) and _share(column, _CALENDAR) >= _NEARLY_ALL
+
+
+def with_points(columns: Sequence[Column]) -> tuple[Column, ...] | None:
+    """The same columns with a point in each number, where the numbers of a table are written with commas, else None."""
+    if any("." in value for column in columns if column.kind is ColumnKind.NUMBER for value in column.distinct):
+        return None
+    written = [column.name for column in columns if _has_commas(column)]
+    if not written:
+        return None
+    return tuple(
+        column_of(column.name, map(_with_point, column.values)) if column.name in written else column
+        for column in columns
+    )
+
+
+def _has_commas(column: Column) -> bool:
+    if column.kind is not ColumnKind.TEXT or not any("," in value for value in column.distinct):
+        return False
+    return _share(column, _WITH_COMMA) >= _NEARLY_ALL
+
+
+def _with_point(value: str | None) -> str | None:
+    return value.replace(",", ".") if value is not None and _WITH_COMMA.fullmatch(value) else value
+
+
+def _share(column: Column, pattern: re.Pattern[str]) -> float:
+    if not column.present:
+        return 0.0
+    fitting = {value for value in column.distinct if len(value) <= _LONGEST_NUMBER_OR_DATE and pattern.fullmatch(value)}
+    return sum(value in fitting for value in column.present) / len(column.present)
 
 
 def header_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

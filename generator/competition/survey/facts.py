@@ -37,11 +37,13 @@ class Column:
         name: As in the header; nested JSON fields are joined by dots.
         kind: What its values are.
         values: The sampled values in the order of the rows, as text; None where missing.
+        is_quoted: Whether some of them are text in a file that knows numbers from text, whatever the text looks like.
     """
 
     name: str
     kind: ColumnKind
     values: tuple[str | None, ...]
+    is_quoted: bool = False
 
     @cached_property
     def present(self) -> tuple[str, ...]:
@@ -78,6 +80,7 @@ class Table:
         separator: Of a csv, as pandas takes it, a regular expression for any number of spaces; else "".
         encoding: As Python calls it, such as "utf-8" or "cp1252".
         compression: "" or what pandas calls it: "gzip", "zip", "bz2", "xz", "zstd".
+        decimal: What its numbers have for a decimal point, "." or ","; the sampled values have a point.
     """
 
     path: str
@@ -89,6 +92,7 @@ class Table:
     separator: str = ""
     encoding: str = "utf-8"
     compression: str = ""
+    decimal: str = "."
 
     @property
     def name(self) -> str:
@@ -105,6 +109,16 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
+class ImageEncoding(StrEnum):
+    """How an image file is written, as far as it decides on what can decode it."""
+
+    JPEG = "jpeg"  # grey or in colour
+    PNG = "png"  # 8 bits a channel, grey or in colour, with or without transparency
+    GIF = "gif"
+    BMP = "bmp"  # 8 bits a channel, grey or in colour
+    OTHER = "other"  # more or fewer bits, a palette, inks, or another format
+
+
 @dataclass(frozen=True)
 class ImageFormat:
     """What sampled image files of a folder have in common.
@@ -114,12 +128,14 @@ class ImageFormat:
         width: Pixels, the median.
         height: Pixels, the median.
         is_uniform: Whether all sampled images have that size and mode.
+        encodings: How the sampled images are written, whatever their names say.
     """
 
     mode: str
     width: int
     height: int
     is_uniform: bool
+    encodings: frozenset[ImageEncoding] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,23 @@ from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat
 from generator.competition.survey.files import Reach
 from generator.competition.survey.listing import Directory, suffix_of
 
-_FEWEST_PROBED = 2
+_FEWEST_PROBED, _RARER_PROBED = 2, 4
 
 Opener = Callable[[Directory, str], Path | bytes | None]
 
 
 @dataclass(frozen=True)
 class _Contents:
-    """A folder with what its most frequent suffix is; `main` are the sampled names of that suffix."""
+    """A folder with what its most frequent suffix is; `main` are the sampled names of that suffix.
+
+    `rarer` are some names of images of other suffixes, where that is an image's.
+    """
 
     directory: Directory
     suffixes: dict[str, int]
     suffix: str
     main: tuple[str, ...]
+    rarer: tuple[str, ...]
 
 
 def folders_of(
@@ -60,7 +64,14 @@ def _contents(directory: Directory) -> _Contents:
     main = directory.names
     if len(suffixes) > 1:
         main = tuple(name for name in directory.names if suffix_of(name) == suffix)
-    return _Contents(directory=directory, suffixes=dict(suffixes.most_common()), suffix=suffix, main=main)
+    rarer = [name for name in directory.names if suffix_of(name) in images.SUFFIXES - {suffix}]
+    return _Contents(
+        directory=directory,
+        suffixes=dict(suffixes.most_common()),
+        suffix=suffix,
+        main=main,
+        rarer=evenly_drawn(rarer, _RARER_PROBED) if suffix in images.SUFFIXES and len(suffixes) > 1 else (),
+    )
 
 
 def _groups(contents: Sequence[_Contents], lone: int) -> list[list[_Contents]]:
@@ -81,7 +92,9 @@ def _formats(group: Sequence[_Contents], opener: Opener, probes: int) -> tuple[I
         return None, None
     drawn = evenly_drawn(group, probes)
     each = -(-probes // len(drawn))
-    files = _opened(opener, ((found.directory, name) for found in drawn for name in evenly_drawn(found.main, each)))
+    probed = [(found.directory, name) for found in drawn for name in evenly_drawn(found.main, each)]
+    rarer = [(found.directory, name) for found in group for name in found.rarer]
+    files = _opened(opener, [*probed, *evenly_drawn(rarer, _RARER_PROBED)])
     if suffix in images.SUFFIXES:
         return images.image_format(files), None
     return None, sound.audio_format(files)

@@ -6,14 +6,29 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
-from generator.competition.survey.facts import ImageFormat
+from generator.competition.survey.facts import ImageEncoding, ImageFormat
 
 SUFFIXES = frozenset(
     (".png", ".jpg", ".jpeg", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
 )
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM", "JPEG2000")
+_COLOURS = ("L", "RGB")
+_MODES = {  # those of each encoding that every decoder reads alike; the palette of a gif is one of them
+    ImageEncoding.JPEG: _COLOURS,
+    ImageEncoding.PNG: (*_COLOURS, "LA", "RGBA"),
+    ImageEncoding.GIF: ("P", *_COLOURS),
+    ImageEncoding.BMP: _COLOURS,
+}
 _STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
+
+
+class _Header(NamedTuple):
+    format: str
+    mode: str
+    width: int
+    height: int
 
 
 def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
@@ -29,10 +44,11 @@ def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
     if not headers:
         return None
     return ImageFormat(
-        mode=Counter(mode for mode, _, _ in headers).most_common(1)[0][0],
-        width=statistics.median_low(width for _, width, _ in headers),
-        height=statistics.median_low(height for _, _, height in headers),
-        is_uniform=len(set(headers)) == 1,
+        mode=Counter(header.mode for header in headers).most_common(1)[0][0],
+        width=statistics.median_low(header.width for header in headers),
+        height=statistics.median_low(header.height for header in headers),
+        is_uniform=len({(header.mode, header.width, header.height) for header in headers}) == 1,
+        encodings=frozenset(map(_encoding, headers)),
     )
 
 
@@ -41,7 +57,12 @@ def begins_like_image(content: bytes) -> bool:
     return content.startswith(_STARTS)
 
 
-def _header(file: Path | bytes) -> tuple[str, int, int] | None:
+def _encoding(header: _Header) -> ImageEncoding:
+    known = next((encoding for encoding in _MODES if encoding.upper() == header.format), ImageEncoding.OTHER)
+    return known if header.mode in _MODES.get(known, ()) else ImageEncoding.OTHER
+
+
+def _header(file: Path | bytes) -> _Header | None:
     # Headers are read here and nowhere else but where the built-in images are written.
     from PIL import Image, UnidentifiedImageError
 
@@ -52,7 +73,7 @@ def _header(file: Path | bytes) -> tuple[str, int, int] | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file, formats=_FORMATS) as image:
-                return image.mode, image.width, image.height
+                return _Header(image.format or "", image.mode, image.width, image.height)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, OverflowError):
         return None
     finally:

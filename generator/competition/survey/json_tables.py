@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from generator.competition.survey.bounds import MOST_COLUMNS, TableBounds, blocks, evenly_drawn
 from generator.competition.survey.columns import column_of
 from generator.competition.survey.encodings import decoded, encoding_of
-from generator.competition.survey.facts import TableFormat
+from generator.competition.survey.facts import Column, TableFormat
 from generator.competition.survey.sample import NotATableError, Sample, UnreadableTableError
 from generator.competition.survey.sources import ByteSource
 from generator.untrusted import printable
@@ -172,7 +173,7 @@ def _sample(
     for row in rows:
         names.update(dict.fromkeys(row))
     return Sample(
-        columns=tuple(column_of(name, [row.get(name) for row in rows]) for name in names),
+        columns=tuple(_column(name, [row.get(name) for row in rows]) for name in names),
         rows=len(records) if total is None else total,
         is_complete=total is None and len(rows) == len(records),
         encoding=encoding,
@@ -180,13 +181,18 @@ def _sample(
     )
 
 
-def _flat(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> dict[str, str | None]:
-    fields: dict[str, str | None] = {}
+def _column(name: str, values: Sequence[object]) -> Column:
+    is_quoted = any(isinstance(value, str) for value in values)
+    return replace(column_of(name, map(_text, values)), is_quoted=is_quoted)
+
+
+def _flat(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> dict[str, object]:
+    fields: dict[str, object] = {}
     for key, value in record.items():
         if isinstance(value, dict) and value and depth < _DEEPEST_FIELD:
             fields |= _flat(value, f"{prefix}{key}.", depth + 1)
         else:
-            fields[prefix + key] = _text(value)
+            fields[prefix + key] = value
     return fields
 
 

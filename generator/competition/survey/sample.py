@@ -14,6 +14,7 @@ class Sample:
         rows: Counted if `is_complete`, else estimated.
         is_complete: Whether the sample is the whole table.
         separator: Of a csv, else "".
+        decimal: What its numbers have for a decimal point, "." or ","; the sampled values have a point.
         encoding: As Python calls it.
         remarks: Predicates for the notes, such as "is not UTF-8".
     """
@@ -23,6 +24,7 @@ class Sample:
     is_complete: bool
     separator: str = ""
     encoding: str = "utf-8"
+    decimal: str = "."
     remarks: tuple[str, ...] = ()
 
     def remarking(self, *remarks: str) -> "Sample":

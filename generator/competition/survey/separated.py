@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from generator.competition.survey.bounds import MOST_COLUMNS, TableBounds, blocks, evenly_drawn
-from generator.competition.survey.columns import columns_of, header_names, kind_of
+from generator.competition.survey.columns import columns_of, header_names, kind_of, with_points
 from generator.competition.survey.encodings import UTF_8, decoded, encoding_of
 from generator.competition.survey.facts import ColumnKind
 from generator.competition.survey.sample import NotATableError, Sample, UnreadableTableError
@@ -234,11 +234,15 @@ def _sample(layout: _Layout, rows: Rows, *, total: int, is_complete: bool) -> Sa
         found.append(f"has {uneven:,} rows, of {len(rows):,} sampled, with another number of fields than the header")
     if all(kind_of([name]) in (ColumnKind.INTEGER, ColumnKind.NUMBER) for name in layout.header) and rows:
         found.append("has only numbers in its first line, which was taken for the header")
+    columns = columns_of(names, rows)
+    # Where commas separate cells, or may stand between thousands, a comma is no decimal point.
+    pointed = with_points(columns) if layout.separator == ";" else None
     return Sample(
-        columns=columns_of(names, rows),
+        columns=pointed or columns,
         rows=total,
         is_complete=is_complete,
         separator=layout.separator,
+        decimal="," if pointed else ".",
         encoding=layout.encoding,
         remarks=tuple(found),
     )

@@ -46,6 +46,7 @@ def read_table(place: Place, path: str, bounds: TableBounds) -> tuple[Table, tup
         size=stored.size,
         separator=sample.separator,
         encoding=sample.encoding,
+        decimal=sample.decimal,
         compression=stored.compression,
     )
     return table, (*stored.remarks, *sample.remarks)

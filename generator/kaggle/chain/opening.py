@@ -22,6 +22,7 @@ from generator.kaggle.chain.request import Handoff, Request, Subject, Surroundin
 from generator.kaggle.chain.source import Prepared, owned_by, prepare
 from generator.kaggle.chain.state import Begun, State, Step
 from generator.pair.owner import PLACEHOLDER_OWNER
+from generator.pair.shared_cells import compare_shared_cells
 from generator.pair.workspace import Role
 
 _LOCAL = "local"
@@ -88,6 +89,7 @@ class Opening:
         check_exists(subject, target_name(kaggle))
         for role, kernel in kernels.items():
             _check_pair_id(subject, role, kernel)
+        compare_shared_cells({subject.folder.notebook(role): kernel.push.text for role, kernel in kernels.items()})
         account = kaggle.username()
         kernels = {role: _owned(kernel, account, kaggle, request.pair) for role, kernel in kernels.items()}
         return cls(kaggle, request, subject, kernels, account)

@@ -1,0 +1,58 @@
+"""Which columns are dates or times, and whether these begin with the day."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from generator.competition.introspection.errors import listed
+from generator.competition.introspection.facts import Confidence, Finding, Hints
+from generator.competition.introspection.features import Features, names_of
+from generator.competition.introspection.weighing import settled
+from generator.competition.survey.columns import are_dates
+from generator.competition.survey.facts import Column
+
+_IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
+_YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
+_MONTHS = 12
+
+
+def date_details(columns: Sequence[Column], features: Features, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on dates, and on how they are written."""
+    found = [column for column in columns if are_dates(column)]
+    evidence = f"the values of {listed(names_of(found))} look like dates" if found else "no text looks like dates"
+    chosen = settled("date_columns", names_of(found), evidence, hints)
+    names = chosen.value if isinstance(chosen.value, list) else []
+    return (chosen, _day_first([column for column in columns if column.name in names], features, hints))
+
+
+def _day_first(columns: Sequence[Column], features: Features, hints: Hints) -> Finding:
+    """Whether the day comes first; a date that begins with the year would be misread by who expects the day first."""
+    orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
+    for column in columns:
+        later = features.in_test(column.name)
+        order = _first_of((*column.present, *(later.present if later is not None else ())))
+        if order:
+            orders[order].append(column.name)
+    by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
+    key, value = "day_first", len(by_day) >= max(1, len(others))
+    if by_day and others:
+        clash = f"the day comes first in {listed(by_day)} and not in {listed(others)}"
+        return settled(key, value, clash, hints, confidence=Confidence.THIN)
+    if by_day:
+        return settled(key, value, f"the day comes first in {listed(by_day)}", hints)
+    if unclear and not others:
+        doubt = f"no day of {listed(unclear)} is above {_MONTHS}"
+        return settled(key, value, doubt, hints, confidence=Confidence.THIN)
+    return settled(key, value, "no date begins with its day", hints)
+
+
+def _first_of(values: Iterable[str]) -> str:
+    """What such dates begin with: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
+    given = list(values)
+    parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]
+    if not parts:
+        return "year" if any(map(_YEAR_FIRST.match, given)) else ""
+    first, second = (max(int(match[place]) for match in parts) for place in (1, 3))
+    if first > _MONTHS or second > _MONTHS:
+        return "day" if first > _MONTHS else "month"
+    # Where dates have points, the day comes first.
+    return "day" if any(match[2] == "." for match in parts) else "?"

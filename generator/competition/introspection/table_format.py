@@ -1,0 +1,97 @@
+"""How the tables are written: what one way of reading suits all of them, and which of them have the ids."""
+
+from collections.abc import Iterator
+
+from generator.competition.introspection.facts import Finding, Hints
+from generator.competition.introspection.tables import Tables
+from generator.competition.introspection.weighing import settled
+from generator.competition.survey.facts import ColumnKind, Table, TableFormat
+from generator.untrusted import printable
+
+_UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"
+_OF_ASCII = frozenset((_UTF_8, _MARKED_UTF_8, "cp1252", "latin-1"))  # plain letters are the same bytes in all of them
+
+
+def format_details(tables: Tables, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on separator and decimal sign of the tables, and on the encoding of these and the sample."""
+    examples = _examples(tables)
+    first = examples[0] if examples else None
+    with_comma = next((table for table in examples if table.decimal == ","), first)
+    encoded = _first_that_tells(_texts(tables))
+    return (
+        settled("separator", first.separator if first is not None else ",", _as_written(first), hints),
+        settled("encoding", encoded.encoding if encoded is not None else _UTF_8, _as_written(encoded), hints),
+        settled("decimal", with_comma.decimal if with_comma is not None else ".", _as_written(with_comma), hints),
+    )
+
+
+def id_details(tables: Tables, id_column: str, hints: Hints) -> tuple[Finding, ...]:
+    """The findings on which tables have the id column."""
+    roles = (("has_training_ids", tables.train), ("has_test_ids", tables.test))
+    return tuple(_has_ids(key, table, id_column, hints) for key, table in roles if table is not None)
+
+
+def differences(tables: Tables) -> Iterator[str]:
+    """Sentences on tables that the notebooks would misread, which read all of them as they read the first."""
+    examples, texts = _examples(tables), _texts(tables)
+    yield from (_difference(table, "separator", examples[0]) for table in examples if _parts(table, examples[0]))
+    with_comma = [table for table in examples if table.decimal == ","]
+    yield from (_difference(table, "decimal", with_comma[0]) for table in examples if with_comma and _has_points(table))
+    encoded = _first_that_tells(texts)
+    if encoded is not None:
+        yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
+
+
+def _examples(tables: Tables) -> list[Table]:
+    known = (tables.train, tables.labels, tables.test)
+    return [table for table in known if table is not None and table.format is TableFormat.CSV]
+
+
+def _texts(tables: Tables) -> list[Table]:
+    sample = tables.sample
+    return [*_examples(tables), *([sample] if sample is not None and sample.format is TableFormat.CSV else [])]
+
+
+def _first_that_tells(texts: list[Table]) -> Table | None:
+    """The first table that has more than plain letters, since those are the same in most encodings."""
+    telling = (table for table in texts if not _is_plain(table))
+    return next(telling, texts[0] if texts else None)
+
+
+def _is_plain(table: Table) -> bool:
+    if table.encoding not in _OF_ASCII:
+        return False
+    cells = (value for column in table.columns for value in column.distinct)
+    return all(map(str.isascii, table.column_names)) and all(map(str.isascii, cells))
+
+
+def _is_read_as(table: Table, encoded: Table) -> bool:
+    if {table.encoding, encoded.encoding} <= {_UTF_8, _MARKED_UTF_8}:
+        return True
+    return table.encoding == encoded.encoding or (encoded.encoding in _OF_ASCII and _is_plain(table))
+
+
+def _parts(table: Table, first: Table) -> bool:
+    return table.separator != first.separator and len(table.columns) > 1
+
+
+def _has_points(table: Table) -> bool:
+    numbers = (column for column in table.columns if column.kind is ColumnKind.NUMBER)
+    return table.decimal == "." and any("." in value for column in numbers for value in column.distinct)
+
+
+def _difference(table: Table, name: str, first: Table) -> str:
+    found, wanted = getattr(table, name), getattr(first, name)
+    return (
+        f"{printable(table.path)} has another {name} than {printable(first.path)}, {found!a} and not {wanted!a}, and "
+        "the notebooks read both alike: write one of them anew."
+    )
+
+
+def _as_written(table: Table | None) -> str:
+    return f"as {table.name} is written" if table is not None else "usual"
+
+
+def _has_ids(key: str, table: Table, id_column: str, hints: Hints) -> Finding:
+    has_ids = table.column(id_column) is not None
+    return settled(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}", hints)

@@ -1,0 +1,74 @@
+"""The cells that both notebooks of a pair must have, word for word: what they say must not drift apart."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from generator.errors import PairError
+from generator.files import read_text
+from generator.pair.notebook import WrittenCell, written_cells
+from generator.pair.workspace import PairFolder, Role
+from generator.untrusted import printable
+
+SHARED_MARK = "# The same in both notebooks."
+"""The first line of such a cell; a cell that is changed in one notebook only is found by it in either."""
+
+
+class SharedCellError(PairError):
+    """A cell that must be the same in both notebooks, and is not."""
+
+    def __init__(self, *, cells: list[str], train: Path, infer: Path) -> None:
+        names = ", ".join(f'"{printable(name)}"' for name in cells)
+        which = f"The cell {names} differs" if len(cells) == 1 else f"The cells {names} differ"
+        super().__init__(
+            f"{which} between {printable(str(train))} and {printable(str(infer))}, so that inference would not compute "
+            "what was trained. Copy the text that you mean into the other notebook."
+        )
+
+
+def check_shared_cells(folder: PairFolder) -> None:
+    """Makes sure that the notebooks of a pair, as they are on the disk, agree where they have to.
+
+    Raises:
+        SharedCellError: Cells that do not.
+        NotebookReadError: One is no notebook.
+        FileReadError: One cannot be read.
+    """
+    compare_shared_cells({folder.notebook(role): read_text(folder.notebook(role)) for role in Role})
+
+
+def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
+    """Makes sure that a training and an inference notebook agree where they have to.
+
+    Cells are told apart by their ids. One that only one of the notebooks has, or that an editor left without an id, is
+    nothing to compare: the hand-over still tells a model that was built otherwise.
+
+    Args:
+        notebooks: The text of both by their path, training first.
+
+    Raises:
+        SharedCellError: Cells that say in either notebook that they are the same in both, and are not.
+        NotebookReadError: One is no notebook.
+    """
+    train, infer = (_cells(text, path) for path, text in notebooks.items())
+    different = [
+        name
+        for name, source in train.items()
+        if name in infer and infer[name] != source and (_is_shared(source) or _is_shared(infer[name]))
+    ]
+    if different:
+        train_path, infer_path = notebooks
+        raise SharedCellError(cells=different, train=train_path, infer=infer_path)
+
+
+def _cells(text: str, path: Path) -> dict[str, str]:
+    """The text of each code cell that has an id, without what editors add to or take from its ends."""
+    cells = written_cells(text.encode("utf-8"), path=path)
+    return {name: cell.source.strip() for name, cell in cells.items() if _is_comparable(name, cell)}
+
+
+def _is_comparable(name: str, cell: WrittenCell) -> bool:
+    return cell.kind == "code" and not name.startswith("#")
+
+
+def _is_shared(source: str) -> bool:
+    return source.partition("\n")[0].rstrip() == SHARED_MARK

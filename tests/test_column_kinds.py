@@ -1,0 +1,188 @@
+"""What the columns of a table are: numbers, dates, categories, or nothing that a model can learn from."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from layout_files import some, table
+
+from generator.competition.facts import Value
+from generator.competition.introspection import Confidence, Hints, Reading, read_task
+from generator.competition.survey import survey_folder
+from generator.competition.survey.columns import column_of
+from generator.competition.survey.facts import Survey, Table, TableFormat
+
+ROWS = 60
+
+
+def read(folder: Path, **overrides: str | list[str]) -> Reading:
+    return read_task(survey_folder(folder), Hints(slug="some", metric_text="RMSE", overrides=overrides))
+
+
+def write(
+    folder: Path, columns: dict[str, Sequence[object]], *, test: dict[str, Sequence[object]] | None = None
+) -> None:
+    """Writes a table of these columns beside numbers, and a test table, by default with the same cells."""
+    source = some()
+    numbers = [[n, round(source.gauss(0, 1), 3)] for n in range(ROWS)]
+    for name, cells in (("train", columns), ("test", {**columns, **(test or {})})):
+        rows = [[*numbers[n], *(values[n] for values in cells.values())] for n in range(ROWS)]
+        if name == "train":
+            table(folder / "train.csv", ["id", "x", *cells, "y"], [[*row, row[1] * 2 + 0.5] for row in rows])
+        else:
+            table(folder / "test.csv", ["id", "x", *cells], [[row[0] + ROWS, *row[1:]] for row in rows])
+    table(folder / "sample_submission.csv", ["id", "y"], [[n + ROWS, 0.0] for n in range(ROWS)])
+
+
+def kinds(reading: Reading) -> dict[str, Value]:
+    keys = ("number_columns", "date_columns", "category_columns", "drop_columns")
+    return {key: reading.task.details[key] for key in keys if reading.task.details[key]}
+
+
+def cycle(*cells: object) -> list[object]:
+    return [cells[n % len(cells)] for n in range(ROWS)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["?", *range(ROWS - 1)], "number_columns"),
+        (["?", "-", "#", "x", *range(ROWS - 4)], "drop_columns"),  # numbers among texts, and hardly one twice
+        (["n/a", *(f"{n}.5" for n in range(ROWS - 1))], ""),  # pandas reads that as nothing
+        (cycle("red", "blue"), ""),
+        (cycle(*(f"shade {n}" for n in range(25))), ""),
+        ([f"{n} oaks" for n in range(ROWS)], "drop_columns"),
+        ([f"{n % 40} oaks" for n in range(ROWS)], "drop_columns"),  # more than half are different
+        (cycle("a" * 150, "b" * 150), "drop_columns"),
+        (cycle("True", "False"), ""),
+        (cycle("only"), "drop_columns"),
+        ([f"2020-01-{n % 28 + 1:02d}" for n in range(ROWS)], "date_columns"),
+        (["soon", *(f"2020-{n % 12 + 1:02d}-07 10:0{n % 10}:00" for n in range(ROWS - 1))], "date_columns"),
+        ([f"{n % 28 + 1} Mar 2021" for n in range(ROWS)], "date_columns"),
+        ([f"{n % 24:02d}:{n:02d}" for n in range(ROWS)], "drop_columns"),  # an hour without its day
+        (cycle("08:00", "16:00"), ""),
+    ],
+)
+def test_a_column_is_what_nearly_all_of_its_sampled_values_are(
+    tmp_path: Path, cells: Sequence[object], kind: str
+) -> None:
+    write(tmp_path, {"noted": cells})
+
+    assert kinds(read(tmp_path)) == ({kind: ["noted"]} if kind else {})
+
+
+def test_numbers_that_only_the_test_table_has_marks_among_are_named_as_well(tmp_path: Path) -> None:
+    write(tmp_path, {"load": range(0, ROWS * 2, 2)}, test={"load": ["?", *range(ROWS - 1)]})
+
+    assert kinds(read(tmp_path)) == {"number_columns": ["load"]}
+
+
+def test_codes_stay_categories_where_a_mark_stands_for_one_that_is_unknown(tmp_path: Path) -> None:
+    write(tmp_path, {"zip_code": ["?", *cycle(80331, 10115, 20095)[1:]]})
+
+    assert kinds(read(tmp_path)) == {"category_columns": ["zip_code"]}
+
+
+def test_numbers_in_quotes_are_told_from_numbers_where_the_format_can(tmp_path: Path) -> None:
+    rows = [{"id": n, "width": n % 9 / 2, "height": str(n % 7 / 2), "y": n % 11 / 4} for n in range(ROWS)]
+    (tmp_path / "train.json").write_text(json.dumps(rows))
+    unlabelled = [
+        {key: cell for key, cell in {**row, "id": n + ROWS}.items() if key != "y"} for n, row in enumerate(rows)
+    ]
+    (tmp_path / "test.json").write_text(json.dumps(unlabelled))
+    table(tmp_path / "sample_submission.csv", ["id", "y"], [[n + ROWS, 0.0] for n in range(ROWS)])
+
+    assert kinds(read(tmp_path)) == {"number_columns": ["height"]}
+
+
+def test_the_column_that_groups_the_folds_is_none_of_the_features(tmp_path: Path) -> None:
+    patients = [f"{n // 3:03d}" if n > 2 else "?" for n in range(ROWS)]
+    write(tmp_path, {"patient_id": patients}, test={"patient_id": [f"9{patient}" for patient in patients]})
+
+    reading = read(tmp_path)
+
+    assert (reading.task.details["group_column"], kinds(reading)) == ("patient_id", {})
+
+
+def test_what_the_user_calls_a_category_is_not_dropped(tmp_path: Path) -> None:
+    write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "born": cycle("2001-01-01", "2002-01-01")})
+
+    reading = read(tmp_path, category_columns=["ticket"], drop_columns=["x"])
+    assert kinds(reading) == {"category_columns": ["ticket"], "drop_columns": ["x"], "date_columns": ["born"]}
+    assert kinds(read(tmp_path, category_columns=["ticket", "born"])) == {"category_columns": ["ticket", "born"]}
+
+
+@pytest.mark.parametrize(("levels", "is_dropped"), [(5_000, False), (400_000, False), (990_000, True)])
+def test_a_category_of_many_levels_is_not_taken_for_text_because_a_sample_has_few_of_them_twice(
+    levels: int, is_dropped: bool
+) -> None:
+    source, rows, sampled = some(), 1_000_000, 2_000
+
+    def part(path: str, start: int, **more: Sequence[str]) -> Table:
+        ids = [str(n * 7 + start) for n in range(sampled)]
+        shops = [f"shop {source.randrange(levels)}" for _ in range(sampled)]
+        cells = {"id": ids, "x": [f"{source.random():.6f}" for _ in ids], "shop": shops, **more}
+        columns = tuple(column_of(name, values) for name, values in cells.items())
+        return Table(path, TableFormat.CSV, columns, rows, is_complete=False, size=rows * 40)
+
+    train = part("train.csv", 0, y=[f"{source.gauss(0, 1):.4f}" for _ in range(sampled)])
+    survey = Survey((part("test.csv", 20_000_000), train), ())
+
+    dropped = read_task(survey, Hints(slug="some", metric_text="RMSE")).task.details["drop_columns"]
+
+    assert dropped == (["shop"] if is_dropped else [])
+
+
+@pytest.mark.parametrize(
+    ("born", "day_first", "confidence"),
+    [
+        ([f"{n % 28 + 1:02d}/{n % 12 + 1:02d}/1999" for n in range(ROWS)], True, Confidence.SURE),
+        ([f"{n % 12 + 1:02d}/{n % 28 + 1:02d}/1999" for n in range(ROWS)], False, Confidence.SURE),
+        ([f"{n % 12 + 1}.{n % 9 + 1}.99" for n in range(ROWS)], True, Confidence.SURE),
+        ([f"1999-{n % 12 + 1:02d}-{n % 28 + 1:02d}" for n in range(ROWS)], False, Confidence.SURE),
+        ([f"{n % 12 + 1}/{n % 9 + 1}/99" for n in range(ROWS)], False, Confidence.THIN),
+    ],
+)
+def test_whether_a_date_begins_with_its_day_is_what_its_largest_parts_say(
+    tmp_path: Path, born: Sequence[object], day_first: bool, confidence: Confidence
+) -> None:
+    write(tmp_path, {"born": born})
+
+    reading = read(tmp_path)
+
+    found = reading.findings["day_first"]
+    assert (found.value, found.confidence) == (day_first, confidence)
+    assert any("--set day_first" in warning for warning in reading.warnings) is (confidence is Confidence.THIN)
+
+
+def test_the_user_is_asked_where_one_order_of_day_and_month_does_not_suit_all_dates(tmp_path: Path) -> None:
+    german = [f"{n % 28 + 1:02d}.{n % 12 + 1:02d}.1999" for n in range(ROWS)]
+    write(tmp_path, {"born": german, "sold": [f"2020-01-{n % 28 + 1:02d}" for n in range(ROWS)]})
+
+    assert any("day comes first in born and not in sold" in warning for warning in read(tmp_path).warnings)
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding", "name"), [("\t", "utf-8", "separator"), (",", "cp1252", "encoding"), (",", "utf-8", "")]
+)
+def test_a_table_that_is_written_in_another_way_than_the_first_is_named(
+    tmp_path: Path, separator: str, encoding: str, name: str
+) -> None:
+    write(tmp_path, {"colour": cycle("rosé", "rouge")})
+    rows = [[n + ROWS, n / 7, ["rosé", "rouge"][n % 2]] for n in range(ROWS)]
+    table(tmp_path / "test.csv", ["id", "x", "colour"], rows, separator=separator, encoding=encoding)
+
+    warnings = [warning for warning in read(tmp_path).warnings if "test.csv has another" in warning]
+
+    assert [f"another {name} than train.csv" in warning for warning in warnings] == [True] * bool(name)
+
+
+def test_one_encoding_is_found_that_reads_the_plain_tables_as_well(tmp_path: Path) -> None:
+    write(tmp_path, {"colour": cycle("blanc", "rouge")})
+    rows = [[n + ROWS, n / 7, ["rosé", "rouge"][n % 2]] for n in range(ROWS)]
+    table(tmp_path / "test.csv", ["id", "x", "colour"], rows, encoding="cp1252")
+
+    reading = read(tmp_path)
+
+    assert (reading.task.details["encoding"], reading.warnings) == ("cp1252", ())

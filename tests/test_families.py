@@ -1,0 +1,77 @@
+"""A family is a folder: nothing else in the kit knows its name."""
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+from layouts import LAYOUTS, Layout
+
+from generator.competition import schema
+from generator.competition.introspection import Hints, read_task
+from generator.competition.schema import families
+from generator.competition.specimen import write_specimen
+from generator.competition.survey import survey_folder
+from generator.installation import template_folder
+
+PACKAGE = Path(__file__).resolve().parents[1] / "generator"
+BUILT_IN = PACKAGE / "competition" / "builtin"  # whose task says which family it is
+# What an example is called as well, and what columns and folders may be: where these are no names they are values of
+# `Medium`, kinds of columns and words, and nothing is compared with them.
+ORDINARY = {"audio", "segmentation", "sequence", "text"}
+ONE_OF_EACH = {layout.task["family"]: layout for layout in LAYOUTS if "family" in layout.task}
+
+
+def test_no_module_names_a_family() -> None:
+    unmistakable = set(families()) - ORDINARY
+    for module in (path for path in PACKAGE.rglob("*.py") if BUILT_IN not in path.parents):
+        nodes = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Constant)]
+        assert {node.value for node in nodes} & unmistakable == set(), module
+
+
+@pytest.mark.parametrize("package", ["competition", "pair"])
+def test_nothing_is_compared_with_a_family(package: str) -> None:
+    for module in (PACKAGE / package).rglob("*.py"):
+        compared = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Compare)]
+        constants = {each.value for node in compared for each in ast.walk(node) if isinstance(each, ast.Constant)}
+        assert constants & set(families()) == set(), module
+
+
+def test_every_family_has_a_layout() -> None:
+    assert set(ONE_OF_EACH) == set(families())
+
+
+@pytest.fixture
+def renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kit's families, each with another name."""
+    for name in families():
+        shutil.copytree(template_folder() / "families" / name, tmp_path / "templates" / "families" / f"my_{name}")
+    shutil.copy(template_folder() / "families" / "common.toml", tmp_path / "templates" / "families")
+    monkeypatch.setattr(schema, "template_folder", lambda: tmp_path / "templates")
+
+
+@pytest.mark.usefixtures("renamed")
+@pytest.mark.parametrize("layout", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
+def test_a_family_of_another_name_is_found_and_made_up_as_well(layout: Layout, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    layout.write(tmp_path / "data")
+    survey = survey_folder(tmp_path / "data")
+    hints = Hints(slug=layout.name.replace("_", "-"), metric_text=layout.metric)
+
+    task = read_task(survey, hints).task
+
+    assert task.family == f"my_{layout.task['family']}"
+    assert {key: task.details.get(key) for key in layout.details} == layout.details
+    specimen = write_specimen(survey, task, tmp_path / "specimen", rows=60, seed=1, signal=True)
+    assert read_task(survey_folder(specimen.folder), hints).task.family == task.family
+
+
+@pytest.mark.usefixtures("renamed")
+def test_the_user_decides_for_a_family_of_another_name(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    ONE_OF_EACH["image_regression"].write(tmp_path / "data")
+    hints = Hints(slug="any", overrides={"family": "my_image_regression"})
+
+    task = read_task(survey_folder(tmp_path / "data"), hints).task
+
+    assert (task.family, str(task.target_kind)) == ("my_image_regression", "number")

@@ -1,0 +1,124 @@
+"""What `common.toml` and a `family.toml` declare, checked wherever a value comes from."""
+
+from pathlib import Path
+
+import pytest
+from miniature import write_tree
+
+from generator.competition.schema import SchemaError, common, families, keys_of, known_keys
+from generator.installation import template_folder
+from generator.pair.settings import SettingError, setting_of
+from generator.pair.template_folder import FrameworkOfFamilyError, NotOfFamilyError, check_offered
+
+HEAD = 'title = "T"\ndescription = "D."\nmedium = "audio"\ntargets = ["number"]\n'
+
+
+def family(tmp_path: Path, keys: str, *, head: str = HEAD) -> Path:
+    return write_tree(tmp_path, {"families/waves/family.toml": head + keys})
+
+
+def test_a_family_in_a_folder_of_its_own_brings_its_keys(tmp_path: Path) -> None:
+    templates = family(tmp_path, '[task.rate]\ntype = "int"\nminimum = 1\nhelp = "hertz"\n')
+
+    rate = keys_of("waves", templates=templates)["rate"]
+    assert [rate.expected(value) for value in (8_000, 0, "fast")] == ["", "1 or more", "a whole number"]
+    assert "rate" not in keys_of("ripples", templates=templates)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ('[task.rate]\ntype = "hertz"\n', 'key "rate": its type is none of str, int, float, bool, list'),
+        ('[task.rate]\ntype = "float"\nmaximum = 3\n', 'there is no "maximum"; known: type, help, options'),
+        ('[task.rate]\ntype = "str"\ndefault = 3\n', "its default must be text"),
+        ("[task.rate\n", "family.toml"),
+        ('[task.rate]\ntype = "int"\nscope = "training"\n', 'there is no scope "training"'),
+        ("kind = 1\n", 'there is no "kind"'),
+    ],
+)
+def test_a_key_that_cannot_be_is_told_with_the_file(tmp_path: Path, keys: str, message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        keys_of("waves", templates=family(tmp_path, keys))
+
+    assert message in str(caught.value)
+
+
+def test_a_key_that_two_families_share_means_the_same_in_both() -> None:
+    for name in families():
+        for key, rule in keys_of(name).items():
+            others = known_keys()[key]
+            assert {(other.type, other.form) for other in others} == {(rule.type, rule.form)}, (name, key)
+
+
+def test_every_key_says_what_it_is() -> None:
+    rules = [*common()["pair"].items(), *((key, rule) for key, rules in known_keys().items() for rule in rules)]
+    assert [key for key, rule in rules if not rule.help] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("epochs=3", ("epochs", 3)),
+        ("flip=yes", ("flip", True)),
+        ("drop_columns=Name, Ticket", ("drop_columns", ["Name", "Ticket"])),
+        ("image_suffix=", ("image_suffix", "")),
+        ("separator=;", ("separator", ";")),
+        ("labels_from=names", ("labels_from", "names")),
+        ("labels_from=folders", ("labels_from", "folders")),
+    ],
+)
+def test_a_setting_of_the_command_line_gets_the_type_of_its_key(text: str, setting: tuple[str, object]) -> None:
+    assert setting_of(text) == setting
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("epochs", "write KEY=VALUE"),
+        ("epoch=3", 'Did you mean "epochs"?'),
+        ("epochs=3.5", "epochs must be a whole number"),
+        ("flip=maybe", "flip must be true or false"),
+        ("train_folder=../../etc", "train_folder must be a path inside of the competition's folder"),
+        ("\x1b[31m=1", "\\x1b[31m"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_printable_sentence(text: str, message: str) -> None:
+    with pytest.raises(SettingError) as caught:
+        setting_of(text)
+
+    assert message in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_target_that_a_family_has_no_model_for_is_refused() -> None:
+    wanted = {"target_kind": "mask", "submission": "run_length"}
+
+    with pytest.raises(NotOfFamilyError, match='the family "tabular" has no templates for the target_kind "mask"'):
+        check_offered(template_folder(), family="tabular", framework="keras", wanted=wanted, source="pair.toml")
+
+
+def test_a_family_has_the_frameworks_that_it_has_a_model_in(tmp_path: Path) -> None:
+    templates = write_tree(
+        family(tmp_path, ""),
+        {f"families/waves/models/{name}.py.j2": "" for name in ("jax", "torch")}
+        | {f"frameworks/{name}/framework.toml": 'title = "T"\ndescription = "D."\n' for name in ("jax", "keras")},
+    )
+
+    assert families(templates)["waves"].frameworks == ("jax", "torch")
+    with pytest.raises(FrameworkOfFamilyError, match='no templates for the framework "keras"; it has: jax, torch'):
+        check_offered(templates, family="waves", framework="keras", wanted={}, source="pair.toml")
+
+
+@pytest.mark.parametrize(
+    ("head", "message"),
+    [
+        (HEAD.replace("audio", "smell"), "'smell' is not a valid Medium"),
+        (HEAD.replace("number", "chord"), "'chord' is not a valid TargetKind"),
+        (HEAD.replace("title", "heading"), 'it needs the texts "title" and "description"'),
+    ],
+)
+def test_a_family_that_cannot_be_is_told_with_the_file(tmp_path: Path, head: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=r"families/waves/family\.toml cannot be used") as caught:
+        families(family(tmp_path, "", head=head))
+
+    assert message in str(caught.value)
