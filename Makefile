@@ -1,7 +1,9 @@
-# Everything a newcomer or CI needs. Each target does its own set-up, in .venv, from pinned versions.
+# Everything a newcomer or CI needs. Each target does its own set-up, in .venv and .venv-gpu, from pinned versions.
 
 VENV := .venv
 BIN := $(VENV)/bin
+# The versions of Kaggle's GPU image, beside those of its TPU image in .venv.
+GPU_IMAGE := .venv-gpu
 # The first Python on the PATH that TensorFlow has wheels for.
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
 	$$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
@@ -14,7 +16,7 @@ demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the su
 	$(BIN)/generate --competition digits
 	$(BIN)/tandem run digits
 
-test: $(VENV)/dev.stamp ## every test
+test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
 	$(BIN)/python -m pytest -n 2
 
 test-fast: $(VENV)/dev.stamp ## the tests that take less than two minutes together
@@ -46,24 +48,33 @@ bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about three 
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(GPU_IMAGE) build dist .pytest_cache .mypy_cache .ruff_cache
 
 # keras-hub wants an older kagglesdk than kaggle does, and needs it for downloads only, which no test makes.
 HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
 
+# What the notebooks import. TensorFlow for macOS is the same library as tensorflow-cpu.
+IMPORTED := jax keras matplotlib pandas pillow pyarrow scikit-learn scipy \
+	tensorflow$(if $(filter Darwin,$(shell uname)),,-cpu)
+
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
-$(VENV)/run.stamp: EXTRA := run
-$(VENV)/dev.stamp: EXTRA := dev
-$(VENV)/dev.stamp: ALONE := $(HUB)
+$(VENV)/run.stamp: WANTED := --editable ".[run]"
+$(VENV)/dev.stamp: WANTED := --editable ".[dev]"
+$(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
+$(VENV)/run.stamp $(VENV)/dev.stamp: PINS := constraints.txt
 $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
+$(GPU_IMAGE)/image.stamp: WANTED := $(IMPORTED)
+$(GPU_IMAGE)/image.stamp: PINS := constraints-gpu-image.txt
+$(GPU_IMAGE)/image.stamp: constraints-gpu-image.txt
+$(VENV)/run.stamp $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp:
 	@test -n "$(PYTHON)" || { echo "Tandem needs Python 3.11, 3.12 or 3.13 on the PATH."; exit 1; }
 ifneq ($(UV),)
-	test -x $(BIN)/python || uv venv --quiet --python "$$(command -v $(PYTHON))" $(VENV)
-	uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable ".[$(EXTRA)]"
-	$(if $(ALONE),uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --no-deps $(ALONE))
+	test -x $(@D)/bin/python || uv venv --quiet --python "$$(command -v $(PYTHON))" $(@D)
+	uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) $(WANTED)
+	$(if $(ALONE),uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) --no-deps $(ALONE))
 else
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[$(EXTRA)]"
-	$(if $(ALONE),$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-deps $(ALONE))
+	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) $(WANTED)
+	$(if $(ALONE),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) --no-deps $(ALONE))
 endif
 	@touch $@

@@ -1,16 +1,12 @@
 """Sessions that run the cells of rendered notebooks with the real frameworks, without importing those each time.
 
-Importing NumPy, pandas, TensorFlow, JAX and Keras takes about ten seconds; this file, run as a program, does it once
-and then forks a process for every session it is asked for. Nothing of a framework is initialised before the fork: no
-device, no thread pool, no seed. So a session is a fresh process with its own folder, environment and parameters, in
-which every cell of the notebook is executed from the first one on; only the imports find their modules loaded.
+`notebook_process.py` imports them once and forks a process for every session that is asked for here.
 
 PYTEST_DONT_REWRITE: tests import this module before pytest takes it for a plugin with fixtures.
 """
 
 import contextlib
 import fcntl
-import io
 import json
 import os
 import select
@@ -23,15 +19,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+import notebook_process
 import pytest
+from notebook_process import SESSION_SECONDS
 
 if TYPE_CHECKING:
     from generator.competition.facts import Task
 
 Parameters = Mapping[str, bool | int | float | str | list[str]]
-SESSION_SECONDS = 300
 
 
 @cache
@@ -53,6 +50,13 @@ def rendered_cells(framework: str, role: str, task: "Task") -> dict[str, str]:
     files = render_kernels(merged(proposal, Choices(), flags={}))
     cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
     return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+
+
+class Executable(Protocol):
+    """A notebook that can say which cells are executed."""
+
+    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
+        """Names and sources of the cells in their order, with the cell that papermill would inject."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +151,12 @@ class Session:
 class Frameworks:
     """The process that has imported the frameworks, with one backend of Keras; one session at a time."""
 
-    def __init__(self, backend: str, folder: Path) -> None:
+    def __init__(self, backend: str, folder: Path, *, python: Path | str = sys.executable) -> None:
         self._folder = folder
         self._sessions = 0
         environment = {**os.environ, "KERAS_BACKEND": backend, "MPLBACKEND": "agg", "TF_CPP_MIN_LOG_LEVEL": "3"}
         self._process = subprocess.Popen(
-            [sys.executable, __file__],
+            [python, notebook_process.__file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environment,
@@ -161,7 +165,7 @@ class Frameworks:
 
     def start(
         self,
-        notebook: Notebook,
+        notebook: Executable,
         parameters: Parameters,
         *,
         until: str | None = None,
@@ -199,7 +203,7 @@ class Frameworks:
         self._process.stdin.flush()
         return Session(self, folder, pid=self.answer()["pid"])
 
-    def run(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Ended:
+    def run(self, notebook: Executable, parameters: Parameters, **options: Any) -> Ended:
         """Executes a notebook to its end, see `start`."""
         return self.start(notebook, parameters, **options).ended()
 
@@ -410,99 +414,3 @@ def read_table(path: Path) -> list[list[str]]:
 def names_below(folder: Path) -> list[str]:
     """Every file below a folder, by its path in it."""
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-
-
-def _serve() -> None:
-    """Imports what the notebooks import, then forks a session for every line of stdin."""
-    import jax  # noqa: F401
-    import keras  # noqa: F401
-    import matplotlib.pyplot as _plt  # noqa: F401
-    import pandas  # noqa: F401
-    import scipy.special as _special  # noqa: F401
-    import sklearn.model_selection  # noqa: F401
-    import tensorflow  # noqa: F401
-
-    for line in sys.stdin:
-        request = json.loads(line)
-        pid = os.fork()
-        if pid == 0:
-            _be_session(request)
-        _tell({"pid": pid})
-        _, status = os.waitpid(pid, 0)
-        _tell({"status": os.waitstatus_to_exitcode(status)})
-
-
-def _tell(answer: Mapping[str, int]) -> None:
-    sys.stdout.write(json.dumps(answer) + "\n")
-    sys.stdout.flush()
-
-
-def _be_session(request: Mapping[str, Any]) -> None:
-    """Executes the cells, writes `result.json`, and ends the process."""
-    import faulthandler
-
-    log = os.open(Path(request["folder"], "log.txt"), os.O_WRONLY | os.O_APPEND)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    faulthandler.dump_traceback_later(SESSION_SECONDS - 30, exit=True)
-    os.environ.update(request["environment"])
-    os.chdir(request["cwd"])
-    result = _executed(request)
-    Path(request["folder"], "result.json").write_text(json.dumps(result))
-    os._exit(0 if result["cell"] is None else 1)
-
-
-def _executed(request: Mapping[str, Any]) -> dict[str, Any]:
-    import linecache
-    import traceback
-    import types
-
-    import matplotlib.pyplot as plt
-
-    plt.show = _draw_all
-    main = types.ModuleType("__main__")
-    sys.modules["__main__"] = main
-    exec(request["before"], {"__name__": "before"})  # noqa: S102 - what a test asks for
-    printed: dict[str, str] = {}
-    for name, source in request["cells"]:
-        file = f"<cell {name}>"
-        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        output = _Copied(sys.__stdout__)
-        try:
-            with contextlib.redirect_stdout(output):
-                exec(compile(source, file, "exec"), main.__dict__)  # noqa: S102 - the cells of the notebook
-        except BaseException as error:  # noqa: BLE001
-            traceback.print_exc()
-            return {"cell": name, "error": f"{type(error).__name__}: {error}", "printed": printed}
-        finally:
-            printed[name] = output.getvalue()
-        if name == request["until"]:
-            break
-    return {"cell": None, "printed": printed, "seen": eval(request["look"], main.__dict__)}  # noqa: S307
-
-
-def _draw_all() -> None:
-    """Draws every figure as a notebook's output has it; a text that cannot be drawn is an error here."""
-    import matplotlib.pyplot as plt
-
-    for number in plt.get_fignums():
-        plt.figure(number).savefig(io.BytesIO(), dpi=40, bbox_inches="tight")
-    plt.close("all")
-
-
-class _Copied(io.StringIO):
-    """Keeps what is printed, and passes it on at once for whoever watches the log."""
-
-    def __init__(self, log: Any) -> None:
-        super().__init__()
-        self._log = log
-
-    def write(self, text: str) -> int:
-        self._log.write(text)
-        self._log.flush()
-        return super().write(text)
-
-
-if __name__ == "__main__":
-    _serve()

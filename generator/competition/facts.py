@@ -29,6 +29,11 @@ class Competition:
     internet: bool | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def url(self) -> str:
+        """Its page on Kaggle."""
+        return f"https://www.kaggle.com/competitions/{self.slug}"
+
 
 class Medium(StrEnum):
     """What an example is."""

@@ -182,7 +182,8 @@ class PairSpec:
     def has_target_encoding(self) -> bool:
         """Whether categories are described by the mean target of their rows, where that cannot leak between groups."""
         is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
-        return is_one and not self.task.details.get("group_column")
+        details = self.task.details
+        return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
 
     @property
     def has_many_classes(self) -> bool:

@@ -43,7 +43,15 @@ def column_details(features: Features, hints: Hints, *, group: str = "", order: 
     coded = _categories(left, hints)
     codes = coded.value if isinstance(coded.value, list) else []
     others = [column for column in left if column.name not in codes]
-    return (dropped, coded, _numbers(others, features, hints), *date_details(others, features, hints))
+    numbers, dates = _numbers(others, features, hints), date_details(others, features, hints)
+    known = {name for finding in (numbers, *dates) if isinstance(finding.value, list) for name in finding.value}
+    texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
+    return (dropped, coded, numbers, *dates, _has_categories([*codes, *texts], hints))
+
+
+def _has_categories(names: Sequence[str], hints: Hints) -> Finding:
+    evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
+    return settled("has_categories", bool(names), evidence, hints)
 
 
 def _dropped(columns: Sequence[Column], features: Features, hints: Hints, order: str) -> Finding:
