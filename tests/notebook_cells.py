@@ -5,10 +5,12 @@ the machine, are left out.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+
+from written_submissions import without_frameworks
 
 from generator.competition import builtin
 from generator.competition.facts import Task
@@ -21,7 +23,7 @@ from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
 
 OF_THE_MACHINE = {"find-accelerator", "check-accelerator", "distribute", "replicas"}
-_OF_A_FRAMEWORK = re.compile(r"^(import (jax|keras|tensorflow)|os\.environ\[).*$", re.MULTILINE)
+_BACKEND = re.compile(r"^os\.environ\[.*$", re.MULTILINE)
 
 
 def task_in(folder: Path, metric: str, **overrides: str | list[str]) -> Task:
@@ -58,18 +60,22 @@ def known_after(
     """
     sources = sources_of(task, role)
     names = list(sources)
-    done: dict[str, Any] = {}
-    execute(sources, ["parameters"], done)
-    roots = {"INPUT_ROOT": str(folder.parent), "WORKING_ROOT": str(folder.parent / "working"), "COMPETITION": folder.name}
-    done |= roots | parameters
-    first = [name for name in names[: names.index(until) + 1] if name != "parameters"]
-    execute(sources, [*first, *more], done)
-    return SimpleNamespace(**done)
+    first = [name for name in names[: names.index(until) + 1] if name not in ("parameters", "imports")]
+    roots = {"INPUT_ROOT": str(folder.parent), "WORKING_ROOT": str(folder.parent / "working")}
+    return _executed(sources, [*first, *more], {"COMPETITION": folder.name, **roots, **parameters})
 
 
-def execute(sources: dict[str, str], cells: Iterable[str], names: dict[str, Any]) -> None:
-    """Executes cells, which see and leave these names."""
-    for cell in cells:
-        source = _OF_A_FRAMEWORK.sub("", sources[cell])
+def executed_alone(cells: Sequence[str], task: Task, role: Role | str, **names: object) -> SimpleNamespace:
+    """What these cells of a notebook define, executed behind its parameters and imports and with these names."""
+    return _executed(sources_of(task, role), cells, names)
+
+
+def _executed(sources: Mapping[str, str], cells: Sequence[str], injected: Mapping[str, object]) -> SimpleNamespace:
+    names: dict[str, Any] = {}
+    for cell in ("parameters", "imports", *cells):
+        source = _BACKEND.sub("", without_frameworks(sources[cell]))
         if cell not in OF_THE_MACHINE and "plt.show()" not in source:
             exec(compile(source, f"<cell {cell}>", "exec"), names)  # noqa: S102 - the cells are what is tested
+        if cell == "parameters":
+            names |= injected
+    return SimpleNamespace(**names)

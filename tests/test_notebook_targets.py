@@ -1,10 +1,6 @@
-"""Every kind of target is read, split and scaled back as it should; every kind of submission is what the sample asks.
-
-The cells are those of rendered notebooks for tables. Most run alone; the last tests run whole pairs.
-"""
+"""Every kind of target is read, split and scaled back as it should, in notebooks for tables."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,47 +9,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from layout_files import table
-from notebook_cells import execute, known_after, sources_of
-from notebook_session import Mirror, Notebook, Sessions, read_table, write_digits
+from notebook_cells import executed_alone, known_after
+from notebook_session import Mirror, Notebook, Sessions, read_table
+from written_submissions import table_task
 
-from generator.competition import builtin
-from generator.competition.builtin.tumours import TUMOURS
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 
 pytest_plugins = ("notebook_session",)
 
-SUBMISSION_OF_KIND = {
-    TargetKind.CLASS: (SubmissionKind.LABEL, "accuracy"),
-    TargetKind.LABELS: (SubmissionKind.NUMBERS, "auc_mean_columns"),
-    TargetKind.NUMBER: (SubmissionKind.NUMBERS, "rmse"),
-}
+KINDS = [TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER]
 
 
-def task_of(
-    kind: TargetKind,
-    targets: Sequence[str] = ("label",),
-    *,
-    submission: SubmissionKind | None = None,
-    metric: str = "",
-    **details: Value,
-) -> Task:
-    """The task of a table of numbers with another target than that of tumours, and with what is usual for it."""
-    usual_submission, usual_metric = SUBMISSION_OF_KIND[kind]
-    return replace(
-        TUMOURS.task,
-        target_kind=kind,
-        targets=tuple(targets),
-        submission=submission or usual_submission,
-        metric=metric or usual_metric,
-        details={**TUMOURS.task.details, "class_count": 0, **details},
-    )
-
-
-def read(folder: Path, task: Task, text: str, *more: str, until: str = "targets", **parameters: object) -> SimpleNamespace:
+def read(folder: Path, task: Task, text: str, *more: str, **parameters: object) -> SimpleNamespace:
     """What training makes of this table."""
     (folder / "some").mkdir(exist_ok=True)
     (folder / "some" / "train.csv").write_text(text)
-    return known_after(until, task, "train", folder / "some", more=more, **parameters)
+    return known_after("targets", task, "train", folder / "some", more=more, **parameters)
 
 
 def names_of_classes(names: SimpleNamespace) -> list[str]:
@@ -64,10 +35,12 @@ def names_of_classes(names: SimpleNamespace) -> list[str]:
     ("labels", "classes"),
     [(["10", "9", "10"], ["9", "10"]), (["b", "a", "b"], ["a", "b"]), (["007", "7", "7"], ["007", "7"])],
 )
-def test_classes_are_in_the_order_of_their_numbers_or_names(tmp_path: Path, labels: list[str], classes: list[str]) -> None:
+def test_classes_are_in_the_order_of_their_numbers_or_names(
+    tmp_path: Path, labels: list[str], classes: list[str]
+) -> None:
     rows = "".join(f"{row},{label}\n" for row, label in enumerate(labels))
 
-    names = read(tmp_path, task_of(TargetKind.CLASS), "id,label\n" + rows)
+    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n" + rows)
 
     assert names.classes == classes
     assert names_of_classes(names) == labels
@@ -75,7 +48,7 @@ def test_classes_are_in_the_order_of_their_numbers_or_names(tmp_path: Path, labe
 
 
 def test_the_class_is_the_column_that_is_set(tmp_path: Path) -> None:
-    task = task_of(TargetKind.CLASS, ["rust", "scab", "healthy"])
+    task = table_task(TargetKind.CLASS, ["rust", "scab", "healthy"])
 
     names = read(tmp_path, task, "id,rust,scab,healthy\n1,1,0,0\n2,0,0,1\n3,0,1,0\n4,0,0,1\n")
 
@@ -83,7 +56,7 @@ def test_the_class_is_the_column_that_is_set(tmp_path: Path) -> None:
 
 
 def test_labels_in_columns_are_read_as_they_stand(tmp_path: Path) -> None:
-    names = read(tmp_path, task_of(TargetKind.LABELS, ["b", "a"]), "id,a,b\n1,1,0\n2,0,0\n3,1.0,1\n")
+    names = read(tmp_path, table_task(TargetKind.LABELS, ["b", "a"]), "id,a,b\n1,1,0\n2,0,0\n3,1.0,1\n")
 
     assert names.classes == ["b", "a"]
     assert names.truth.tolist() == names.targets.tolist() == [[0, 1], [0, 0], [1, 1]]
@@ -92,7 +65,7 @@ def test_labels_in_columns_are_read_as_they_stand(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", ["", "2", "-1", "yes"])
 def test_labels_that_are_neither_0_nor_1_are_counted(tmp_path: Path, cell: str) -> None:
     with pytest.raises(ValueError, match=r"1 labels in a, b are neither 0 nor 1\."):
-        read(tmp_path, task_of(TargetKind.LABELS, ["a", "b"]), f"id,a,b\n1,1,0\n2,0,{cell}\n")
+        read(tmp_path, table_task(TargetKind.LABELS, ["a", "b"]), f"id,a,b\n1,1,0\n2,0,{cell}\n")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +78,7 @@ def test_labels_that_are_neither_0_nor_1_are_counted(tmp_path: Path, cell: str) 
 def test_labels_listed_in_one_column_are_told_apart(tmp_path: Path, separator: str, cells: list[str]) -> None:
     rows = "".join(f'{index},"{cell}"\n' for index, cell in enumerate(cells))
 
-    names = read(tmp_path, task_of(TargetKind.LABELS, label_separator=separator), "id,label\n" + rows)
+    names = read(tmp_path, table_task(TargetKind.LABELS, label_separator=separator), "id,label\n" + rows)
 
     assert names.classes == ["a", "b", "c"]
     assert names.truth.tolist() == [[1, 1, 0], [0, 0, 0], [1, 0, 1]]
@@ -113,12 +86,12 @@ def test_labels_listed_in_one_column_are_told_apart(tmp_path: Path, separator: s
 
 def test_a_list_of_one_label_only_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"fewer than two labels in label: check TARGETS"):
-        read(tmp_path, task_of(TargetKind.LABELS, label_separator=" "), "id,label\n1,a\n2,\n3,a\n")
+        read(tmp_path, table_task(TargetKind.LABELS, label_separator=" "), "id,label\n1,a\n2,\n3,a\n")
 
 
 def test_a_smoke_test_has_an_example_of_the_rarest_label(tmp_path: Path) -> None:
     rows = "".join(f"{row},{int(row == 900)},1\n" for row in range(1_000))
-    task = task_of(TargetKind.LABELS, ["rare", "common"])
+    task = table_task(TargetKind.LABELS, ["rare", "common"])
 
     names = read(tmp_path, task, "id,rare,common\n" + rows, SMOKE_TEST=True)
 
@@ -130,7 +103,7 @@ def test_a_smoke_test_has_an_example_of_the_rarest_label(tmp_path: Path) -> None
 def test_a_smoke_test_has_rows_of_every_class(tmp_path: Path) -> None:
     rows = "".join(f"{row},{'rare' if row > 996 else 'common'}\n" for row in range(1_000))
 
-    names = read(tmp_path, task_of(TargetKind.CLASS), "id,label\n" + rows, SMOKE_TEST=True)
+    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n" + rows, SMOKE_TEST=True)
 
     assert len(names.train) == len(names.truth) <= 256
     assert names.train["label"].tolist() == names_of_classes(names)
@@ -140,7 +113,7 @@ def test_a_smoke_test_has_rows_of_every_class(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("metric", "is_log"), [("rmse", False), ("rmsle", True)])
 def test_numbers_come_back_in_their_own_scale(tmp_path: Path, metric: str, is_log: bool) -> None:
     text = "id,price,age\n" + "".join(f"{row},{10 ** (row / 9)},{row % 7}\n" for row in range(40))
-    names = read(tmp_path, task_of(TargetKind.NUMBER, ["price", "age"], metric=metric), text, "activate")
+    names = read(tmp_path, table_task(TargetKind.NUMBER, ["price", "age"], metric=metric), text, "activate")
 
     np.testing.assert_allclose(names.targets, np.log1p(names.truth) if is_log else names.truth, rtol=1e-6)
     np.testing.assert_allclose(names.target_mean, names.targets.mean(axis=0), rtol=1e-5)
@@ -153,16 +126,16 @@ def test_numbers_come_back_in_their_own_scale(tmp_path: Path, metric: str, is_lo
 @pytest.mark.parametrize("cell", ["", "cheap", "inf"])
 def test_values_that_are_no_numbers_are_counted(tmp_path: Path, cell: str) -> None:
     with pytest.raises(ValueError, match=r"^Of 3 values of label 1 are no numbers, the others are 2 different ones\. "):
-        read(tmp_path, task_of(TargetKind.NUMBER), f"id,label\n1,1.5\n2,{cell}\n3,4\n")
+        read(tmp_path, table_task(TargetKind.NUMBER), f"id,label\n1,1.5\n2,{cell}\n3,4\n")
 
 
 def test_a_number_that_is_always_the_same_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^Of 3 values of label 0 are no numbers, the others are 1 different ones\. "):
-        read(tmp_path, task_of(TargetKind.NUMBER), "id,label\n1,4.5\n2,4.5\n3,4.5\n")
+        read(tmp_path, table_task(TargetKind.NUMBER), "id,label\n1,4.5\n2,4.5\n3,4.5\n")
 
 
 def test_rows_that_lack_one_of_several_numbers_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    task = task_of(TargetKind.NUMBER, ["a", "b"])
+    task = table_task(TargetKind.NUMBER, ["a", "b"])
 
     names = read(tmp_path, task, "id,a,b\n1,1,2\n2,,3\n3,5,\n4,7,8\n")
 
@@ -173,16 +146,15 @@ def test_rows_that_lack_one_of_several_numbers_are_left_out(tmp_path: Path, caps
 
 def test_a_table_all_of_whose_rows_lack_one_of_several_numbers_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^Of 0 values of a, b 0 are no numbers, the others are 0 different ones\. "):
-        read(tmp_path, task_of(TargetKind.NUMBER, ["a", "b"]), "id,a,b\n1,1,\n2,,3\n")
+        read(tmp_path, table_task(TargetKind.NUMBER, ["a", "b"]), "id,a,b\n1,1,\n2,,3\n")
 
 
 @pytest.mark.parametrize("kind", [TargetKind.CLASS, TargetKind.LABELS])
 def test_members_of_a_model_are_averaged_as_probabilities(kind: TargetKind) -> None:
-    names: dict[str, Any] = {}
-    execute(sources_of(task_of(kind), "infer"), ["parameters", "imports", "activate"], names)
+    activate = executed_alone(["activate"], table_task(kind), "infer").activate
     outputs = np.random.default_rng(0).normal(size=(5, 4, 3))
 
-    averaged = names["activate"](outputs)
+    averaged = activate(outputs)
 
     assert averaged.shape == (5, 3)
     odds = np.exp(outputs)
@@ -201,16 +173,13 @@ def truth_of(kind: TargetKind, rows: int) -> Any:
 
 def folds_of(kind: TargetKind, truth: Any, train: pd.DataFrame, folds: int, **details: str) -> Any:
     """The fold of each row, and the folds that are trained."""
-    sources = sources_of(task_of(kind, **details), "train")
-    names: dict[str, Any] = {}
-    execute(sources, ["parameters", "imports"], names)
-    names |= {"truth": truth, "train": train, "FOLDS": folds}
-    execute(sources, ["assign-folds"], names)
-    return names["fold_of_row"], list(names["folds"])
+    task = table_task(kind, **details)
+    names = executed_alone(["assign-folds"], task, "train", truth=truth, train=train, FOLDS=folds)
+    return names.fold_of_row, list(names.folds)
 
 
 @pytest.mark.parametrize("folds", [1, 4])
-@pytest.mark.parametrize("kind", SUBMISSION_OF_KIND)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_row_is_held_out_once_and_the_folds_are_alike(kind: TargetKind, folds: int) -> None:
     truth = truth_of(kind, 300)
 
@@ -230,7 +199,7 @@ def test_every_row_is_held_out_once_and_the_folds_are_alike(kind: TargetKind, fo
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")
-@pytest.mark.parametrize("kind", SUBMISSION_OF_KIND)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_group_is_never_split(kind: TargetKind) -> None:
     groups = [None if group == "patient 7" else group for group in (f"patient {row * 7 % 37}" for row in range(300))]
     truth = truth_of(kind, 300)
@@ -244,7 +213,7 @@ def test_a_group_is_never_split(kind: TargetKind) -> None:
     assert np.bincount(fold_of_row).min() >= 50
 
 
-@pytest.mark.parametrize("kind", SUBMISSION_OF_KIND)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("as_text", [False, True])
 def test_folds_in_time_hold_out_the_latest_span_first(kind: TargetKind, as_text: bool) -> None:
     days = np.random.default_rng(2).permutation(100)
@@ -270,3 +239,61 @@ def test_few_rows_of_the_largest_class_make_fewer_folds() -> None:
     fold_of_row, trained = folds_of(TargetKind.CLASS, np.array([0, 1, 0, 1, 0]), pd.DataFrame({"id": range(5)}), 5)
 
     assert sorted(set(fold_of_row.tolist())) == trained == [0, 1, 2]
+
+
+def answers_of_a_pair(sessions: Sessions, mirror: Mirror, task: Task, answers: Sequence[str]) -> list[tuple[str, str]]:
+    """Trains and infers with the real frameworks on rows of two numbers, `left` and `right`, which repeat after 8 rows.
+
+    Returns:
+        What is predicted for 24 other such rows, and what the answer is.
+    """
+    folder, target = mirror.competition, task.targets[0]
+    rows = [
+        [f"r{number}", number % 8 % 4 + number % 5 / 10, number % 8 // 4, answers[number % 8]] for number in range(120)
+    ]
+    table(folder / "train.csv", ["id", "left", "right", target], rows[:96])
+    table(folder / "test.csv", ["id", "left", "right"], [row[:3] for row in rows[96:]])
+    table(folder / "sample_submission.csv", ["id", target], [[row[0], answers[0]] for row in rows[:95:-1]])
+    train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
+    parameters = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
+    ended = sessions.run(train, mirror.parameters(train, **parameters))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer))
+    assert ended.is_done, ended
+    header, *written = read_table(mirror.working / "submission.csv")
+    assert header == ["id", target]
+    assert [row[0] for row in written] == [row[0] for row in rows[:95:-1]]
+    truth = {str(row[0]): str(row[3]) for row in rows}
+    return [(said, truth[name]) for name, said in written]
+
+
+@pytest.mark.slow
+def test_a_pair_for_labels_in_a_list_learns_and_lists_them(sessions: Sessions, mirror: Mirror) -> None:
+    task = table_task(
+        *(TargetKind.LABELS, ["kinds"]),
+        submission=SubmissionKind.LABEL_SET,
+        metric="f1_samples",
+        sample="sample_submission.csv",
+        label_separator=" ",
+    )
+    kinds = ["low", "low", "high", "high", "low far", "low far", "high far", "far high"]
+
+    answers = answers_of_a_pair(sessions, mirror, task, kinds)
+
+    assert sum(set(said.split()) == set(true.split()) for said, true in answers) >= 20
+
+
+@pytest.mark.slow
+def test_a_pair_for_a_number_learns_it_and_rounds_it(sessions: Sessions, mirror: Mirror) -> None:
+    task = table_task(
+        *(TargetKind.NUMBER, ["grade"]),
+        submission=SubmissionKind.LABEL,
+        metric="quadratic_weighted_kappa",
+        sample="sample_submission.csv",
+    )
+
+    answers = answers_of_a_pair(sessions, mirror, task, ["0", "0", "1", "1", "3", "3", "3", "3"])
+
+    assert {said for said, _ in answers} <= {"0", "1", "3"}
+    assert sum(said == true for said, true in answers) >= 20
