@@ -1,4 +1,4 @@
-"""Tables as they come: what the kit and its notebooks make of columns, and that no answer leaks into what a model sees."""
+"""Tables as they come: what is made of their columns, and that no answer leaks into what a model sees."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -99,7 +99,7 @@ def test_a_column_is_read_for_what_it_holds(folder: Path, values: Sequence[objec
     names = trained_on(folder)
 
     made = [name.replace("number__", "").replace("one_hot__", "") for name in names.features.columns]
-    numbers = [name for name in made if name.startswith("x") and names.features[name].dtype.kind == "f"]
+    numbers = [name for name in made if name.startswith("x") and names.features[name].dtype.kind in "fi"]
     found = {0: None if "x" not in made else "category", 1: "number", 6: "date"}[len(numbers)]
     if kind == "date, day first":
         first = int(str(values[0])[:2])
@@ -410,5 +410,5 @@ def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(folder: Path
     write_shop(folder, shop_columns())
     table(folder / "sample_submission.csv", ["id", "sold"], [["t100", 0.5], ["t999", 0.5]])
 
-    with pytest.raises(ValueError, match=r"test.csv lacks 1 ids of the sample, such as 't999'\. Check ID_COLUMN\."):
+    with pytest.raises(ValueError, match=r"test.csv lacks 1 ids of the sample, as 't999'\."):
         known_after("test-rows", task_in(folder, "auc"), "infer", folder)
