@@ -191,9 +191,54 @@ class PairSpec:
         return self.class_count > _MOST_CLASSES_SHOWN
 
     @property
+    def table_formats(self) -> tuple[str, ...]:
+        """What the tables are written in, by what their names promise: "csv", "json", "parquet"."""
+        tables = filter(None, (self.task.train_table, self.task.labels_table, self.task.test_table))
+        return tuple(sorted({_format_of_table(name) for name in tables})) or ("csv",)
+
+    @property
     def table_reader(self) -> str:
-        """The file of the cell that reads tables, by what the training table's name promises."""
-        return "csv"
+        """The file of the cell that reads tables."""
+        return self.table_formats[0] if len(self.table_formats) == 1 else "several"
+
+    @property
+    def sample_format(self) -> str:
+        """What the sample submission is written in: "csv", "json", "json lines" or "parquet"; "" if there is none."""
+        if not self.task.sample_submission:
+            return ""
+        is_lines = format_of(self.task.sample_submission).format is FileFormat.JSON_LINES
+        return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
+
+    @property
+    def has_sample_like_tables(self) -> bool:
+        """Whether what reads the tables reads the sample submission as well, since both are csv of one kind."""
+        is_csv = self.sample_format == "csv" and "csv" in self.table_formats
+        return is_csv and self.sample_separator == self.task_values["separator"]
+
+    @property
+    def has_packed_tables(self) -> bool:
+        """Whether a table, or the sample submission, is a member of a zip archive."""
+        task = self.task
+        tables = (task.train_table, task.labels_table, task.test_table, task.sample_submission)
+        return any(".zip/" in name for name in tables)
+
+    @property
+    def has_json_lines(self) -> bool:
+        """Whether the name of the training table promises an object on each line."""
+        return format_of(self.task.train_table).format is FileFormat.JSON_LINES
+
+    @property
+    def has_plain_csv(self) -> bool:
+        """Whether pandas reads the tables, where they are csv, without being told how they are written."""
+        values = self.task_values
+        is_usual = (values["separator"], values["encoding"], values["decimal"]) == (",", "utf-8", ".")
+        return is_usual and not self.has_packed_tables and not values["keep_null_words"]
+
+    @property
+    def submits_decided(self) -> bool:
+        """Whether the submission has what was decided, rather than the predictions behind it."""
+        kinds = (SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K)
+        return self.decision != "none" and self.task.submission not in kinds
 
     @property
     def quantile(self) -> float:
@@ -251,6 +296,16 @@ class PairSpec:
         """Whether the sample submission says itself which of its columns are numbers."""
         sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
         return sample in (FileFormat.PARQUET, FileFormat.JSON, FileFormat.JSON_LINES)
+
+    @property
+    def has_typed_submission(self) -> bool:
+        """Whether the submission's format knows numbers from text."""
+        return self.submission_writer in ("json", "parquet")
+
+    @property
+    def writes_json_lines(self) -> bool:
+        """Whether the submission has an object on each line."""
+        return format_of(self.task.submission_file).format is FileFormat.JSON_LINES
 
     @property
     def model_sources(self) -> tuple[str, ...]:
@@ -317,6 +372,13 @@ def spec_of(choices: Choices) -> PairSpec:
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
     )
+
+
+def _format_of_table(name: str) -> str:
+    promised = format_of(name).format
+    if promised is FileFormat.PARQUET:
+        return "parquet"
+    return "json" if promised in (FileFormat.JSON, FileFormat.JSON_LINES) else "csv"
 
 
 def slugified(title: str) -> str:
