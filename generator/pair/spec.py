@@ -229,6 +229,17 @@ class PairSpec:
         return is_csv and self.sample_separator == self.task_values["separator"]
 
     @property
+    def has_sample_of_its_own(self) -> bool:
+        """Whether the sample submission is csv, but of another kind than the tables."""
+        return self.sample_format == "csv" and not self.has_sample_like_tables
+
+    @property
+    def reads_targets(self) -> bool:
+        """Whether inference needs to know what the targets are called to find out what is asked for."""
+        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1
+        return not self.task.sample_submission or has_endings
+
+    @property
     def has_packed_tables(self) -> bool:
         """Whether a table, or the sample submission, is a member of a zip archive."""
         task = self.task
