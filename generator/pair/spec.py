@@ -146,7 +146,15 @@ class PairSpec:
     def has_parts_in_ids(self) -> bool:
         """Whether an id may say which part of a file is meant: some seconds, a label, a class."""
         details = self.task.details
-        return self.has_rows_for_labels or "audio_column" in details or details.get("mask_rows") == "id"
+        return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
+
+    @property
+    def file_column(self) -> str:
+        """The column that names the files of examples, "" where that is the one of the ids."""
+        details = self.task.details
+        named = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
+        named = str(named or details.get("audio_column", ""))
+        return "" if named == self.task.id_column else named
 
     @property
     def looks_up(self) -> bool:
