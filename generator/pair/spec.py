@@ -133,6 +133,19 @@ class PairSpec:
         return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
 
     @property
+    def has_images_in_test_table(self) -> bool:
+        """Whether the test table says which image an id has, or, without a sample submission, which ids there are."""
+        names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
+        return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
+
+    @property
+    def reads_test_table(self) -> bool:
+        """Whether inference needs the test table: images are found by the ids of the sample submission alone."""
+        has_files = self.family in ("image_classification", "image_regression") and self.has_test_files
+        is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
+        return bool(self.task.test_table) and is_needed
+
+    @property
     def has_channel_files(self) -> bool:
         """Whether the channels of an image are files of their own."""
         return bool(self.task.details.get("channel_suffixes"))
