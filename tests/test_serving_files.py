@@ -71,6 +71,7 @@ SOUNDS = task_of(
     labels_from="table",
     audio_column="id",
     audio_suffix=".wav",
+    are_wav=True,
     sample_rate=RATE,
     seconds=0.5,
     epochs=8,
@@ -575,7 +576,7 @@ def test_shared_files_are_gone_once_they_are_answered(
             "tempfile.TemporaryDirectory()", f"contextlib.nullcontext({str(tmp_path)!r})"
         ),
     }
-    infer = Notebook("tensorflow", "infer", task=of_pictures(), edits=edits)
+    infer = Notebook("tensorflow", "infer", task=of_pictures(answer="targets"), edits=edits)
 
     ended = sessions.run(infer, mirror.parameters(infer))
 
