@@ -76,6 +76,7 @@ def submitted(
     predictions: Any,
     ids: Sequence[str] = (),
     decision: dict[str, object] | None = None,
+    separator: str = ",",
     **parameters: object,
 ) -> Path:
     """The submission that inference writes for the sample in the folder.
@@ -87,11 +88,13 @@ def submitted(
         predictions: Of the examples that the sample asks for, in their order.
         ids: The examples of the test table; by default the ids of a sample in csv.
         decision: What training handed over.
+        separator: That of the test table.
         parameters: Others than those of the notebook.
     """
     if not ids:
         ids = pd.read_csv(folder / task.sample_submission, dtype=str, sep=None, engine="python")["id"].tolist()
-    (folder / task.test_table).write_text("\n".join(["id,a", *(f"{name},1" for name in reversed(ids))]))
+    rows = [("id", "a"), *((name, "1") for name in reversed(ids))]
+    (folder / task.test_table).write_text("\n".join(separator.join(row) for row in rows))
     cells = list(rendered_cells("keras", "infer", task))
     first = next(cells.index(name) for name in ("class-of-column", "answers-of") if name in cells)
     known = executed(
@@ -102,7 +105,7 @@ def submitted(
         working_root=folder,
         train=pd.DataFrame(),
         classes=list(classes),
-        predictions=np.array(predictions, dtype="float32").round(6),
+        predictions=np.array(predictions, dtype="float32"),
         handoff={"decision": decision or {}},
         **parameters,
     )

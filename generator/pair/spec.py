@@ -247,6 +247,11 @@ class PairSpec:
         return parameter if facts.loss == "pinball" and parameter is not None else 0.5
 
     @property
+    def has_members(self) -> bool:
+        """Whether a model is an ensemble of several members, whose predictions are averaged."""
+        return self.family == "tabular" or (self.family == "text" and not self.task.details.get("pretrained"))
+
+    @property
     def has_log_target(self) -> bool:
         """Whether the metric compares logarithms, so that training should as well."""
         return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
