@@ -1,4 +1,4 @@
-"""What the cells of an inference notebook for a table write, of predictions that a test makes up, without a framework."""
+"""What the cells of an inference notebook for a table write of predictions that a test makes up; no framework."""
 
 import ast
 from collections.abc import Sequence
