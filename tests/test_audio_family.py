@@ -1,6 +1,9 @@
 """The family `audio`: sounds of any width and rate, parts of long recordings, spectrograms that show their tones."""
 
+import ast
+import math
 import struct
+import sys
 import wave
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,7 +13,7 @@ from typing import Any
 import pytest
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 
 pytest_plugins = ("notebook_session",)
 
@@ -34,6 +37,7 @@ TONES = Task(
         "audio_suffix": ".wav",
         "sample_rate": RATE,
         "seconds": 0.5,
+        "are_wav": True,
         "batch_size": 8,
         "epochs": 2,
     },
@@ -43,25 +47,27 @@ TONES = Task(
 @pytest.fixture
 def cells() -> Callable[..., dict[str, Any]]:
     """Executes cells that need no framework, and returns what they define."""
-    import os
 
-    import numpy as np
-    import pandas as pd
-
-    def run(*wanted: str, role: str = "infer", labels_from: str = "table", **parameters: object) -> dict[str, Any]:
-        names: dict[str, Any] = {"np": np, "pd": pd, "os": os, "Path": Path}
-        task = replace(TONES, details={**TONES.details, "labels_from": labels_from})
+    def run(*wanted: str, role: str = "infer", details: dict[str, Value] | None = None) -> dict[str, Any]:
+        task = replace(TONES, details={**TONES.details, **(details or {})})
         source = rendered_cells("keras", role, task)
+        names: dict[str, Any] = {}
         exec(source["parameters"], names)  # noqa: S102 - the cells are what is tested
-        names |= parameters
+        exec(imports(source["imports"]), names)  # noqa: S102
         for name in wanted:
-            exec(source[name], names)  # noqa: S102 - the cells are what is tested
+            exec(source[name], names)  # noqa: S102
         return names
 
     return run
 
 
-READING = ("decode", "read-sound", "load-sound")
+def imports(source: str) -> str:
+    """The imports of a notebook without those of frameworks."""
+    lines = [ast.unparse(node) for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "\n".join(line for line in lines if line.split()[1] not in ("jax", "keras", "tensorflow"))
+
+
+READING = ("read-part", "load-sound")
 
 
 def tone(hertz: float, seconds: float, rate: int = RATE, loudness: float = 0.5) -> Any:
@@ -101,10 +107,10 @@ def test_samples_of_every_width_are_the_same_sound(cells: Callable[..., Any], tm
     samples = np.array([0, 0.5, -0.5, 0.99, -0.99, 0.25])
     path = write_wav(tmp_path / "a.wav", samples, width=width)
 
-    rate, read = cells(*READING)["read_sound"](str(path), -1, 30)
+    rate, read = cells(*READING)["read_part"](str(path), -1, 30)
 
     assert rate == RATE
-    assert read[:, 0] == pytest.approx(samples, abs=0.01 if width == 1 else 1e-4)
+    assert read == pytest.approx(samples, abs=0.01 if width == 1 else 1e-4)
 
 
 def test_samples_written_as_floats_keep_their_scale(cells: Callable[..., Any], tmp_path: Path) -> None:
@@ -112,9 +118,9 @@ def test_samples_written_as_floats_keep_their_scale(cells: Callable[..., Any], t
     header = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + 16, b"WAVE", b"fmt ", 16, 3, 1, RATE, 4 * RATE, 4, 32)
     (tmp_path / "a.wav").write_bytes(header + struct.pack("<4sI", b"data", 16) + content)
 
-    _, read = cells(*READING)["read_sound"](str(tmp_path / "a.wav"), -1, 30)
+    _, read = cells(*READING)["read_part"](str(tmp_path / "a.wav"), -1, 30)
 
-    assert read[:, 0].tolist() == [0, 0.5, -0.5, 1]
+    assert read.tolist() == [0, 0.5, -0.5, 1]
 
 
 def test_channels_are_mixed_and_another_rate_keeps_the_pitch(cells: Callable[..., Any], tmp_path: Path) -> None:
@@ -123,7 +129,7 @@ def test_channels_are_mixed_and_another_rate_keeps_the_pitch(cells: Callable[...
     left = tone(440, 1, rate=44_100)
     path = write_wav(tmp_path / "a.wav", left, np.zeros_like(left), rate=44_100)
 
-    sound = cells(*READING)["load_sound"](bytes(path), -1, 30, RATE)
+    sound = cells(*READING)["load_sound"](str(path), -1, 30, RATE)
 
     assert sound.dtype == "int16"
     assert len(sound) == RATE
@@ -135,7 +141,7 @@ def test_a_part_is_read_around_its_second_and_ends_with_the_sound(cells: Callabl
     import numpy as np
 
     seconds = np.repeat([0.1, 0.2, 0.3, 0.4], RATE)
-    path = bytes(write_wav(tmp_path / "a.wav", seconds))
+    path = str(write_wav(tmp_path / "a.wav", seconds))
     load = cells(*READING)["load_sound"]
 
     def heard(middle: float, length: float) -> list[float]:
@@ -147,65 +153,60 @@ def test_a_part_is_read_around_its_second_and_ends_with_the_sound(cells: Callabl
     assert heard(99, 2) == [0.0]
 
 
-def test_a_file_that_is_no_wav_says_what_would_decode_it(cells: Callable[..., Any], tmp_path: Path) -> None:
-    (tmp_path / "a.flac").write_bytes(b"fLaC" + bytes(40))
-    names = cells(*READING, "measure")
-    names["soundfile"] = None
+def test_sounds_that_are_no_wav_say_what_would_decode_them(
+    cells: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "soundfile", None)
 
-    with pytest.raises(ImportError, match=r"a\.flac is no WAV file, and soundfile.* Install it, or convert"):
-        names["measure"](str(tmp_path / "a.flac"))
+    with pytest.raises(ImportError, match=r"soundfile decodes these sounds.* Install it .*convert the sounds to WAV"):
+        cells("read-part", details={"are_wav": False})
+
+
+def test_of_wav_files_no_library_for_others_is_spoken_of() -> None:
+    assert "soundfile" not in "".join(rendered_cells("keras", "train", TONES).values())
 
 
 def test_sounds_that_cannot_be_read_are_told_from_those_that_can(cells: Callable[..., Any], tmp_path: Path) -> None:
-    import numpy as np
-
     good = write_wav(tmp_path / "good.wav", tone(300, 0.5))
-    cut = tmp_path / "cut.wav"
-    cut.write_bytes(good.read_bytes()[:3_000])
+    (tmp_path / "cut.wav").write_bytes(good.read_bytes()[:3_000])
     (tmp_path / "empty.wav").touch()
     (tmp_path / "text.wav").write_bytes(b"RIFF, but not really a sound")
-    names = cells(*READING, "measure")
-    paths = [str(tmp_path / f"{name}.wav") for name in ("good", "cut", "empty", "text", "gone")]
+    length_of = cells(*READING)["length_of"]
 
-    lengths, problems = names["measured"]({"path": np.array(paths, dtype=object)})
+    good_one, cut, *bad = (
+        length_of(str(tmp_path / f"{name}.wav")) for name in ("good", "cut", "empty", "text", "gone")
+    )
 
-    assert lengths[0] == 0.5
-    assert 0.1 < lengths[1] < 0.2
-    assert problems == {2: "is empty", 3: "is no sound that can be decoded", 4: "is missing"}
+    assert good_one == 0.5
+    assert 0.1 < cut < 0.2
+    assert all(map(math.isnan, bad))
 
 
 def test_ids_are_found_by_whole_name_by_stem_and_in_folders_below(cells: Callable[..., Any]) -> None:
     import pandas as pd
 
     files = ["a.wav", "deep/b.ogg", "one/c.wav", "two/c.wav"]
-    found = cells("list-files", "files-named")["files_named"](pd.Series(["a", "a.wav", "b", "c"]), files, ".wav")
+    found = cells("files-named")["files_named"](pd.Series(["a", "a.wav", "b", "c"]), files, ".wav")
 
     assert found.tolist() == ["a.wav", "a.wav", "deep/b.ogg", "c.wav"]
 
 
-@pytest.mark.parametrize(("first", "middles"), [(5, [2.5, 7.5, 12.5]), (0, [2.5, 7.5, 12.5])])
+@pytest.mark.parametrize("first", [5, 0])
 def test_ids_with_a_second_are_parts_that_end_or_begin_there(
-    cells: Callable[..., Any], first: int, middles: list[float]
+    cells: Callable[..., Any], tmp_path: Path, first: int
 ) -> None:
-    import pandas as pd
+    write_wav(tmp_path / "test" / "forest_12.wav", tone(300, 0.5))
+    ids = [f"forest_12_{first + 5 * part}" for part in range(3)]
+    (tmp_path / "sample_submission.csv").write_text("\n".join(["id,label", *(f"{key},low" for key in ids)]) + "\n")
+    details: dict[str, Value] = {"part_seconds": 5.0}
+    names = cells("find-folder", "read-table", "list-sounds", "files-named", *READING, details=details)
+    names |= {"input_root": tmp_path.parent, "competition_mounts": [tmp_path.name]}
 
-    names = pd.Series([f"forest_12_{first + 5 * part}" for part in range(3)])
-    known = cells("list-files", "files-named", "find-parts")
+    for name in ("test-ids", "test-sounds"):
+        exec(rendered_cells("keras", "infer", replace(TONES, details=TONES.details | details))[name], names)  # noqa: S102
 
-    files, seconds = known["find_parts"](names, ["forest_12.wav", "forest_7.wav"])
-
-    assert files.tolist() == ["forest_12.wav"] * 3
-    assert known["middles_of"](seconds).tolist() == middles
-
-
-def test_names_that_end_in_a_number_are_whole_sounds_if_they_are_files(cells: Callable[..., Any]) -> None:
-    import pandas as pd
-
-    known = cells("list-files", "files-named", "find-parts")
-    files, seconds = known["find_parts"](pd.Series(["dog_5", "cat_7"]), ["cat_7.wav", "dog_5.wav"])
-
-    assert files.tolist() == ["dog_5.wav", "cat_7.wav"]
-    assert known["middles_of"](seconds).tolist() == [-1, -1]
+    assert names["paths"].tolist() == [str(tmp_path / "test" / "forest_12.wav")] * 3
+    assert names["middle"].tolist() == [2.5, 7.5, 12.5]
 
 
 @pytest.mark.parametrize(
@@ -219,15 +220,17 @@ def test_labels_are_read_from_folders_and_names(
     cells: Callable[..., Any], tmp_path: Path, labels_from: str, files: list[str], labels: list[str]
 ) -> None:
     for file in (*files, ".hidden/3.wav", "readme.txt"):
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    names = cells("list-files", "read-examples", role="train", labels_from=labels_from)
+        path = tmp_path / "competition" / "train" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    details: dict[str, Value] = {"labels_from": labels_from}
+    names = cells("find-folder", "list-sounds", role="train", details=details)
+    names |= {"input_root": tmp_path, "competition_mounts": ["competition"]}
 
-    table = names["read_examples"](tmp_path, tmp_path)
+    exec(rendered_cells("keras", "train", replace(TONES, details=TONES.details | details))["training-sounds"], names)  # noqa: S102
 
-    assert table["file"].tolist() == files
-    assert table["label"].tolist() == labels
-    assert names["read_examples"](tmp_path, tmp_path / "nowhere").empty
+    assert names["train"]["file"].tolist() == files
+    assert names["train"]["label"].tolist() == labels
 
 
 @pytest.mark.parametrize(("rate", "mels"), [(8_000, 128), (32_000, 64)])
@@ -274,24 +277,20 @@ def test_batches_keep_the_order_and_repeat_their_views_and_spectrograms_show_the
     write_competition(mirror.competition)
     write_wav(mirror.competition / "train" / "000.wav", tone(1_000, 0.2, loudness=0.9))
     look = (
-        "(lambda batches: {'shapes': [list(batch.shape) for batch in batches(0)],"
+        "(lambda batches, shown: {'shapes': [list(batch.shape) for batch in batches(0)],"
         " 'filled': bool((batches(0)[2][2:] == batches(0)[0][:2]).all()),"
         " 'again': all((a == b).all() for a, b in zip(batches(1), batches(1))),"
         " 'other': all((a == b).all() for a, b in zip(batches(1), batches(2))),"
         " 'silence': [int(place) for place in np.flatnonzero(batches(0)[0][0])[[0, -1]]],"
-        " 'loud': [int(row) for row in spectrograms_of(batches(0)[0][:1])[0].argmax(axis=1)][8:24],"
-        " 'bright': float(spectrograms_of(batches(0)[0][:1]).max())})"
-        "(lambda view: [batch.numpy() for batch in batches_in_order("
-        "{name: values[:10] for name, values in items.items()}, heard, 4, view, augmentation)])"
+        " 'loud': [int(row) for row in shown(batches(0)[0][:1])[0].argmax(axis=1)][8:24],"
+        " 'bright': float(shown(batches(0)[0][:1]).max())})"
+        "(lambda seed: [batch['sound'].numpy() for batch in batches_in_order("
+        "{name: values[:10] for name, values in sounds.items()} | {'seed': np.full(10, seed)}, 4)],"
+        " lambda sounds: np.asarray(log_mel(sounds, **spectrum)))"
     )
     train = Notebook("keras", "train", task=TONES)
-    before = (
-        "import builtins\n"
-        "builtins.count_of = lambda items: len(items['path'])\n"
-        "builtins.select = lambda items, rows: {name: values[rows] for name, values in items.items()}\n"
-    )
 
-    ended = sessions.run(train, mirror.parameters(train), until="show-spectrogram", look=look, before=before)
+    ended = sessions.run(train, mirror.parameters(train), until="model-summary", look=look)
 
     assert ended.is_done, ended
     samples = 33 * 128
@@ -311,22 +310,27 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
     sessions: Sessions, mirror: Mirror
 ) -> None:
     write_competition(mirror.competition)
-    infer = Notebook("tensorflow", "infer", task=TONES)
-    look = "[bool(readable.all()), int(np.abs(next(stream_of(items, some).as_numpy_iterator())).max())]"
-    some = "import builtins\nbuiltins.some = {'sample_rate': 8_000, 'samples': 4_000}\n"
+    hidden = replace(TONES, details=TONES.details | {"hidden_test": True})
+    train, infer = Notebook("tensorflow", "train", task=hidden), Notebook("tensorflow", "infer", task=hidden)
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=1))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
 
     def ended_with(**knobs: bool) -> Any:
-        return sessions.run(infer, mirror.parameters(infer, **knobs), until="silence", look=look, before=some)
+        return sessions.run(infer, mirror.parameters(infer, **knobs), until="predict-test", look="predictions.tolist()")
 
     for path in (mirror.competition / "test").iterdir():
         path.rename(path.with_name(f"clip-{path.name}"))
-    assert "20 of the sounds of test cannot be read: 080.wav is missing" in ended_with(SKIP_UNREADABLE=True).error
+    error = ended_with().error
+    assert "20 of 20 test sounds are missing or cannot be decoded" in error
+    assert "080.wav. The ids must be those of the sounds there." in error
     for path in (mirror.competition / "test").iterdir():
         path.unlink()
-    assert "With SKIP_UNREADABLE = True" in ended_with().error
-    ended = ended_with(SKIP_UNREADABLE=True)
+    assert "With SKIP_UNREADABLE = True" in ended_with(SKIP_UNREADABLE=False).error
+    ended = ended_with()
     assert ended.is_done, ended
-    assert ended.seen == [True, 0]
+    assert ended.seen == [ended.seen[0]] * 20
+    assert "There are no test sounds before Kaggle scores" in ended.said("predict-test")
 
 
 @pytest.mark.slow

@@ -11,13 +11,20 @@ import pytest
 from generator.competition.metrics import METRICS, function_of, parsed
 from generator.installation import template_folder
 from generator.pair.percent import CellKind, read_cells
+from generator.pair.rendering import environment
 
-DECISIONS = ["argmax", "mask_threshold", "none", "rounding", "threshold", "thresholds"]
+DECISIONS = ["mask_threshold", "rounding", "threshold", "thresholds"]  # that are tuned
 
 
-def decision(name: str, metric: str) -> SimpleNamespace:
+def rendered(name: str, classes: int = 0) -> str:
+    """The cells of a decision where the survey saw so many classes; 0 if it does not know."""
+    template = environment(template_folder()).get_template(f"decisions/{name}.py.j2")
+    return template.render(pair=SimpleNamespace(class_count=classes))
+
+
+def decision(name: str, metric: str, classes: int = 0) -> SimpleNamespace:
     """The functions of a decision as a training notebook has them, and `score` of a decision that went over JSON."""
-    texts = [(template_folder() / "decisions" / f"{name}{part}.py.j2").read_text() for part in ("", ".train")]
+    texts = [rendered(f"{name}{part}", classes) for part in ("", ".train")]
     names: dict[str, Any] = {
         "np": np,
         "competition_metric": function_of(metric),
@@ -53,9 +60,10 @@ def shrunken_grades(rows: int, seed: int = 0) -> tuple[Any, Any]:
     return truth.astype("float32"), (1.3 + 0.45 * truth + random.normal(0, 0.3, (rows, 1))).astype("float32")
 
 
+@pytest.mark.parametrize("classes", [0, 2])
 @pytest.mark.parametrize("metric", ["f1", "f1_macro", "f_beta@2", "mcc"])
-def test_a_tuned_threshold_beats_one_half_where_positives_are_rare(metric: str) -> None:
-    cells = decision("threshold", metric)
+def test_a_tuned_threshold_beats_one_half_where_positives_are_rare(metric: str, classes: int) -> None:
+    cells = decision("threshold", metric, classes)
     tuned_on, judged_on = binary(20_000, share=0.02), binary(20_000, share=0.02, seed=1)
 
     chosen = cells.tune(*tuned_on)
@@ -191,8 +199,6 @@ def test_a_lower_score_is_sought_where_lower_is_better() -> None:
 @pytest.mark.parametrize(
     ("name", "metric", "example"),
     [
-        ("none", "rmse", lambda: shrunken_grades(50)),
-        ("argmax", "accuracy", lambda: binary(50, share=0.3)),
         ("threshold", "f1", lambda: binary(500, share=0.1)),
         ("thresholds", "f1_samples", lambda: labels(500, [0.3, 0.1])),
         ("rounding", "quadratic_weighted_kappa", lambda: shrunken_grades(500)),
@@ -215,16 +221,23 @@ def test_inference_decides_as_training_did(name: str, metric: str, example: Call
 
 @pytest.mark.parametrize("name", DECISIONS)
 def test_a_decision_is_short_cells_of_which_inference_needs_one(name: str) -> None:
-    both = read_cells((template_folder() / "decisions" / f"{name}.py.j2").read_text())
-    training = read_cells((template_folder() / "decisions" / f"{name}.train.py.j2").read_text())
+    both, training = read_cells(rendered(name)), read_cells(rendered(f"{name}.train"))
 
     assert [cell.name for cell in both] == ["decision", "decide"]
+    assert both[-1].source.startswith("# The same in both notebooks.\n")
     assert training[-1].name == "tune-decision"
     assert all(len(cell.source.split("\n")) <= 25 for cell in [*both, *training])
+
+
+def test_the_likeliest_class_needs_no_tuning() -> None:
+    known: dict[str, Any] = {}
+    exec(read_cells(rendered("argmax"))[-1].source, known)  # noqa: S102 - the cell is what is tested
+
+    assert known["decide"](np.array([[0.2, 0.5, 0.3], [0.4, 0.3, 0.3]])).tolist() == [1, 0]
 
 
 def test_decisions_are_all_there_is() -> None:
     files = {path.name for path in (template_folder() / "decisions").iterdir()}
 
-    assert files == {f"{name}{part}.py.j2" for name in DECISIONS for part in ("", ".train")}
+    assert files == {"argmax.py.j2", *(f"{name}{part}.py.j2" for name in DECISIONS for part in ("", ".train"))}
     assert not {facts.name for facts in METRICS.values()} & set(DECISIONS)

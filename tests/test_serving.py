@@ -3,8 +3,10 @@
 import csv
 import importlib
 import json
+import os
 import random
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -248,7 +250,7 @@ def test_in_a_rerun_the_server_listens_before_a_model_is_loaded(
     assert ended.is_done, ended
     said = ended.said("serve").splitlines()
     assert said[0] == "listening"
-    assert said[1].startswith("The models repeat training's predictions")
+    assert any(line.startswith("Training's predictions are repeated within") for line in said[1:])
 
 
 @pytest.mark.slow
@@ -257,12 +259,13 @@ def test_an_answer_that_the_gateway_would_refuse_is_explained(
 ) -> None:
     mirror, _ = heights
     write_gateway(mirror.competition, "table")
-    infer = Notebook("tensorflow", "infer", task=TASK)
+    details = {**TASK.details, "served_answer": "value"}
+    infer = Notebook("tensorflow", "infer", task=replace(TASK, details=details))
 
-    ended = sessions.run(infer, mirror.parameters(infer, ANSWER_AS="value"))
+    ended = sessions.run(infer, mirror.parameters(infer, PAIR_ID=pair_id(mirror)))
 
     assert ended.cell == "serve"
-    assert "A batch has 7 answers, and ANSWER_AS is 'value'." in ended.error
+    assert "A batch has 7 answers, and the gateway takes one value." in ended.error
 
 
 @pytest.mark.slow
@@ -282,35 +285,35 @@ def test_a_gateway_may_have_names_of_its_own_where_there_is_no_sample(
     assert set(found["id"]) == set(right)
 
 
-def cells_of_serving(**known: Any) -> dict[str, Any]:
-    """What the cells between a batch and its answer define, once the others have defined `known`."""
-    cells = rendered_cells("keras", "infer", TASK)
-    names: dict[str, Any] = {"pd": pd, "np": np, "ID_COLUMN": "id", "TEST_TABLE": "test.csv", **known}
-    names["sample"] = pd.DataFrame(columns=["id", "height"])
-    names |= known
-    for cell in ("read-csv-as", "as-items", "gaps-of-batch", "examples-of-batch", "batch-as-table", "answer-as-wanted"):
-        exec(cells[cell], names)  # noqa: S102 - the notebook's own code
+def executed(task: Task, *cells: str, **known: Any) -> dict[str, Any]:
+    """What some cells of the inference notebook define, once the others have defined `known`."""
+    sources = rendered_cells("keras", "infer", task)
+    names = {"pd": pd, "np": np, "os": os, "Path": Path, "tempfile": tempfile, "ID_COLUMN": "id", **known}
+    for cell in cells:
+        exec(sources[cell], names)  # noqa: S102 - the notebook's own code
     return names
 
 
 @pytest.mark.parametrize(
-    ("in_sample", "classes", "answers", "expected"),
+    ("in_sample", "classes", "decided", "expected"),
     [
-        (0, {"1", "2"}, ["2", "1"], [2, 1]),
-        (0, {"1", "other"}, ["1", "1"], ["1", "1"]),
-        (0, {"1", "2.5"}, ["1", "1"], [1.0, 1.0]),
-        (0, {"007", "1"}, ["1", "1"], ["1", "1"]),
-        (True, {"True", "False"}, ["True", "True"], [True, True]),
-        ("a", {"1", "2"}, ["1", "1"], ["1", "1"]),
+        (0, ["1", "2"], [1, 0], [2, 1]),
+        (0, ["1", "other"], [0, 0], ["1", "1"]),
+        (0.5, ["1", "2"], [0, 0], [1.0, 1.0]),
+        (0, ["007", "1"], [1, 1], ["1", "1"]),
+        (True, ["False", "True"], [1, 1], [True, True]),
+        ("a", ["1", "2"], [0, 0], ["1", "1"]),
     ],
 )
 def test_answers_have_one_type_in_every_batch(
-    in_sample: object, classes: set[str], answers: list[str], expected: list[object]
+    in_sample: object, classes: list[str], decided: list[int], expected: list[object]
 ) -> None:
+    task = replace(TASK, metric="accuracy", target_kind=TargetKind.CLASS, submission=SubmissionKind.LABEL)
     sample = pd.DataFrame({"id": [1], "height": [in_sample]})
-    names = cells_of_serving(sample=sample, answers_are=classes, ANSWER_AS="table")
+    known = {"sample": sample, "classes": classes, "answer_columns": ["height"]}
+    names = executed(task, "answers-of", "as-wanted", **known)
 
-    wanted = names["as_wanted"](pd.DataFrame({"height": answers}, index=[7, 8]), pl.DataFrame)
+    wanted = names["as_wanted"](names["answers_of"](np.array(decided), [7, 8]), pl.DataFrame)
 
     assert wanted.columns == ["id", "height"]
     assert wanted["id"].to_list() == [7, 8]
@@ -318,24 +321,39 @@ def test_answers_have_one_type_in_every_batch(
     assert [type(value) for value in wanted["height"]] == [type(value) for value in expected]
 
 
-def test_a_word_for_nothing_in_a_batch_is_a_gap_as_in_training() -> None:
-    names = cells_of_serving()
+def test_a_batch_becomes_what_a_file_with_its_rows_would_be() -> None:
+    names = executed(TASK, "read-table", "batch-as-table", "as-read")
     batch = pl.DataFrame(
         {
             "id": ["NA", "b"],
+            "age": [7, None],
             "kind": ["NA", "tall"],
             "when": pl.Series(["2020-01-02", None]).str.to_date(),
             "nothing": pl.Series([None, None], dtype=pl.Null),
-            "numbers": [[1, 2], None],
         }
     )
 
-    ids, items, library = names["examples_of"]((batch, None))
+    rows, library = names["table_of"]((batch, None))
+    read = names["as_read"](rows, ["kind", "when"])
 
-    assert (ids, library) == (["NA", "b"], pl.DataFrame)
-    assert items["kind"].tolist() == ["", "tall"]
-    assert items["when"].tolist()[1] == ""
-    assert items["nothing"].tolist() == ["", ""]
+    assert (rows["id"].tolist(), library) == (["NA", "b"], pl.DataFrame)
+    assert read["age"].fillna(-1).tolist() == [7, -1]
+    assert read["kind"].fillna("").tolist() == ["", "tall"]
+    assert read["when"].fillna("").tolist() == ["2020-01-02", ""]
+    assert read["nothing"].isna().all()
+
+
+def test_a_batch_that_is_no_table_is_refused_in_words() -> None:
+    names = executed(TASK, "batch-as-table")
+
+    with pytest.raises(TypeError, match="hands over int, NoneType, and table_of needs a table"):
+        names["table_of"]((3, None))
+
+
+def test_batches_have_few_sizes() -> None:
+    of_two_gpus = executed(TASK, "batch-size-for", BATCH_SIZE=64, global_batch=128)["batch_size_for"]
+
+    assert [of_two_gpus(examples) for examples in (1, 2, 3, 9, 100, 1000)] == [2, 2, 4, 16, 128, 128]
 
 
 def test_a_specimen_brings_a_server_that_asks_as_the_real_one_does(

@@ -6,18 +6,17 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from miniature import write_tree
-from notebook_session import Mirror, Notebook, Sessions, Trained, known_after, names_below, rendered_cells
+from notebook_session import Notebook, Sessions, Trained, names_below, rendered_cells
+from written_submissions import submitted, table_task
 
 from generator.competition import builtin
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import TargetKind, Task
 from generator.competition.introspection import read_task
 from generator.competition.introspection.facts import Hints
 from generator.competition.submission import MissingReaderError, SubmissionError, read_table, validate
@@ -169,41 +168,28 @@ def test_the_name_of_the_file_follows_the_page_and_else_the_sample(
     assert task.sample_submission == sample
 
 
-@cache
-def cells_of(file_name: str, sample: str, *, is_semicolon: bool) -> dict[str, str]:
-    return rendered_cells("keras", "infer", task_of(file_name, sample, separator=";" if is_semicolon else ","))
-
-
-def written(task: Task, folder: Path, answers: pd.DataFrame, **names: Any) -> Path:
-    """The file that the last cells of an inference notebook write of these answers."""
-    sources = cells_of(task.submission_file, task.sample_submission, is_semicolon=";" in task.details.values())
-    known = known_after(Mirror(folder), sources, until="read-sample")
-    known |= {"working_root": folder, "competition_folder": folder, "answers": answers, **names}
-    known["sample"] = known["read_sample"](folder / task.sample_submission)
-    for cell in list(sources)[list(sources).index("join-answers") :]:
-        exec(sources[cell], known)  # noqa: S102 - the cells of the notebook are what is tested
-    return folder / task.submission_file
-
-
 def task_of(file_name: str, sample: str = "sample.csv", *, separator: str = ",", is_label: bool = False) -> Task:
-    digits = builtin.require("digits").task
-    kind = {"target_kind": TargetKind.CLASS, "submission": SubmissionKind.LABEL, "metric": "accuracy"}
-    if not is_label:
-        kind = {"target_kind": TargetKind.NUMBER, "submission": SubmissionKind.NUMBERS, "metric": "rmse"}
-    details = {**digits.details, "submission_separator": separator}
-    files = {"submission_file": file_name, "sample_submission": sample}
-    return replace(digits, targets=("height",), details=details, **kind, **files)
+    kind = TargetKind.CLASS if is_label else TargetKind.NUMBER
+    files = {"file_name": file_name, "sample": sample}
+    return table_task(kind, ["height"], submission_separator=separator, **files)
+
+
+def written(task: Task, folder: Path, answers: pd.DataFrame) -> Path:
+    """The file that the last cells of an inference notebook write where these numbers are predicted, by id."""
+    sample = folder / task.sample_submission
+    _, *rows = [cells for _, cells in read_table(sample)]
+    ids = [cells[0] for cells in rows]
+    return submitted(folder, task, classes=["height"], predictions=answers.loc[ids].to_numpy(), ids=ids)
 
 
 ANSWERS = pd.DataFrame({"height": [0.125, 1 / 3, -2e-9]}, index=["13", "12", "11"])
-ANY_NUMBER = (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in WRITERS if suffix != ".columns.json"])
 def test_a_notebook_writes_what_the_name_of_its_file_promises(tmp_path: Path, suffix: str) -> None:
     (tmp_path / "sample.csv").write_text("id,height\n12,0\n11,0\n13,0\n")
 
-    path = written(task_of(f"submission{suffix}"), tmp_path, ANSWERS, answers_are=ANY_NUMBER)
+    path = written(task_of(f"submission{suffix}"), tmp_path, ANSWERS)
 
     assert validate(path, tmp_path / "sample.csv").rows == 3
     _, *rows = [cells for _, cells in read_table(path)]
@@ -215,7 +201,7 @@ def test_a_notebook_writes_what_the_name_of_its_file_promises(tmp_path: Path, su
 def test_a_zip_has_a_csv_in_it(tmp_path: Path) -> None:
     (tmp_path / "sample.csv").write_text("id,height\n11,0\n12,0\n13,0\n")
 
-    path = written(task_of("submission.zip"), tmp_path, ANSWERS, answers_are=ANY_NUMBER)
+    path = written(task_of("submission.zip"), tmp_path, ANSWERS)
 
     assert zipfile.ZipFile(path).namelist() == ["submission.csv"]
 
@@ -223,7 +209,7 @@ def test_a_zip_has_a_csv_in_it(tmp_path: Path) -> None:
 def test_a_csv_has_the_separator_of_the_sample(tmp_path: Path) -> None:
     (tmp_path / "sample.csv").write_text("id;height\n11;0\n12;0\n13;0\n")
 
-    path = written(task_of("submission.csv", separator=";"), tmp_path, ANSWERS, answers_are=ANY_NUMBER)
+    path = written(task_of("submission.csv", separator=";"), tmp_path, ANSWERS)
 
     assert path.read_text().splitlines()[:2] == ["id;height", "11;-2e-09"]
     assert validate(path, tmp_path / "sample.csv").rows == 3
@@ -233,7 +219,7 @@ def test_a_csv_has_the_separator_of_the_sample(tmp_path: Path) -> None:
 def test_ids_of_a_csv_sample_become_numbers_only_where_that_loses_nothing(tmp_path: Path, ids: list[str]) -> None:
     (tmp_path / "sample.csv").write_text("id,height\n" + "".join(f"{name},0\n" for name in ids))
 
-    path = written(task_of("submission.parquet"), tmp_path, ANSWERS.set_axis(ids), answers_are=ANY_NUMBER)
+    path = written(task_of("submission.parquet"), tmp_path, ANSWERS.set_axis(ids))
 
     expected = [11, 12, 13] if ids == ["11", "12", "13"] else ids
     assert pd.read_parquet(path)["id"].tolist() == expected
@@ -244,7 +230,7 @@ def test_ids_of_a_csv_sample_become_numbers_only_where_that_loses_nothing(tmp_pa
     [
         (("int64", "float32"), 0.5, [0.25, 0.75, 0.5], [0.25, 0.75, 0.5]),
         (("int32", "int16"), 0, [0.25, 0.75, 0.5], [0.25, 0.75, 0.5]),
-        ((str, "int16"), 0, [3, 1, 2], [3, 1, 2]),
+        ((str, "int16"), 0, [3.5, 1, 2], [3.5, 1.0, 2.0]),
         (("int64", "int64"), 0, ["3", "1", "2"], [3, 1, 2]),
         (("int64", "int64"), 0, ["007", "1", "2"], ["007", "1", "2"]),
         (("int64", "float64"), 0.0, ["3", "1", "2"], [3.0, 1.0, 2.0]),
@@ -259,11 +245,11 @@ def test_columns_of_a_parquet_have_the_types_of_the_sample(
     sample = pd.DataFrame({"id": [11, 12, 13], "height": [placeholder] * 3})
     sample = sample.astype(dict(zip(sample.columns, types, strict=True)))
     sample.to_parquet(tmp_path / "sample.parquet")
-    is_label = isinstance(answers[0], str)
-    task = task_of("submission.parquet", "sample.parquet", is_label=is_label)
-    table = pd.DataFrame({"height": answers}, index=["11", "12", "13"])
+    task = task_of("submission.parquet", "sample.parquet", is_label=isinstance(answers[0], str))
+    classes = sorted(set(answers)) if isinstance(answers[0], str) else ["height"]
+    predictions = [[answer == name for name in classes] if answer in classes else [answer] for answer in answers]
 
-    path = written(task, tmp_path, table, answers_are=set(answers) if is_label else ANY_NUMBER)
+    path = submitted(tmp_path, task, classes=classes, predictions=predictions, ids=["11", "12", "13"])
 
     found = pd.read_parquet(path)
     assert found["id"].dtype == sample["id"].dtype
@@ -277,17 +263,18 @@ def test_what_could_not_be_scored_never_gets_its_name_in_any_format(tmp_path: Pa
     (tmp_path / "sample.csv").write_text("id,height\n11,0\n12,0\n13,0\n")
     answers = ANSWERS.assign(height=[0.5, float("nan"), 0.5])
 
-    with pytest.raises(ValueError, match="could not be scored: height has values that are no numbers"):
-        written(task_of(file_name), tmp_path, answers, answers_are=ANY_NUMBER)
+    with pytest.raises(ValueError, match="height has values that are no numbers"):
+        written(task_of(file_name), tmp_path, answers)
 
     assert file_name not in names_below(tmp_path)
 
 
 def test_a_pair_that_writes_plain_csv_has_nothing_of_other_formats() -> None:
-    cells = rendered_cells("keras", "infer", builtin.require("digits").task)
+    cells = rendered_cells("keras", "infer", task_of("submission.csv"))
 
     assert "SUBMISSION_SEPARATOR" not in cells["parameters"]
-    assert not {"typed-columns", "typed-ids", "typed-submission"} & set(cells)
+    assert "typed-columns" not in cells
+    assert {"typed-columns"} <= set(rendered_cells("keras", "infer", task_of("submission.parquet")))
 
 
 @pytest.mark.slow

@@ -1,79 +1,77 @@
-"""Tables as they come: what the notebooks make of their columns, and that no answer leaks into what a model sees."""
+"""Tables as they come: what is made of their columns, and that no answer leaks into what a model sees."""
 
-import csv
-import io
 import random
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, known_after, read_table, rendered_cells
+from layout_files import table
+from notebook_cells import known_after, task_in
+from notebook_session import Mirror, Notebook, Sessions, read_table
+from written_submissions import table_task
 
-from generator.competition.builtin.tumours import TUMOURS
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import SubmissionKind, TargetKind, Task
 
 pytest_plugins = ("notebook_session",)
 
-Rows = Sequence[Sequence[object]]
+MANY = 60
+Columns = Mapping[str, Sequence[object]]
 
 
-def shop_task(*, details: dict[str, Value] | None = None, **others: Any) -> Task:
-    """Tables with the column `id` and the answers `sold`, 0 or 1."""
-    kept: dict[str, Value] = {"drop_columns": [], "category_columns": [], "batch_size": 16, "epochs": 2}
-    return replace(TUMOURS.task, **({"targets": ("sold",)} | others), details=kept | (details or {}))
+def write_shop(folder: Path, columns: Columns, *, test: Columns | None = None, answers: Sequence[object] = ()) -> Path:
+    """Writes a competition whose training table has these columns and the answers `sold`, 0 and 1 in turns.
 
+    Args:
+        folder: The competition's folder.
+        columns: Values by the name of the column.
+        test: Those of the test table, by default the last 8 rows of the same.
+        answers: Others than 0 and 1.
 
-def write_rows(path: Path, header: Sequence[str], rows: Rows) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
-
-
-def write_shop(mirror: Mirror, columns: dict[str, Sequence[object]], *, test_rows: int = 8) -> Path:
-    """Writes a competition whose tables have these columns; the test table is their last rows."""
-    folder = mirror.competition
-    rows = list(zip(*columns.values(), strict=True))
-    training, test = rows[:-test_rows], rows[-test_rows:]
-    write_rows(
-        folder / "train.csv",
-        ["id", *columns, "sold"],
-        [(f"{number:03d}", *row, number % 2) for number, row in enumerate(training)],
-    )
-    write_test(folder, list(columns), test)
+    Returns:
+        The folder.
+    """
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    later = columns if test is None else test
+    asked = [[f"t{number}", *row] for number, row in enumerate(zip(*later.values(), strict=True))]
+    asked = asked[-8:] if test is None else asked
+    given = [[f"{number:03d}", *row, (answers or [0, 1] * len(rows))[number]] for number, row in enumerate(rows)]
+    table(folder / "train.csv", ["id", *columns, "sold"], given)
+    table(folder / "test.csv", ["id", *later], asked)
+    table(folder / "sample_submission.csv", ["id", "sold"], [[row[0], 0.5] for row in asked])
     return folder
 
 
-def write_test(folder: Path, columns: Sequence[str], rows: Rows) -> None:
-    ids = [f"t{number}" for number in range(len(rows))]
-    write_rows(folder / "test.csv", ["id", *columns], [(name, *row) for name, row in zip(ids, rows, strict=True)])
-    write_rows(folder / "sample_submission.csv", ["id", "sold"], [(name, 0.5) for name in ids])
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a competition is to be written."""
+    return tmp_path / "shop"
 
 
-def prepared(mirror: Mirror, task: Task, **parameters: object) -> dict[str, Any]:
-    """What the training notebook knows once its rows and the code that encodes them are there; no framework is needed.
-
-    Returns:
-        The notebook's names.
-    """
-    return known_after(mirror, rendered_cells("keras", "train", task), until="predict", **parameters)
+def trained_on(folder: Path, task: Task | None = None, *, until: str = "show-inputs", **parameters: object) -> Any:
+    """What training knows of a competition, by default once its rows are encoded."""
+    return known_after(until, task or task_in(folder, "auc"), "train", folder, **parameters)
 
 
-def all_rows(names: dict[str, Any]) -> Any:
-    return names["np"].arange(len(names["table"]))
+def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
+    """What inference knows of a competition that is encoded as in training."""
+    task = task or task_in(folder, "auc")
+    names = known_after("make-preprocessor", task, "infer", folder)
+    columns = trained_on(folder, task, until="columns").columns
+    training, test = names.make_features(names.train, columns), names.make_features(names.test, columns)
+    preprocessor = names.make_preprocessor()
+    wanted = [np.arange(len(training)) % 2] if names_target_encoding(preprocessor) else []
+    preprocessor.fit(training, *wanted)
+    names.training, names.features, names.inputs = training, test, preprocessor.transform(test)
+    names.names = preprocessor.get_feature_names_out().tolist()
+    return names
 
 
-def encoded(names: dict[str, Any], preprocessing: dict[str, Any], table: dict[str, Sequence[object]]) -> dict[str, Any]:
-    """The inputs of a model for other rows, which went through a file as a test table does."""
-    import pandas as pd
-
-    text = pd.DataFrame(table).to_csv(index=False)
-    return dict(names["encode"](names["as_items"](pd.read_csv(io.StringIO(text))), preprocessing))
-
-
-MANY = 60
+def names_target_encoding(preprocessor: Any) -> bool:
+    return any(name == "target" for name, *_ in getattr(preprocessor, "transformers", []))
 
 
 @pytest.mark.parametrize(
@@ -93,198 +91,244 @@ MANY = 60
         ([None] * MANY, None),
     ],
 )
-def test_a_column_is_read_for_what_it_holds(
-    tmp_path: Path, mirror: Mirror, values: Sequence[object], kind: str | None
-) -> None:
-    folder = write_shop(mirror, {"x": values, "other": list(range(MANY))})
+def test_a_column_is_read_for_what_it_holds(folder: Path, values: Sequence[object], kind: str | None) -> None:
+    write_shop(folder, {"x": values, "other": list(range(MANY))})
     for path in folder.glob("*.csv"):  # decimal commas are usual where semicolons separate
-        rows = read_table(path)
-        path.write_text("\n".join(";".join(row) for row in rows) + "\n")
+        path.write_text("\n".join(";".join(row) for row in read_table(path)) + "\n")
 
-    names = prepared(mirror, shop_task(details={"separator": ";"}))
+    names = trained_on(folder)
 
-    assert names["kinds"].get("x") == kind
-
-
-def test_the_users_word_on_columns_prevails(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
-    write_shop(mirror, {"shelf": [number % 5 for number in range(MANY)], "price": range(MANY), "noise": range(MANY)})
-
-    names = prepared(mirror, shop_task(details={"category_columns": ["shelf"], "drop_columns": ["noise"]}))
-
-    assert names["kinds"] == {"shelf": "category", "price": "number"}
-    assert "Left out: noise (named in DROP_COLUMNS)" in capsys.readouterr().out
-
-
-def test_what_the_test_table_lacks_is_not_learnt_from(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = write_shop(mirror, {"price": range(MANY), "refunded": range(MANY)})
-    write_test(folder, ["price"], [[1], [2]])
-
-    assert set(prepared(mirror, shop_task())["kinds"]) == {"price"}
-    assert "Left out: refunded (not in test.csv)" in capsys.readouterr().out
+    made = [name.replace("number__", "").replace("one_hot__", "") for name in names.features.columns]
+    numbers = [name for name in made if name.startswith("x") and names.features[name].dtype.kind in "fi"]
+    found = {0: None if "x" not in made else "category", 1: "number", 6: "date"}[len(numbers)]
+    if kind == "date, day first":
+        first = int(str(values[0])[:2])
+        assert names.features["x day"].iloc[0] == first
+        found = "date, day first"
+    assert found == kind
+    if kind == "number":
+        expected = [float(str(value).replace(",", ".")) if value not in (None, "?") else np.nan for value in values]
+        np.testing.assert_allclose(names.features["x"], expected)
 
 
-def test_no_column_to_learn_from_is_a_sentence(mirror: Mirror) -> None:
-    write_shop(mirror, {"name": [f"customer no. {number}" for number in range(MANY)]})
+def test_the_users_word_on_columns_prevails(folder: Path) -> None:
+    write_shop(folder, {"shelf": [number % 5 for number in range(MANY)], "price": range(MANY), "noise": range(MANY)})
 
-    with pytest.raises(ValueError, match=r"No column of train.csv is left to learn from; it has id, name\. Check"):
-        prepared(mirror, shop_task())
+    names = trained_on(folder, task_in(folder, "auc", category_columns=["shelf"], drop_columns=["noise"]))
+
+    assert names.columns == {"numbers": ["price"], "categories": ["shelf"]}
 
 
-def test_a_test_table_with_other_types_is_read_alike(mirror: Mirror) -> None:
-    columns = {"shelf": [number % 5 for number in range(MANY)], "price": range(MANY), "ok": [True, False] * (MANY // 2)}
-    write_shop(mirror, columns)
-    names = prepared(mirror, shop_task(details={"category_columns": ["shelf"]}))
-    preprocessing = names["fit_preprocessing"](names["np"].arange(40))
+def test_what_the_test_table_lacks_is_not_learnt_from(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY), "refunded": range(MANY)}, test={"price": [1, 2]})
 
-    whole = encoded(names, preprocessing, {"shelf": [3, 1], "price": [10, 20], "ok": [True, False]})
-    with_gaps = encoded(
-        names, preprocessing, {"shelf": [3, 1, None], "price": ["10", "20.0", "sold out"], "ok": [True, False, None]}
-    )
+    assert trained_on(folder).columns == {"numbers": ["price"], "categories": []}
 
-    assert {name: values[:2].tolist() for name, values in with_gaps.items()} == {
-        name: values.tolist() for name, values in whole.items()
+
+def test_text_where_the_kit_saw_none_is_a_sentence(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY), "noise": range(MANY)})
+    task = task_in(folder, "auc")
+    write_shop(folder, {"price": range(MANY), "noise": ["loud"] * MANY})
+
+    with pytest.raises(ValueError, match=r"\['noise'\] are no numbers, and this notebook reads no text"):
+        trained_on(folder, task)
+
+
+def test_a_test_table_without_a_column_that_was_learnt_from_is_a_sentence(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY), "noise": range(MANY)})
+    task = task_in(folder, "auc")
+    write_shop(folder, {"price": range(MANY), "noise": range(MANY)}, test={"price": [1, 2]})
+    names = known_after("test-rows", task, "infer", folder)
+
+    with pytest.raises(ValueError, match=r"test.csv has no column noise"):
+        known_after(
+            "test-rows", task, "infer", folder, more=["predict-test"], columns=trained_columns(), notebook_start=0
+        )
+    assert len(names.test) == 2
+
+
+def trained_columns() -> dict[str, list[str]]:
+    return {"numbers": ["price", "noise"], "categories": []}
+
+
+@pytest.mark.parametrize(("yes", "no"), [("True", "False"), ("true", "false"), ("TRUE", "FALSE"), ("yes", "no")])
+@pytest.mark.parametrize("gap_in", ["train", "test", "neither"])
+def test_a_test_table_with_other_types_is_read_alike(folder: Path, yes: str, no: str, gap_in: str) -> None:
+    columns = {
+        "shelf_code": [number % 5 for number in range(MANY)],
+        "price": list(range(MANY)),
+        "ok": [[yes, no][number % 2] for number in range(MANY)],
     }
+    test = {"shelf_code": ["3", "1", "1"], "price": ["10", "20.0", "sold out"], "ok": [yes, no, no]}
+    if gap_in == "train":
+        columns |= {"shelf_code": ["", *(f"{number % 5}.0" for number in range(1, MANY))]}
+        columns |= {"ok": ["", *columns["ok"][1:]]}
+    if gap_in == "test":
+        test = {"shelf_code": ["3.0", "1.0", ""], "price": ["10", "20.0", ""], "ok": [yes, no, ""]}
+    write_shop(folder, columns, test=test)
+
+    names = predicted_from(folder, task_in(folder, "auc", category_columns=["shelf_code"]))
+
+    for row, like in ((0, 3), (1, 1)):
+        categories = names.features[["shelf_code", "ok"]].iloc[row].tolist()
+        expected = names.training["shelf_code"].iloc[like + 5], names.training["ok"].iloc[row + 6]
+        assert categories == list(expected)
+    assert names.features["price"].tolist() == pytest.approx([10, 20, np.nan], nan_ok=True)
 
 
-def test_gaps_and_unknown_categories_have_codes_of_their_own(mirror: Mirror) -> None:
-    write_shop(mirror, {"colour": [["red", "green", ""][number % 3] for number in range(MANY)], "price": range(MANY)})
-    names = prepared(mirror, shop_task())
-    preprocessing = names["fit_preprocessing"](names["np"].arange(52))
+def test_gaps_and_unknown_categories_are_inputs_like_others(folder: Path) -> None:
+    columns = {"colour": [["red", "green", ""][number % 3] for number in range(MANY)], "price": range(MANY)}
+    columns["price"] = [None, *range(1, MANY)]
+    write_shop(folder, columns, test={"colour": ["green", "", "mauve"], "price": [1, "", 1e9]})
 
-    inputs = encoded(names, preprocessing, {"colour": ["green", "red", None, "mauve"], "price": [1, 2, None, 4]})
-    without = encoded(names, preprocessing, {"price": [1]})
+    names = predicted_from(folder)
 
-    assert inputs["categories"].ravel().tolist() == [2, 3, 0, 1]
-    assert inputs["numbers"][2, 0] == 0  # the median
-    assert without["categories"].ravel().tolist() == [0]
-    assert names["np"].isfinite(inputs["numbers"]).all()
+    inputs = {name: names.inputs[:, place].tolist() for place, name in enumerate(names.names)}
+    assert inputs["one_hot__colour_green"] == [1, 0, 0]
+    assert inputs["one_hot__colour_red"] == [0, 0, 0]
+    assert inputs["one_hot__colour_"] == [0, 1, 0]
+    assert inputs["number__missingindicator_price"] == [0, 1, 0]
+    assert inputs["number__price"] == pytest.approx([0.0, 0.5, 1.0], abs=0.02)
+    assert names.inputs.min() >= 0
+    assert names.inputs.max() <= 1
 
 
-def test_rare_categories_are_one(mirror: Mirror) -> None:
+def test_rare_categories_are_one(folder: Path) -> None:
     colours = ["red"] * 30 + ["green"] * 26 + ["mauve", "ochre", "red", "green"]
-    write_shop(mirror, {"colour": colours}, test_rows=2)
-    names = prepared(mirror, shop_task())
+    write_shop(folder, {"colour": colours, "price": range(MANY)})
 
-    assert names["fit_preprocessing"](names["np"].arange(58))["vocabularies"] == {"colour": ["green", "red"]}
+    names = trained_on(folder)
+
+    made = [name for name in names.preprocessor.get_feature_names_out() if name.startswith("one_hot__")]
+    assert made == ["one_hot__colour_green", "one_hot__colour_red", "one_hot__colour_infrequent_sklearn"]
 
 
-def test_what_is_fitted_knows_nothing_of_the_rows_held_out(mirror: Mirror) -> None:
+def fold_of(names: SimpleNamespace, task: Task) -> dict[str, Any]:
+    """The inputs of the rows inside and outside of a fold, by the template of the loop of training."""
+    from notebook_cells import sources_of
+
+    lines = sources_of(task, "train")["train"].split("\n")
+    first = next(number for number, line in enumerate(lines) if line.strip().startswith("preprocessor ="))
+    last = next(number for number, line in enumerate(lines) if line.strip().startswith("arguments ="))
+    code = "\n".join(line[4:] for line in lines[first:last])
+    known = vars(names) | {"inside": np.arange(30), "outside": np.arange(30, MANY)}
+    exec(code, known)  # noqa: S102 - the cells are what is tested
+    return {"inside": known["inputs"]["row"], "outside": known["held_out"]["row"], "targets": known["fold_targets"]}
+
+
+def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None:
     columns = {"colour": [["red", "green"][number % 2] for number in range(MANY)], "price": list(range(MANY))}
-    write_shop(mirror, columns)
-    names = prepared(mirror, shop_task())
-    before = names["fit_preprocessing"](names["np"].arange(30))
+    write_shop(folder, columns)
+    task = task_in(folder, "auc")
+    names = trained_on(folder, task)
+    before = fold_of(names, task)
 
-    names["items"]["price"][30:] = 1e9
-    names["items"]["colour"][30:] = "ochre"
-    names["truth"][30:] = 1
+    names.features.loc[31:, "price"] = 1e9
+    names.features.loc[31:, "colour"] = "ochre"
+    names.truth[30:] = 1
+    after = fold_of(names, task)
 
-    assert names["fit_preprocessing"](names["np"].arange(30)) == before
+    assert before["inside"].tolist() == after["inside"].tolist()
+    assert before["outside"][0].tolist() == after["outside"][0].tolist()
+    assert before["outside"][1].tolist() != after["outside"][1].tolist()
 
 
-def test_a_training_rows_average_target_says_nothing_of_its_own_target(mirror: Mirror) -> None:
+@pytest.mark.parametrize("metric", ["auc", "rmse"])
+def test_a_training_rows_average_target_says_nothing_of_its_own_target(folder: Path, metric: str) -> None:
     generator = random.Random(7)  # noqa: S311 - no secret
     shops = [f"shop {number % 100}" for number in range(400)]
     generator.shuffle(shops)  # so that answers have nothing to do with shops
-    write_shop(mirror, {"shop": shops})
-    names = prepared(mirror, shop_task(), RARE=1, SMOOTHING=1.0)
-    np, rows = names["np"], all_rows(names)
-    preprocessing = names["fit_preprocessing"](rows)
+    write_shop(folder, {"shop": shops, "price": range(400)})
+    kind = "class" if metric == "auc" else "number"
+    names = trained_on(folder, task_in(folder, metric, target_kind=kind))
 
-    def correlation(numbers: Any) -> float:
-        return float(np.corrcoef(numbers[:, -1], names["truth"])[0, 1])
+    def correlation(inputs: Any) -> float:
+        return float(abs(np.corrcoef(inputs[:, -1], names.truth.ravel())[0, 1]))
 
-    assert correlation(names["encode"](names["items"], preprocessing)["numbers"]) > 0.4  # each row among its own
-    assert abs(correlation(names["training_inputs"](rows, preprocessing)["numbers"])) < 0.15
+    assert names.preprocessor.get_feature_names_out()[-1].startswith("target__")
+    assert correlation(names.preprocessor.transform(names.features)) > 0.4  # each row among its own
+    assert correlation(names.shown) < 0.15
 
 
-def test_the_rows_of_the_check_survive_the_hand_over(mirror: Mirror, tmp_path: Path) -> None:
+def test_groups_of_the_folds_are_neither_learnt_from_nor_averaged(folder: Path) -> None:
     columns = {
-        "colour": [["réd", "7", ""][number % 3] for number in range(MANY)],
-        "file": [number / 7 if number % 4 else None for number in range(MANY)],
-        "a/b": [f"2024-01-{1 + number % 28:02d}" for number in range(MANY)],
+        "patient": [number // 4 for number in range(MANY)],
+        "colour": [["red", "green"][number % 3 == 0] for number in range(MANY)],
+        "price": range(MANY),
     }
-    write_shop(mirror, columns)
-    names = prepared(mirror, shop_task())
-    np, preprocessing = names["np"], names["fit_preprocessing"](all_rows(names))
+    write_shop(folder, columns)
 
-    np.savez(tmp_path / "check.npz", predictions=np.zeros(4), **names["check_content"](np.array([0, 1, 2, 40])))
-    exec(rendered_cells("keras", "infer", shop_task())["check-items"], names)  # noqa: S102 - the cells are what is tested
-    with np.load(tmp_path / "check.npz") as content:  # an array of objects would not load
-        handed_over = names["encode"](names["check_items"](content), preprocessing)
+    names = trained_on(folder, task_in(folder, "auc", group_column="patient"))
 
-    original = names["encode"](names["select"](names["items"], np.array([0, 1, 2, 40])), preprocessing)
-    assert {name: values.tolist() for name, values in handed_over.items()} == {
-        name: values.tolist() for name, values in original.items()
-    }
+    assert names.columns == {"numbers": ["price"], "categories": ["colour"]}
+    assert not any(name.startswith("target__") for name in names.preprocessor.get_feature_names_out())
 
 
-def test_labels_of_another_table_are_joined_by_id(mirror: Mirror) -> None:
-    folder = write_shop(mirror, {"price": range(MANY)})
-    labels = [(row[0], int(row[1]) * 10, -int(row[1])) for row in read_table(folder / "train.csv")[1:]]
-    write_rows(folder / "labels.csv", ["id", "sales", "returns"], labels[::-1])
+def test_labels_of_another_table_are_joined_by_id(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY)})
+    rows = [row[:2] for row in read_table(folder / "train.csv")[1:]]
+    table(folder / "train.csv", ["id", "price"], rows)
+    labels = [[key, int(price) * 10, -int(price)] for key, price in rows]
+    table(folder / "labels.csv", ["id", "sales", "returns"], labels[::-1])
+    asked = [[row[0], 0, 0] for row in read_table(folder / "test.csv")[1:]]
+    table(folder / "sample_submission.csv", ["id", "sales", "returns"], asked)
+    task = task_in(folder, "mcrmse")
 
-    names = prepared(
-        mirror,
-        shop_task(
-            metric="mcrmse",
-            target_kind=TargetKind.NUMBER,
-            submission=SubmissionKind.NUMBERS,
-            targets=("sales", "returns"),
-            labels_table="labels.csv",
-        ),
-    )
+    names = trained_on(folder, task)
 
-    prices = names["items"]["price"]
-    assert names["truth"].tolist() == [[price * 10, -price] for price in prices]
-    assert set(names["items"]) == {"price"}
+    assert task.labels_table == "labels.csv"
+    assert names.truth.tolist() == [[price * 10, -price] for price in names.train["price"]]
+    assert names.columns == {"numbers": ["price"], "categories": []}
 
 
-def test_ids_that_are_dates_are_learnt_from(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = write_shop(mirror, {"price": range(MANY)})
+def test_ids_that_are_dates_are_learnt_from(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY)})
     for name in ("train.csv", "test.csv", "sample_submission.csv"):
         header, *rows = read_table(folder / name)
         hours = [f"2011-{n % 9 + 1:02d}-{n % 28 + 1:02d} {n // 9:02d}:00:00" for n in range(len(rows))]
-        write_rows(folder / name, header, [(hour, *row[1:]) for hour, row in zip(hours, rows, strict=True)])
+        table(folder / name, header, [[hour, *row[1:]] for hour, row in zip(hours, rows, strict=True)])
 
-    names = prepared(mirror, shop_task())
+    names = trained_on(folder)
 
-    assert names["kinds"] == {"id": "date", "price": "number"}
-    numbers = names["raw_numbers"](names["items"], names["kinds"])
-    assert numbers[:3, :5].tolist() == [[2011, 1, 1, 5, 0], [2011, 2, 2, 2, 0], [2011, 3, 3, 3, 0]]
-
-
-def test_ids_that_are_no_dates_say_nothing(mirror: Mirror, capsys: pytest.CaptureFixture[str]) -> None:
-    write_shop(mirror, {"price": range(MANY)})
-
-    names = prepared(mirror, shop_task())
-
-    assert names["kinds"] == {"price": "number"}
-    assert "Left out: id" in capsys.readouterr().out
+    parts = names.features[[f"id {part}" for part in ("year", "month", "day", "day_of_week", "hour")]]
+    assert parts[:3].to_numpy().tolist() == [[2011, 1, 1, 5, 0], [2011, 2, 2, 2, 0], [2011, 3, 3, 3, 0]]
 
 
-def test_rows_without_a_label_are_left_for_the_test_where_one_table_has_both(mirror: Mirror) -> None:
-    folder = write_shop(mirror, {"price": range(MANY)})
-    header, *rows = read_table(folder / "train.csv")
-    kept = [(*row[:2], "" if int(row[1]) % 5 == 0 else row[2]) for row in rows]
-    write_rows(folder / "train.csv", header, kept)
+def test_ids_that_are_no_dates_say_nothing(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY)})
 
-    names = prepared(mirror, shop_task(test_table="train.csv"))
-
-    assert names["items"]["price"].tolist() == [price for price in range(len(rows)) if price % 5]
-    assert set(names["items"]) == {"price"}
+    assert trained_on(folder).columns == {"numbers": ["price"], "categories": []}
 
 
-def test_many_classes_and_only_categories_are_encoded(mirror: Mirror) -> None:
-    folder = write_shop(mirror, {"colour": [f"c{number % 12}" for number in range(128)]})
-    rows = read_table(folder / "train.csv")[1:]
-    write_rows(folder / "train.csv", ["id", "colour", "sold"], [(*row[:2], f"class {row[1]}") for row in rows])
-    task = shop_task(metric="log_loss", submission=SubmissionKind.CLASS_COLUMNS)
+def test_rows_without_a_label_are_left_for_the_test_where_one_table_has_both(folder: Path) -> None:
+    write_shop(
+        folder, {"price": range(MANY)}, answers=["" if number % 5 == 0 else number % 2 for number in range(MANY)]
+    )
+    asked = [[row[0], 0.5] for row in read_table(folder / "train.csv")[1:] if row[2] == ""]
+    table(folder / "sample_submission.csv", ["id", "sold"], asked)
+    task = table_task(TargetKind.CLASS, ["sold"], sample="sample_submission.csv")
+    task = replace(task, test_table="train.csv", submission=SubmissionKind.PROBABILITY, metric="auc")
 
-    names = prepared(mirror, task)
-    preprocessing = names["fit_preprocessing"](all_rows(names))
+    names = trained_on(folder, task)
+    assert names.train["price"].tolist() == [price for price in range(MANY) if price % 5]
+    assert names.columns == {"numbers": ["price"], "categories": []}
 
-    assert list(names["training_inputs"](all_rows(names), preprocessing)) == ["categories"]
-    assert names["model_arguments"](preprocessing)["number_count"] == 0
+    later = known_after("test-rows", task, "infer", folder)
+    assert later.test["price"].tolist() == [price for price in range(MANY) if price % 5 == 0]
+
+
+def test_a_table_of_categories_alone_is_encoded(folder: Path) -> None:
+    colours = [f"c{number % 12}" for number in range(128)]
+    write_shop(folder, {"colour": colours}, answers=[f"class {colour}" for colour in colours])
+    classes = sorted({f"class {colour}" for colour in colours})
+    asked = [[row[0], *[1 / 12] * 12] for row in read_table(folder / "test.csv")[1:]]
+    table(folder / "sample_submission.csv", ["id", *classes], asked)
+
+    names = trained_on(folder, task_in(folder, "log_loss"))
+
+    assert names.classes == classes
+    assert names.columns == {"numbers": [], "categories": ["colour"]}
+    assert names.shown.shape == (128, 12 + 12)  # a target encoding for each class
 
 
 def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
@@ -294,7 +338,7 @@ def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -
 
 
 def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str) -> None:
-    ended = run(sessions, mirror, Notebook(framework, "train", task=task))
+    ended = run(sessions, mirror, Notebook(framework, "train", task=task), EPOCHS=12)
     assert ended.is_done, ended
     mount = mirror.output_of_training(framework)
     mount.parent.mkdir(parents=True)
@@ -315,11 +359,15 @@ def shop_columns() -> dict[str, Sequence[object]]:
 def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
-    task = shop_task(details={"epochs": 12})
-    folder = write_shop(mirror, shop_columns())
+    write_shop(mirror.competition, shop_columns())
+    task = task_in(mirror.competition, "auc")
     trained_shop(sessions, mirror, task, framework)
-    hidden = [[None, "mauve", "no date"], ["11.0", None, "2024-01-31"], ["21.0", "red", None]]
-    write_test(folder, ["price", "colour", "day"], hidden)
+    hidden = {
+        "price": ["", "11.0", "21.0"],
+        "colour": ["mauve", "", "red"],
+        "day": ["no date", "2024-01-31", ""],
+    }
+    write_shop(mirror.competition, shop_columns(), test=hidden)
 
     ended = run(sessions, mirror, Notebook(framework, "infer", task=task))
 
@@ -334,19 +382,20 @@ def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
 def test_a_pair_answers_each_row_with_the_probability_of_the_label_that_its_id_ends_in(
     sessions: Sessions, mirror: Mirror
 ) -> None:
-    task = shop_task(
-        metric="log_loss_mean_columns",
-        target_kind=TargetKind.LABELS,
+    task = table_task(
+        *(TargetKind.LABELS, ["sold", "is_red"]),
         submission=SubmissionKind.KEYED_ROWS,
-        targets=("sold", "is_red"),
-        details={"epochs": 12},
+        metric="log_loss_mean_columns",
+        sample="sample_submission.csv",
+        has_categories=True,
+        date_columns=["day"],
     )
-    folder = write_shop(mirror, shop_columns())
+    hidden = {"price": ["11.0", "21.0"], "colour": ["blue", "red"], "day": ["2024-01-02", "2024-01-03"]}
+    folder = write_shop(mirror.competition, shop_columns(), test=hidden)
     header, *rows = read_table(folder / "train.csv")
-    write_rows(folder / "train.csv", [*header, "is_red"], [(*row, int(row[2] == "red")) for row in rows])
-    write_test(folder, ["price", "colour", "day"], [["11.0", "blue", "2024-01-02"], ["21.0", "red", "2024-01-03"]])
+    table(folder / "train.csv", [*header, "is_red"], [[*row, int(row[2] == "red")] for row in rows])
     asked = ["t1_is_red", "t1_sold", "t0_sold", "t0_is_red"]
-    write_rows(folder / "sample_submission.csv", ["id", "Label"], [(key, 0.5) for key in asked])
+    table(folder / "sample_submission.csv", ["id", "Label"], [[key, 0.5] for key in asked])
     trained_shop(sessions, mirror, task, "tensorflow")
 
     ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
@@ -357,14 +406,9 @@ def test_a_pair_answers_each_row_with_the_probability_of_the_label_that_its_id_e
     assert [(key, float(value) > 0.5) for key, value in answers] == list(zip(asked, [True, False] * 2, strict=True))
 
 
-@pytest.mark.slow
-def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(sessions: Sessions, mirror: Mirror) -> None:
-    folder = write_shop(mirror, shop_columns())
-    write_rows(folder / "sample_submission.csv", ["id", "sold"], [("t0", 0.5), ("t99", 0.5)])
+def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(folder: Path) -> None:
+    write_shop(folder, shop_columns())
+    table(folder / "sample_submission.csv", ["id", "sold"], [["t100", 0.5], ["t999", 0.5]])
 
-    ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=shop_task()))
-
-    assert ended.cell == "test-rows"
-    assert re.search(
-        r"test.csv has no row for 1 of the 2 ids of sample_submission.csv, the first is 't99'", ended.error
-    )
+    with pytest.raises(ValueError, match=r"test.csv lacks 1 ids of the sample, as 't999'\."):
+        known_after("test-rows", task_in(folder, "auc"), "infer", folder)

@@ -133,6 +133,20 @@ class PairSpec:
         return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
 
     @property
+    def has_images_in_test_table(self) -> bool:
+        """Whether the test table says which image an id has, or, without a sample submission, which ids there are."""
+        names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
+        return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
+
+    @property
+    def reads_test_table(self) -> bool:
+        """Whether inference needs the test table: images are found by the ids of the sample submission alone."""
+        is_of_image = self.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE)
+        has_files = self.has_test_files and is_of_image and "audio_column" not in self.task.details
+        is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
+        return bool(self.task.test_table) and is_needed
+
+    @property
     def has_channel_files(self) -> bool:
         """Whether the channels of an image are files of their own."""
         return bool(self.task.details.get("channel_suffixes"))
@@ -146,7 +160,15 @@ class PairSpec:
     def has_parts_in_ids(self) -> bool:
         """Whether an id may say which part of a file is meant: some seconds, a label, a class."""
         details = self.task.details
-        return self.has_rows_for_labels or "audio_column" in details or details.get("mask_rows") == "id"
+        return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
+
+    @property
+    def file_column(self) -> str:
+        """The column that names the files of examples, "" where that is the one of the ids."""
+        details = self.task.details
+        named = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
+        named = str(named or details.get("audio_column", ""))
+        return "" if named == self.task.id_column else named
 
     @property
     def looks_up(self) -> bool:
@@ -191,15 +213,76 @@ class PairSpec:
         return self.class_count > _MOST_CLASSES_SHOWN
 
     @property
+    def table_formats(self) -> tuple[str, ...]:
+        """What the tables are written in, by what their names promise: "csv", "json", "parquet"."""
+        tables = filter(None, (self.task.train_table, self.task.labels_table, self.task.test_table))
+        return tuple(sorted({_format_of_table(name) for name in tables})) or ("csv",)
+
+    @property
     def table_reader(self) -> str:
-        """The file of the cell that reads tables, by what the training table's name promises."""
-        return "csv"
+        """The file of the cell that reads tables."""
+        return self.table_formats[0] if len(self.table_formats) == 1 else "several"
+
+    @property
+    def sample_format(self) -> str:
+        """What the sample submission is written in: "csv", "json", "json lines" or "parquet"; "" if there is none."""
+        if not self.task.sample_submission:
+            return ""
+        is_lines = format_of(self.task.sample_submission).format is FileFormat.JSON_LINES
+        return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
+
+    @property
+    def has_sample_like_tables(self) -> bool:
+        """Whether what reads the tables reads the sample submission as well, since both are csv of one kind."""
+        is_csv = self.sample_format == "csv" and "csv" in self.table_formats
+        return is_csv and self.sample_separator == self.task_values["separator"]
+
+    @property
+    def has_sample_of_its_own(self) -> bool:
+        """Whether the sample submission is csv, but of another kind than the tables."""
+        return self.sample_format == "csv" and not self.has_sample_like_tables
+
+    @property
+    def reads_targets(self) -> bool:
+        """Whether inference needs to know what the targets are called to find out what is asked for."""
+        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1
+        return not self.task.sample_submission or has_endings
+
+    @property
+    def has_packed_tables(self) -> bool:
+        """Whether a table, or the sample submission, is a member of a zip archive."""
+        task = self.task
+        tables = (task.train_table, task.labels_table, task.test_table, task.sample_submission)
+        return any(".zip/" in name for name in tables)
+
+    @property
+    def has_json_lines(self) -> bool:
+        """Whether the name of the training table promises an object on each line."""
+        return format_of(self.task.train_table).format is FileFormat.JSON_LINES
+
+    @property
+    def has_plain_csv(self) -> bool:
+        """Whether pandas reads the tables, where they are csv, without being told how they are written."""
+        values = self.task_values
+        is_usual = (values["separator"], values["encoding"], values["decimal"]) == (",", "utf-8", ".")
+        return is_usual and not self.has_packed_tables and not values["keep_null_words"]
+
+    @property
+    def submits_decided(self) -> bool:
+        """Whether the submission has what was decided, rather than the predictions behind it."""
+        kinds = (SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K)
+        return self.decision != "none" and self.task.submission not in kinds
 
     @property
     def quantile(self) -> float:
         """Which quantile the pinball loss aims at; the median where the metric names none."""
         facts, parameter = metrics.parsed(self.task.metric)
         return parameter if facts.loss == "pinball" and parameter is not None else 0.5
+
+    @property
+    def has_members(self) -> bool:
+        """Whether a model is an ensemble of several members, whose predictions are averaged."""
+        return self.family == "tabular" or (self.family == "text" and not self.task.details.get("pretrained"))
 
     @property
     def has_log_target(self) -> bool:
@@ -246,6 +329,16 @@ class PairSpec:
         """Whether the sample submission says itself which of its columns are numbers."""
         sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
         return sample in (FileFormat.PARQUET, FileFormat.JSON, FileFormat.JSON_LINES)
+
+    @property
+    def has_typed_submission(self) -> bool:
+        """Whether the submission's format knows numbers from text."""
+        return self.submission_writer in ("json", "parquet")
+
+    @property
+    def writes_json_lines(self) -> bool:
+        """Whether the submission has an object on each line."""
+        return format_of(self.task.submission_file).format is FileFormat.JSON_LINES
 
     @property
     def model_sources(self) -> tuple[str, ...]:
@@ -312,6 +405,13 @@ def spec_of(choices: Choices) -> PairSpec:
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
     )
+
+
+def _format_of_table(name: str) -> str:
+    promised = format_of(name).format
+    if promised is FileFormat.PARQUET:
+        return "parquet"
+    return "json" if promised in (FileFormat.JSON, FileFormat.JSON_LINES) else "csv"
 
 
 def slugified(title: str) -> str:

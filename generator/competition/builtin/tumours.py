@@ -19,7 +19,14 @@ _TASK = Task(
     labels_table="",
     test_table="test.csv",
     sample_submission="sample_submission.csv",
-    details={"drop_columns": [], "category_columns": [], "has_categories": False, "class_count": 2, "batch_size": 16, "epochs": 20},
+    details={
+        "drop_columns": [],
+        "category_columns": [],
+        "has_categories": False,
+        "class_count": 2,
+        "batch_size": 16,
+        "epochs": 20,
+    },
     evidence={
         "family": "train.csv and test.csv share 30 columns of numbers",
         "metric": "the competition is scored by the area under the ROC curve",

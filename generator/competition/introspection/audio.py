@@ -7,6 +7,7 @@ from generator.competition.introspection.source import Source
 from generator.competition.introspection.targets import Targets
 from generator.competition.introspection.weighing import settled
 from generator.competition.survey.facts import Column
+from generator.competition.survey.sound import SUFFIXES
 
 _HIGHEST_RATE, _USUAL_RATE = 32_000, 32_000
 _SHORTEST, _LONGEST, _USUAL_SECONDS = 1.0, 30.0, 5.0
@@ -25,8 +26,19 @@ def audio_details(source: Source, targets: Targets, ids: Column | None, hints: H
     return (
         settled("sample_rate", rate, heard, hints, confidence=sure),
         settled("seconds", length, evidence, hints, confidence=sure),
+        settled("part_seconds", step, evidence if step else "the ids name whole sounds", hints),
+        settled("are_wav", *_are_wav(source), hints),
         settled("hidden_test", *_hidden_test(source), hints),
     )
+
+
+def _are_wav(source: Source) -> tuple[bool, str]:
+    places = [place for place in (source.labelling.train, source.test) if place is not None]
+    suffixes = {suffix for place in places for folder in place.folders for suffix in folder.suffixes}
+    others = sorted((suffixes & (SUFFIXES | {".mp3"})) - {".wav"})
+    if others or ".wav" not in suffixes:
+        return False, f"there are {', '.join(others)}" if others else "no WAV file was seen"
+    return True, "all sounds are .wav"
 
 
 def _hidden_test(source: Source) -> tuple[bool, str]:

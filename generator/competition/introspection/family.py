@@ -15,7 +15,7 @@ from generator.competition.introspection.images import channel_details, encoding
 from generator.competition.introspection.masks import mask_details
 from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
 from generator.competition.introspection.source import Source
-from generator.competition.introspection.table_format import format_details, id_details
+from generator.competition.introspection.table_format import format_details, id_details, null_word_details
 from generator.competition.introspection.tabular import column_details
 from generator.competition.introspection.text import Prose, find_prose, text_details
 from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
@@ -168,5 +168,6 @@ def _format(clues: Clues, id_column: str, hints: Hints, *, has_training_table: b
         settled("label_separator", separator, lists, hints),
         settled("label_rows", bool(clues.targets.row_labels), _rows(clues), hints),
         *format_details(tables, hints),
+        *null_word_details(tables, (id_column, *clues.targets.names), hints),
         *id_details(tables, id_column, hints),
     )

@@ -1,6 +1,6 @@
 """How the tables are written: what one way of reading suits all of them, and which of them have the ids."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from generator.competition.introspection.facts import Finding, Hints
 from generator.competition.introspection.tables import Tables
@@ -23,6 +23,15 @@ def format_details(tables: Tables, hints: Hints) -> tuple[Finding, ...]:
         settled("encoding", encoded.encoding if encoded is not None else _UTF_8, _as_written(encoded), hints),
         settled("decimal", with_comma.decimal if with_comma is not None else ".", _as_written(with_comma), hints),
     )
+
+
+def null_word_details(tables: Tables, names: Iterable[str], hints: Hints) -> tuple[Finding, ...]:
+    """The finding on words that pandas takes for nothing, such as None, in columns of ids and labels that are text."""
+    wanted = set(names)
+    columns = (column for table in _texts(tables) for column in table.columns if column.name in wanted)
+    found = [column.name for column in columns if column.has_null_words and column.kind is ColumnKind.TEXT]
+    evidence = f"the column {found[0]} has words such as NA or None" if found else "no id and no label is such a word"
+    return (settled("keep_null_words", bool(found), evidence, hints),)
 
 
 def id_details(tables: Tables, id_column: str, hints: Hints) -> tuple[Finding, ...]:

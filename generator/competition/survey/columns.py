@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from generator.competition.survey.facts import Column, ColumnKind
 from generator.untrusted import printable
@@ -63,7 +64,10 @@ def columns_of(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Col
     whole = [row if len(row) == width else [*row[:width], *[""] * (width - len(row))] for row in rows]
     cells: Iterable[Sequence[str]] = zip(*whole, strict=True) if whole else ((),) * width
     return tuple(
-        column_of(name, (None if value in MISSING else value for value in values))
+        replace(
+            column_of(name, (None if value in MISSING else value for value in values)),
+            has_null_words=any(value in MISSING for value in values if value),
+        )
         for name, values in zip(names, cells, strict=True)
     )
 

@@ -38,12 +38,14 @@ class Column:
         kind: What its values are.
         values: The sampled values in the order of the rows, as text; None where missing.
         is_quoted: Whether some of them are text in a file that knows numbers from text, whatever the text looks like.
+        has_null_words: Whether some of what is missing are words such as NA and None, and no empty cells.
     """
 
     name: str
     kind: ColumnKind
     values: tuple[str | None, ...]
     is_quoted: bool = False
+    has_null_words: bool = False
 
     @cached_property
     def present(self) -> tuple[str, ...]:

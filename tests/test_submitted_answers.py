@@ -1,0 +1,274 @@
+"""Every kind of submission is what the sample asks for: what the cells behind the predictions write."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from written_submissions import executed, submitted, table_task
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.schema import keys_of, values_of
+from generator.installation import template_folder
+from generator.pair.rendering import environment
+
+pytest_plugins = ("notebook_session",)
+
+
+def text_of(folder: Path, task: Task, sample: str, **known: Any) -> str:
+    """The submission that is written for a sample of this text."""
+    (folder / task.sample_submission).write_text(sample)
+    return submitted(folder, task, **known).read_text()
+
+
+def rounded(text: str) -> list[list[str]]:
+    return [
+        [cell if not cell.startswith("0.") else f"{float(cell):.3g}" for cell in row.split(",")]
+        for row in text.split("\n")[:-1]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sample", "expected"),
+    [
+        ("id,b,a\n007,0,0\n3,0,0\n", [["id", "b", "a"], ["007", "0.2", "0.1"], ["3", "0.4", "0.3"]]),
+        ("id,y1,y2\n7,0.5,0.5\n3,0.5,0.5\n", [["id", "y1", "y2"], ["7", "0.1", "0.2"], ["3", "0.3", "0.4"]]),
+        ("b,id,a\n0,7,0\n0,3,0\n", [["b", "id", "a"], ["0.2", "7", "0.1"], ["0.4", "3", "0.3"]]),
+    ],
+)
+def test_numbers_go_to_columns_by_name_or_else_in_order(tmp_path: Path, sample: str, expected: list[list[str]]) -> None:
+    task = table_task(TargetKind.NUMBER, ["a", "b"])
+
+    written = text_of(tmp_path, task, sample, classes=["a", "b"], predictions=[[0.1, 0.2], [0.3, 0.4]])
+
+    assert rounded(written) == expected
+
+
+def test_a_sample_with_more_columns_than_there_are_numbers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="Expected axis has 1 elements, new values have 2"):
+        text_of(tmp_path, table_task(TargetKind.NUMBER, ["a"]), "id,x,y\n1,0,0\n", classes=["a"], predictions=[[0.1]])
+
+
+def test_labels_are_decided_where_the_metric_compares_labels(tmp_path: Path) -> None:
+    task = table_task(TargetKind.LABELS, ["a", "b"], metric="f1_macro")
+
+    written = text_of(
+        tmp_path,
+        task,
+        "id,b,a\n1,0,0\n2,0,0\n",
+        classes=["a", "b"],
+        predictions=[[0.3, 0.6], [0.1, 0.7]],
+        decision={"thresholds": [0.2, 0.65]},
+    )
+
+    assert written == "id,b,a\n1,0,1\n2,1,0\n"
+
+
+@pytest.mark.parametrize("kind", [SubmissionKind.LABEL, SubmissionKind.NUMBERS])
+@pytest.mark.parametrize("is_smoke_test", [False, True])
+def test_a_number_is_rounded_where_the_metric_compares_grades(
+    tmp_path: Path, kind: SubmissionKind, is_smoke_test: bool
+) -> None:
+    task = table_task(TargetKind.NUMBER, ["grade"], submission=kind, metric="quadratic_weighted_kappa")
+
+    written = text_of(
+        tmp_path,
+        task,
+        "id,grade\n1,0\n2,0\n3,0\n",
+        classes=["grade"],
+        predictions=[[2.1], [0.5], [-3]],
+        decision={"values": [[0, 1, 4]], "cuts": [[0.4, 2.0]]},
+        SMOKE_TEST=is_smoke_test,
+    )
+
+    assert written == "id,grade\n1,4\n2,1\n3,0\n"
+
+
+@pytest.mark.parametrize(
+    ("placeholder", "classes", "expected"),
+    [
+        ("", ["3", "12"], ["12", "3"]),
+        ("0", ["3", "12"], ["12", "3"]),
+        ("0", ["0.0", "1.0"], ["1", "0"]),
+        ("0.5", ["3", "12"], ["12.0", "3.0"]),
+        ("0", ["003", "012"], ["012", "003"]),
+        ("False", ["False", "True"], ["True", "False"]),
+        ("unknown", ["3", "12"], ["12", "3"]),
+        ("a", ["None", "a"], ["a", "None"]),
+    ],
+)
+def test_a_label_is_written_as_the_sample_has_labels(
+    tmp_path: Path, placeholder: str, classes: list[str], expected: list[str]
+) -> None:
+    sample = f"id,label\n1,{placeholder}\n2,{placeholder}\n"
+
+    written = text_of(
+        tmp_path, table_task(TargetKind.CLASS), sample, classes=classes, predictions=[[0.2, 0.8], [0.9, 0.1]]
+    )
+
+    assert written == f"id,label\n1,{expected[0]}\n2,{expected[1]}\n"
+
+
+@pytest.mark.parametrize("placeholder", ["", "1", "7"])
+def test_a_smoke_test_leaves_what_it_does_not_predict_as_it_is_in_the_sample(tmp_path: Path, placeholder: str) -> None:
+    rows = "".join(f"{number},{placeholder}\n" for number in range(70))
+    predictions = [[0.9, 0.1]] * 63 + [[0.2, 0.8]]
+
+    written = text_of(
+        tmp_path,
+        table_task(TargetKind.CLASS),
+        "id,label\n" + rows,
+        classes=["0", "1"],
+        predictions=predictions,
+        SMOKE_TEST=True,
+    )
+
+    labels = [row.split(",")[1] for row in written.split("\n")[1:-1]]
+    assert labels == ["0"] * 63 + ["1"] + [placeholder or "0"] * 6
+
+
+def test_the_probability_is_that_of_the_last_class(tmp_path: Path) -> None:
+    task = table_task(TargetKind.CLASS, ["survived"], submission=SubmissionKind.PROBABILITY, metric="auc")
+
+    written = text_of(tmp_path, task, "id,chance\nb,0\na,0\n", classes=["0", "1"], predictions=[[0.2, 0.8], [0.9, 0.1]])
+
+    assert rounded(written) == [["id", "chance"], ["b", "0.8"], ["a", "0.1"]]
+
+
+def test_a_probability_stays_one_where_the_metric_compares_labels(tmp_path: Path) -> None:
+    task = table_task(TargetKind.CLASS, ["survived"], submission=SubmissionKind.PROBABILITY, metric="f1")
+
+    written = text_of(tmp_path, task, "id,chance\na,0\n", classes=["0", "1"], predictions=[[0.2, 0.8]])
+
+    assert rounded(written) == [["id", "chance"], ["a", "0.8"]]
+
+
+@pytest.mark.parametrize("bad", [np.nan, 1.5])
+def test_a_probability_that_is_none_is_refused(tmp_path: Path, bad: float) -> None:
+    task = table_task(TargetKind.CLASS, submission=SubmissionKind.PROBABILITY, metric="auc")
+
+    with pytest.raises(ValueError, match="label has values that are no probabilities"):
+        text_of(tmp_path, task, "id,label\n1,0\n2,0\n", classes=["0", "1"], predictions=[[0.5, 0.5], [0.5, bad]])
+
+    assert not (tmp_path / "submission.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ("submission.iloc[:-1]", r"The submission is \(1, 2\), the sample \(2, 2\)"),
+        ("submission.iloc[::-1]", "does not have the ids of the sample, row by row"),
+        ("submission.assign(label='')", "label has a value that is no class"),
+        ("submission.assign(label=11)", "label has a value that is no class"),
+        ("submission[['label', 'id']]", "The submission is"),
+    ],
+)
+def test_a_submission_that_could_not_be_scored_never_gets_its_name(tmp_path: Path, wrong: str, problem: str) -> None:
+    task = table_task(TargetKind.CLASS)
+    (tmp_path / "sample.csv").write_text("id,label\n1,0\n2,0\n")
+    known = {
+        "sample": pd.DataFrame({"id": ["1", "2"], "label": [0, 0]}),
+        "labels": ["0", "1"],
+        "answer_columns": ["label"],
+        "working_root": tmp_path,
+    }
+    known["submission"] = eval(wrong, {"submission": known["sample"]})  # noqa: S307 - of this test
+
+    with pytest.raises(ValueError, match=problem):
+        executed(task, "infer", ["write-submission"], **known)
+
+    assert not (tmp_path / "submission.csv").exists()
+
+
+@pytest.mark.parametrize("columns", ["CL,D,C", "Status_CL,Status_D,Status_C"])
+@pytest.mark.parametrize("metric", ["log_loss", "f1_macro"])
+def test_a_class_goes_to_the_column_of_its_name_or_that_ends_in_it(tmp_path: Path, columns: str, metric: str) -> None:
+    task = table_task(TargetKind.CLASS, ["Status"], submission=SubmissionKind.CLASS_COLUMNS, metric=metric)
+
+    written = text_of(
+        tmp_path, task, f"id,{columns}\n1,0,0,0\n", classes=["C", "CL", "D"], predictions=[[0.1, 0.2, 0.7]]
+    )
+
+    assert rounded(written) == [["id", *columns.split(",")], ["1", "0.2", "0.7", "0.1"]]
+
+
+@pytest.mark.parametrize("columns", ["C,D,X", "C,nC,D"])
+def test_columns_that_are_not_one_for_each_class_are_refused(tmp_path: Path, columns: str) -> None:
+    task = table_task(TargetKind.CLASS, ["Status"], submission=SubmissionKind.CLASS_COLUMNS, metric="log_loss")
+
+    with pytest.raises(ValueError, match="are not for one of"):
+        text_of(tmp_path, task, f"id,{columns}\n1,0,0,0\n", classes=["C", "D", "E"], predictions=[[0.1, 0.2, 0.7]])
+
+
+def test_the_best_classes_are_listed_best_first_and_as_many_as_the_metric_counts(tmp_path: Path) -> None:
+    task = table_task(TargetKind.CLASS, ["breed"], submission=SubmissionKind.TOP_K, metric="map@3")
+    predictions = [[0.1, 0.4, 0.2, 0.3], [0.7, 0.0, 0.2, 0.1]]
+
+    written = text_of(
+        tmp_path, task, "id,breed\n1,a b c\n2,a b c\n", classes=["a", "b", "c", "d"], predictions=predictions
+    )
+
+    assert written == "id,breed\n1,b d c\n2,a c d\n"
+
+
+@pytest.mark.parametrize("metric", ["f1_samples", "auc_mean_columns"])
+def test_a_set_of_labels_has_all_that_apply_and_never_none(tmp_path: Path, metric: str) -> None:
+    task = table_task(TargetKind.LABELS, submission=SubmissionKind.LABEL_SET, metric=metric, label_separator=" ")
+
+    written = text_of(
+        tmp_path,
+        task,
+        "id,label\n1,\n2,\n3,\n",
+        classes=["a", "b", "c"],
+        predictions=[[0.6, 0.1, 0.7], [0.2, 0.4, 0.3], [0.1, 0.9, 0.2]],
+        decision={"thresholds": [0.5, 0.5, 0.5]},
+    )
+
+    assert written == "id,label\n1,a c\n2,b\n3,b\n"
+
+
+def test_a_row_for_each_label_gets_the_label_that_its_id_ends_in(tmp_path: Path) -> None:
+    task = table_task(TargetKind.LABELS, ["any", "left_ear"], submission=SubmissionKind.KEYED_ROWS)
+
+    written = text_of(
+        tmp_path,
+        task,
+        "id,Label\nx_1_left_ear,0.5\nx_1_any,0.5\ny_any,0.5\ny_left_ear,0.5\n",
+        classes=["any", "left_ear"],
+        predictions=[[0.1, 0.2], [0.3, 0.4]],
+        ids=["x_1", "y"],
+    )
+
+    asked = ["x_1_left_ear", "x_1_any", "y_any", "y_left_ear"]
+    assert rounded(written)[1:] == [[name, f"0.{share}"] for name, share in zip(asked, (2, 1, 3, 4), strict=True)]
+
+
+def test_a_row_for_a_label_that_nobody_learnt_is_refused(tmp_path: Path) -> None:
+    task = table_task(TargetKind.LABELS, ["Label"], submission=SubmissionKind.KEYED_ROWS, label_separator=",")
+
+    with pytest.raises(ValueError, match="1 rows of the sample are not answered, as 'x_nose'"):
+        text_of(
+            tmp_path,
+            task,
+            "id,Label\nx_any,0\nx_nose,0\n",
+            classes=["any", "ear"],
+            predictions=[[0.1, 0.2]],
+            ids=["x"],
+        )
+
+
+def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: Path) -> None:
+    task = table_task(
+        TargetKind.LABELS, ["Label"], submission=SubmissionKind.KEYED_ROWS, label_rows=True, label_separator=","
+    )
+    (tmp_path / "train.csv").write_text("id,Label\nx_any,1\nx_ear,1\ny_1_any,0\ny_1_ear,0\nz_any,1\nz_ear,0\n")
+
+    template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
+    known = executed(task, "train", ["read-table"])
+    source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))))
+    exec(source, known)  # noqa: S102 - the cell is what is tested
+
+    read = known["read_training_table"](tmp_path, ["id"])
+    assert read.to_dict("list") == {"id": ["x", "y_1", "z"], "Label": ["any,ear", "", "any"]}

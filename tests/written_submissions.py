@@ -1,0 +1,113 @@
+"""What the cells of an inference notebook for a table write of predictions that a test makes up; no framework."""
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from notebook_session import rendered_cells
+
+from generator.competition.builtin.tumours import TUMOURS
+from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+
+FRAMEWORKS = {"jax", "keras", "tensorflow"}
+USUAL = {
+    TargetKind.CLASS: (SubmissionKind.LABEL, "accuracy"),
+    TargetKind.LABELS: (SubmissionKind.NUMBERS, "auc_mean_columns"),
+    TargetKind.NUMBER: (SubmissionKind.NUMBERS, "rmse"),
+}
+
+
+def table_task(
+    kind: TargetKind,
+    targets: Sequence[str] = ("label",),
+    *,
+    submission: SubmissionKind | None = None,
+    metric: str = "",
+    file_name: str = "submission.csv",
+    sample: str = "sample.csv",
+    **details: Value,
+) -> Task:
+    """The task of a table, with the submission and the metric that are usual for this kind of target."""
+    usual_submission, usual_metric = USUAL[kind]
+    return replace(
+        TUMOURS.task,
+        target_kind=kind,
+        targets=tuple(targets),
+        submission=submission or usual_submission,
+        metric=metric or usual_metric,
+        submission_file=file_name,
+        sample_submission=sample,
+        details={**TUMOURS.task.details, **details},
+    )
+
+
+def without_frameworks(source: str) -> str:
+    """A cell without the statements that import a framework, which takes seconds."""
+    lines = source.split("\n")
+    for node in ast.parse(source).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.partition(".")[0] in FRAMEWORKS for name in names):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    return "\n".join(lines)
+
+
+def executed(task: Task, role: str, cells: Sequence[str], *, framework: str = "keras", **names: Any) -> dict[str, Any]:
+    """What these cells of a notebook define, those that there are, executed behind its imports and parameters."""
+    sources = rendered_cells(framework, role, task)
+    known: dict[str, Any] = {}
+    for cell in ("parameters", "imports", *cells):
+        if cell in sources:
+            exec(without_frameworks(sources[cell]), known)  # noqa: S102 - the cells are what is tested
+        if cell == "parameters":
+            known |= names
+    return known
+
+
+def submitted(
+    folder: Path,
+    task: Task,
+    *,
+    classes: Sequence[str],
+    predictions: Any,
+    ids: Sequence[str] = (),
+    decision: dict[str, object] | None = None,
+    separator: str = ",",
+    **parameters: object,
+) -> Path:
+    """The submission that inference writes for the sample in the folder.
+
+    Args:
+        folder: Where the sample is.
+        task: Of a table; see `table_task`.
+        classes: What training handed over as classes.
+        predictions: Of the examples that the sample asks for, in their order.
+        ids: The examples of the test table; by default the ids of a sample in csv.
+        decision: What training handed over.
+        separator: That of the test table.
+        parameters: Others than those of the notebook.
+    """
+    if not ids:
+        ids = pd.read_csv(folder / task.sample_submission, dtype=str, sep=None, engine="python")["id"].tolist()
+    rows = [("id", "a"), *((name, "1") for name in reversed(ids))]
+    (folder / task.test_table).write_text("\n".join(separator.join(row) for row in rows))
+    cells = list(rendered_cells("keras", "infer", task))
+    first = next(cells.index(name) for name in ("class-of-column", "answers-of") if name in cells)
+    known = executed(
+        task,
+        "infer",
+        ["opened", "read-table", "read-rows", "test-rows", "decide", *cells[first:]],
+        competition_folder=folder,
+        working_root=folder,
+        train=pd.DataFrame(),
+        classes=list(classes),
+        predictions=np.array(predictions, dtype="float32"),
+        handoff={"decision": decision or {}},
+        **parameters,
+    )
+    (folder / task.test_table).unlink()
+    return Path(known["working_root"], task.submission_file)
