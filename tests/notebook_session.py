@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -39,14 +39,20 @@ def notebook_cells(framework: str, role: str) -> dict[str, str]:
     return rendered_cells(framework, role, builtin.require("digits").task)
 
 
-def rendered_cells(framework: str, role: str, task: "Task") -> dict[str, str]:
-    """The code cells of a notebook for the data of digits and another task, by name, in their order."""
-    from generator.competition import builtin
+@cache
+def shop_cells(framework: str, role: str) -> dict[str, str]:
+    """The code cells of the notebook for shops, by name, in their order."""
+    return rendered_cells(framework, role, shop_task(), slug="shops")
+
+
+def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digits") -> dict[str, str]:
+    """The code cells of a notebook for a task, by name, in their order."""
+    from generator.competition.facts import Competition
     from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
     from generator.pair.kernels import render_kernels
 
-    competition, owner = builtin.require("digits").competition, Choice("ada", MadeBy.FLAG)
-    proposal = proposed(competition, task, framework=framework, owner=owner)
+    competition = Competition(slug=slug, title=slug.title(), is_code_competition=True)
+    proposal = proposed(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
     files = render_kernels(merged(proposal, Choices(), flags={}))
     cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
     return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
@@ -61,12 +67,13 @@ class Executable(Protocol):
 
 @dataclass(frozen=True)
 class Notebook:
-    """A rendered notebook, perhaps with cells that a user edited, or of another task than that of digits."""
+    """A rendered notebook, perhaps with cells that a user edited, or of another task than its competition's."""
 
     framework: str
     role: str
     edits: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     task: "Task | None" = None
+    slug: str = "digits"
 
     @property
     def backend(self) -> str:
@@ -75,10 +82,11 @@ class Notebook:
 
     def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
         """What is executed: the cells in their order, and papermill's behind that with the parameters."""
-        if self.task is None:
-            cells = dict(notebook_cells(self.framework, self.role))
+        if self.task is not None:
+            cells = rendered_cells(self.framework, self.role, self.task, slug=self.slug)
         else:
-            cells = rendered_cells(self.framework, self.role, self.task)
+            of_the_competition = shop_cells if self.slug == "shops" else notebook_cells
+            cells = dict(of_the_competition(self.framework, self.role))
         for name, edit in self.edits.items():
             edited = edit(cells[name])
             assert edited != cells[name], f"the edit of {name} changes nothing"
@@ -293,7 +301,7 @@ def write_digits(folder: Path, *, per_class: int = 8, test_rows: int = 21, names
     return written
 
 
-def _write_table(path: Path, header: tuple[str, ...], rows: list[tuple[str, str]]) -> None:
+def _write_table(path: Path, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     import csv
 
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -302,11 +310,69 @@ def _write_table(path: Path, header: tuple[str, ...], rows: list[tuple[str, str]
         writer.writerows(rows)
 
 
+def of_shops(framework: str, role: str, edits: Mapping[str, Callable[[str], str]] | None = None) -> Notebook:
+    """A notebook for shops: a table, since that trains in the shortest time of all."""
+    return Notebook(framework, role, edits or {}, slug="shops")
+
+
+def shop_task() -> "Task":
+    """Whether a shop thrives: a class for each row of a table of numbers and words."""
+    from generator.competition.facts import SubmissionKind, TargetKind, Task
+
+    return Task(
+        family="tabular",
+        metric="auc",
+        target_kind=TargetKind.CLASS,
+        submission=SubmissionKind.PROBABILITY,
+        id_column="id",
+        targets=("thrives",),
+        train_table="train.csv",
+        labels_table="",
+        test_table="test.csv",
+        sample_submission="sample_submission.csv",
+        details={"class_count": 2, "batch_size": 16, "epochs": 2},
+    )
+
+
+@dataclass(frozen=True)
+class Shops:
+    """A small competition of made-up rows: its folder, its training rows and the ids of its test rows."""
+
+    folder: Path
+    training: list[tuple[str, ...]]
+    asked: list[str]
+
+    def write_training(self, rows: list[tuple[str, ...]]) -> None:
+        _write_table(self.folder / "train.csv", ("id", "size", "rent", "town", "thrives"), rows)
+
+    def write_sample(self, ids: list[str]) -> None:
+        _write_table(self.folder / "sample_submission.csv", ("id", "thrives"), [(name, "0.5") for name in ids])
+
+
+def write_shops(folder: Path, *, training_rows: int = 80, test_rows: int = 21) -> Shops:
+    """Writes a competition that asks whether shops thrive, some of whose sizes are unknown."""
+    import random
+
+    folder.mkdir(parents=True)
+    draw, rows = random.Random(4), []
+    for number in range(training_rows + test_rows):
+        size, rent, town = draw.gauss(40, 9), draw.gauss(10, 2), draw.choice(["Ulm", "Köln", "Bonn"])
+        thrives = size - 2 * rent + 5 * (town == "Ulm") + draw.gauss(0, 4) > 22
+        rows.append((f"s{number:03d}", f"{size:.2f}" if number % 7 else "", f"{rent:.2f}", town, str(int(thrives))))
+    test = rows[training_rows:]
+    written = Shops(folder, rows[:training_rows], [row[0] for row in test])
+    written.write_training(written.training)
+    _write_table(folder / "test.csv", ("id", "size", "rent", "town"), [row[:-1] for row in test])
+    written.write_sample(written.asked)
+    return written
+
+
 @dataclass(frozen=True)
 class Mirror:
     """Kaggle's file tree in a temporary folder: what a notebook's two roots point to."""
 
     root: Path
+    slug: str = "digits"
 
     @property
     def input(self) -> Path:
@@ -318,23 +384,25 @@ class Mirror:
 
     @property
     def competition(self) -> Path:
-        return self.input / "competitions" / "digits"
+        return self.input / "competitions" / self.slug
 
     def output_of_training(self, framework: str) -> Path:
         """Where the output of the training kernel is mounted."""
-        return self.input / "notebooks" / "ada" / f"digits-{framework}-train"
+        return self.input / "notebooks" / "ada" / f"{self.slug}-{framework}-train"
 
     def parameters(self, notebook: Notebook, **others: bool | int | float | str | list[str]) -> dict[str, Any]:
         """The two roots, and what every notebook here is run with."""
         roots = {"INPUT_ROOT": str(self.input), "WORKING_ROOT": str(self.working)}
         training = {"ALLOW_CPU": True, "EPOCHS": 1} if notebook.role == "train" else {}
+        if notebook.slug == "shops" and notebook.role == "train":
+            training |= {"FOLDS": 1, "MEMBERS": 2, "WIDTH": 16}
         return roots | training | others
 
 
 # Cells that look at the machine; without them a notebook's first half needs no framework.
 OF_THE_MACHINE = {
     *("framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"),
-    *("find-replicas", "replicas"),
+    *("find-accelerator", "find-replicas", "replicas"),
 }
 
 
@@ -369,6 +437,12 @@ def mirror(tmp_path: Path) -> Mirror:
     return Mirror(tmp_path)
 
 
+@pytest.fixture
+def shops(mirror: Mirror) -> Mirror:
+    """An empty mirror for the notebooks of shops."""
+    return Mirror(mirror.root, slug="shops")
+
+
 class Trained:
     """Mirrors in which a training of one epoch has been, made when first asked for; every test gets a copy."""
 
@@ -376,20 +450,25 @@ class Trained:
         self._folder = folder
         self._sessions = sessions
 
-    def mirror(self, framework: str, copy: Path) -> Mirror:
+    def mirror(self, framework: str, copy: Path, *, slug: str = "digits") -> Mirror:
         """A mirror for inference: the competition, and the output of training mounted as an input."""
-        original = Mirror(self._folder / f"trained-{framework}")
-        with (self._folder / f"trained-{framework}.lock").open("w") as lock:
+        original = Mirror(self._folder / f"trained-{slug}-{framework}", slug)
+        with (self._folder / f"trained-{slug}-{framework}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # the workers of a test run share it
             if not original.output_of_training(framework).is_dir():
                 self._train(framework, original)
         shutil.copytree(original.root, copy)
-        return Mirror(copy)
+        return Mirror(copy, slug)
 
     def _train(self, framework: str, mirror: Mirror) -> None:
-        write_digits(mirror.competition)
-        notebook = Notebook(framework, "train")
-        ended = self._sessions.run(notebook, mirror.parameters(notebook, EPOCHS=2))
+        notebook = Notebook(framework, "train", slug=mirror.slug)
+        if mirror.slug == "shops":
+            write_shops(mirror.competition)
+            parameters = mirror.parameters(notebook, EPOCHS=2, FOLDS=2)
+        else:
+            write_digits(mirror.competition)
+            parameters = mirror.parameters(notebook, EPOCHS=2)
+        ended = self._sessions.run(notebook, parameters)
         assert ended.is_done, ended
         mount = mirror.output_of_training(framework)
         mount.parent.mkdir(parents=True)

@@ -4,28 +4,27 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, write_shops
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
-TRAIN, INFER = Notebook("tensorflow", "train"), Notebook("tensorflow", "infer")
-KERNEL = "ada/digits-tensorflow-train"
-HANDED_OVER = ["fold0.weights.h5", "fold0.preprocessing.json", "oof.csv", "oof.npz", "check.npz"]
+TRAIN, INFER = of_shops("tensorflow", "train"), of_shops("tensorflow", "infer")
+KERNEL = "ada/shops-tensorflow-train"
+HANDED_OVER = ["fold0.weights.h5", "fold1.weights.h5", "oof.csv", "oof.npz"]
 
 
 @pytest.fixture
 def handed_over(trained: Trained, tmp_path: Path) -> Mirror:
     """A mirror with a finished training of the tensorflow pair."""
-    return trained.mirror("tensorflow", tmp_path / "mirror")
+    return trained.mirror("tensorflow", tmp_path / "mirror", slug="shops")
 
 
-def refused(
-    sessions: Sessions, mirror: Mirror, notebook: Notebook = INFER, **parameters: str | bool | list[str]
-) -> tuple[str, str]:
+def refused(sessions: Sessions, mirror: Mirror, notebook: Notebook = INFER, **parameters: str) -> tuple[str, str]:
     """The cell and the error that ended inference, which wrote nothing."""
     ended = sessions.run(notebook, mirror.parameters(notebook, **parameters))
     assert not ended.is_done
@@ -39,17 +38,27 @@ def change_a_byte(path: Path) -> None:
     path.write_bytes(content)
 
 
+def promise_otherwise(mirror: Mirror, change: Callable[[dict[str, object]], None]) -> None:
+    """Changes the hand-over as if training had promised something else: its own hash is right."""
+    path = mirror.output_of_training("tensorflow") / "handoff.json"
+    handoff = json.loads(path.read_text())
+    del handoff["sha256"]
+    change(handoff)
+    handoff["sha256"] = hashlib.sha256(json.dumps(handoff, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps(handoff))
+
+
 @pytest.mark.parametrize("name", HANDED_OVER)
 def test_a_changed_byte_is_noticed_in_every_file(sessions: Sessions, handed_over: Mirror, name: str) -> None:
     path = handed_over.output_of_training("tensorflow") / name
-    promised = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    promised = hashlib.sha256(path.read_bytes()).hexdigest()
     change_a_byte(path)
-    found = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
 
     assert refused(sessions, handed_over) == (
-        "files-verified",
+        "handed-over",
         (
-            f"ValueError: {path} has changed since training wrote it: its SHA-256 is {found} and should be {promised}. "
+            f"ValueError: SHA-256 of {path}: {found} here, and it should be {promised}. "
             f"Run {KERNEL} again, or attach its output afresh."
         ),
     )
@@ -60,119 +69,167 @@ def test_a_missing_file_is_named(sessions: Sessions, handed_over: Mirror, name: 
     path = handed_over.output_of_training("tensorflow") / name
     path.unlink()
 
-    assert refused(sessions, handed_over) == (
-        "files-verified",
-        f"FileNotFoundError: {path} is missing. Run {KERNEL} again.",
-    )
+    cell, error = refused(sessions, handed_over)
+
+    assert cell == "handed-over"
+    assert error.startswith(f"ValueError: SHA-256 of {path}: no such file here, and it should be ")
+    assert error.endswith(f"Run {KERNEL} again, or attach its output afresh.")
 
 
 def test_a_changed_handoff_is_noticed(sessions: Sessions, handed_over: Mirror) -> None:
     path = handed_over.output_of_training("tensorflow") / "handoff.json"
     text = path.read_text()
-    path.write_text(text.replace('"label"', '"lable"', 1))
+    path.write_text(text.replace('"complete": true', '"complete": false', 1))
 
     cell, error = refused(sessions, handed_over)
 
-    assert cell == "handoff-found"
+    assert cell == "handed-over"
     assert re.fullmatch(
-        rf"ValueError: {path} has changed since training wrote it: its SHA-256 is [0-9a-f]{{12}} and should be "
-        rf"[0-9a-f]{{12}}\. Run {KERNEL} again, or attach its output afresh\.",
+        rf"ValueError: SHA-256 of handoff\.json: [0-9a-f]{{64}} here, and it should be [0-9a-f]{{64}}\. "
+        rf"Run {KERNEL} again, or attach its output afresh\.",
         error,
     )
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '"x"', "", '{"sha256": null'])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '"x"', "", "null", '{"sha256": null'])
 def test_a_handoff_that_is_none_is_one_sentence(sessions: Sessions, handed_over: Mirror, text: str) -> None:
     path = handed_over.output_of_training("tensorflow") / "handoff.json"
     path.write_text(text)
 
     cell, error = refused(sessions, handed_over)
 
-    assert cell == "handoff-found"
-    assert re.fullmatch(rf"ValueError: {path} is not a hand-over: .*\. Run {KERNEL} again\.", error)
+    assert cell == "handed-over"
+    assert re.match(r"ValueError: SHA-256 of handoff\.json: [0-9a-f]{64} here, and it should be None\. Run ", error)
 
 
 def test_the_model_of_a_smoke_test_is_not_taken_for_a_real_one(sessions: Sessions, handed_over: Mirror) -> None:
-    path = handed_over.output_of_training("tensorflow") / "handoff.json"
-    handoff = json.loads(path.read_text())
-    del handoff["sha256"]
-    handoff["settings"]["SMOKE_TEST"] = True
-    handoff["sha256"] = hashlib.sha256(json.dumps(handoff, sort_keys=True).encode()).hexdigest()
-    path.write_text(json.dumps(handoff))
+    promise_otherwise(handed_over, lambda handoff: handoff["settings"].update(SMOKE_TEST=True))
 
     cell, error = refused(sessions, handed_over)
 
-    assert cell == "handoff-found"
-    assert error.startswith("ValueError: Training was a smoke test, on a few rows.")
-    assert sessions.run(INFER, handed_over.parameters(INFER, SMOKE_TEST=True)).is_done
+    assert cell == "handed-over"
+    assert error.startswith("ValueError: Trained as a smoke test, on a few rows: True here, and it should be False.")
+    assert sessions.run(INFER, handed_over.parameters(INFER, SMOKE_TEST=True), until="repeat-check").is_done
 
 
-@pytest.mark.parametrize(
-    ("parameter", "name"),
-    [("PAIR_ID", "pair_id"), ("FRAMEWORK", "framework"), ("TARGETS", "task")],
-)
-def test_the_output_of_another_pair_is_refused_with_both_values(
-    sessions: Sessions, handed_over: Mirror, parameter: str, name: str
-) -> None:
-    path = handed_over.output_of_training("tensorflow") / "handoff.json"
-    theirs = json.loads(path.read_text())[name]
-    other = ["id"] if parameter == "TARGETS" else "something-else"
+def test_the_model_of_made_up_data_is_taken_for_made_up_data_only(sessions: Sessions, handed_over: Mirror) -> None:
+    promise_otherwise(handed_over, lambda handoff: handoff.update(specimen=True))
 
-    cell, error = refused(sessions, handed_over, **{parameter: other})
+    cell, error = refused(sessions, handed_over)
 
-    assert cell == "handoff-found"
-    assert error.startswith(f"ValueError: The hand-over has the {name} {theirs!r}, and this notebook needs ")
-    assert f"{other!r}" in error.removeprefix(f"ValueError: The hand-over has the {name} {theirs!r}")
+    assert cell == "handed-over"
+    assert error.startswith("ValueError: Trained on a specimen, made-up data: True here, and it should be False.")
+    (handed_over.competition / "SPECIMEN.json").write_text("{}")
+    assert sessions.run(INFER, handed_over.parameters(INFER), until="repeat-check").is_done
+
+
+def test_a_hand_over_of_another_schema_is_refused(sessions: Sessions, handed_over: Mirror) -> None:
+    promise_otherwise(handed_over, lambda handoff: handoff.update(schema_version=2))
+
+    cell, error = refused(sessions, handed_over)
+
+    assert cell == "handed-over"
+    assert error.startswith("ValueError: Its schema_version: 2 here, and it should be 1.")
+
+
+def test_the_output_of_another_pair_is_refused_with_both_names_in_full(sessions: Sessions, handed_over: Mirror) -> None:
+    handoff = json.loads((handed_over.output_of_training("tensorflow") / "handoff.json").read_text())
+    other = "shops-of-a-name-that-is-long-and-ends-in-another-hash"
+
+    cell, error = refused(sessions, handed_over, PAIR_ID=other)
+
+    assert cell == "handed-over"
+    assert error.startswith(f"ValueError: Its pair_id: {handoff['pair_id']} here, and it should be {other}. Run ")
 
 
 def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, trained: Trained, tmp_path: Path) -> None:
-    mirror = trained.mirror("keras", tmp_path / "mirror")
+    mirror = trained.mirror("keras", tmp_path / "mirror", slug="shops")
     mirror.output_of_training("keras").rename(mirror.output_of_training("tensorflow"))
 
     cell, error = refused(sessions, mirror)
 
-    assert cell == "handoff-found"
-    assert re.search("has the pair_id 'digits-keras-.*, and this notebook needs 'digits-tensorflow-", error)
+    assert cell == "handed-over"
+    assert re.match(r"ValueError: Its pair_id: shops-keras-\S+ here, and it should be shops-tensorflow-", error)
 
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
-def test_an_edit_of_how_images_are_prepared_is_noticed(
-    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str
+@pytest.mark.parametrize(
+    ("cell", "function", "was", "becomes"),
+    [
+        ("make-features", "make_features", '.fillna("")', '.fillna("?")'),
+        ("make-preprocessor", "make_preprocessor", "n_quantiles=100", "n_quantiles=50"),
+        ("build-model", "build_model", '"relu"', '"elu"'),
+        ("build-model", "random_signs", "-1, 1,", "-2, 2,"),
+        ("embed-inputs", "embed_inputs", "stddev=0.5", "stddev=0.6"),
+        ("activate", "activate", ".mean(axis=1)", ".max(axis=1)"),
+        ("predict", "predict", "verbose=0", "verbose=2"),
+        ("batches-in-order", "batches_in_order", "prefetch(4)", "prefetch(2)"),
+    ],
+)
+def test_an_edit_of_what_both_notebooks_share_is_noticed_and_named(
+    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str, cell: str, function: str, was: str, becomes: str
 ) -> None:
-    mirror = trained.mirror(framework, tmp_path / "mirror")
-    promised = json.loads((mirror.output_of_training(framework) / "handoff.json").read_text())["preprocessing"][
-        "sha256"
-    ]
-    edit = {"resize": lambda cell: cell.replace("antialias=True", "antialias=False")}
+    mirror = trained.mirror(framework, tmp_path / "mirror", slug="shops")
+    edited = of_shops(framework, "infer", {cell: lambda source: source.replace(was, becomes)})
+    promised = json.loads((mirror.output_of_training(framework) / "handoff.json").read_text())["code"][function]
 
-    cell, error = refused(sessions, mirror, Notebook(framework, "infer", edit))
+    stopped, error = refused(sessions, mirror, edited)
 
-    assert cell == "preprocessing-verified"
-    assert "Training prepared its data in another way" in error
-    assert f"{promised[:12]} there" in error
-
-
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
-def test_a_model_that_loads_but_computes_something_else_is_noticed(
-    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str
-) -> None:
-    mirror = trained.mirror(framework, tmp_path / "mirror")
-    edit = {"small-cnn": lambda cell: cell.replace('Activation("relu")', 'Activation("elu")')}
-
-    cell, error = refused(sessions, mirror, Notebook(framework, "infer", edit))
-
-    assert cell == "check-repeated"
-    assert re.match(
-        r"ValueError: The model loads but computes something else: its predictions are up to 0\.\d+ from those of "
-        r"training, and 0\.001 is allowed\. Compare build_model in the two notebooks",
+    assert stopped == "handed-over"
+    assert re.fullmatch(
+        rf"ValueError: SHA-256 of the code of {function}: [0-9a-f]{{64}} here, and it should be {promised}\. "
+        rf"Make the cell of {function} the same in both notebooks\.",
         error,
     )
 
 
-def test_training_images_that_are_not_mounted_for_inference_are_not_needed(
-    sessions: Sessions, handed_over: Mirror
+def test_every_function_in_a_cell_that_has_to_be_the_same_is_hashed(sessions: Sessions, handed_over: Mirror) -> None:
+    handoff = json.loads((handed_over.output_of_training("tensorflow") / "handoff.json").read_text())
+    shared = [source for _, source in INFER.cells({}) if source.startswith("# The same in both notebooks.")]
+    of_the_check_itself = {"find_folder", "read_table", "file_hash", "code_hash"}
+
+    functions = {name for source in shared for name in re.findall(r"^def (\w+)", source, re.MULTILINE)}
+
+    assert functions - of_the_check_itself == set(handoff["code"])
+
+
+@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+@pytest.mark.parametrize("fold", [0, 1])
+@pytest.mark.parametrize("factor", ["1.1", "float('nan')"])
+def test_a_model_that_loads_but_computes_something_else_is_noticed_in_every_fold(
+    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str, fold: int, factor: str
 ) -> None:
-    shutil.rmtree(handed_over.competition / "train")
+    mirror = trained.mirror(framework, tmp_path / "mirror", slug="shops")
+    other = f"    if entry['fold'] == {fold}:\n        model.set_weights([one * {factor} for one in model.get_weights()])"
+    edit = {"load-weights": lambda cell: cell.replace("    return model", f"{other}\n    return model")}
+
+    cell, error = refused(sessions, mirror, of_shops(framework, "infer", edit))
+
+    assert cell == "repeat-check"
+    assert re.match(
+        r"ValueError: The model loads but computes something else: its predictions are up to (0\.\d+|nan) from those "
+        r"of training, and 0\.001 is allowed\. ",
+        error,
+    )
+
+
+def test_the_weights_of_another_fold_are_noticed(sessions: Sessions, handed_over: Mirror) -> None:
+    def exchange(handoff: dict[str, object]) -> None:
+        one, other = handoff["folds"]
+        for name in ("file", "sha256"):
+            one[name], other[name] = other[name], one[name]
+
+    promise_otherwise(handed_over, exchange)
+
+    cell, error = refused(sessions, handed_over)
+
+    assert cell == "repeat-check"
+    assert error.startswith("ValueError: The model loads but computes something else: ")
+
+
+def test_training_rows_of_another_order_are_no_other_rows(sessions: Sessions, handed_over: Mirror) -> None:
+    header, *rows = (handed_over.competition / "train.csv").read_text().splitlines()
+    (handed_over.competition / "train.csv").write_text("\n".join([header, *reversed(rows)]) + "\n")
 
     ended = sessions.run(INFER, handed_over.parameters(INFER))
 
@@ -181,41 +238,41 @@ def test_training_images_that_are_not_mounted_for_inference_are_not_needed(
 
 
 def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finished_by_a_next_session(
-    sessions: Sessions, trained: Trained, tmp_path: Path
+    sessions: Sessions, shops: Mirror
 ) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    mount = mirror.output_of_training("tensorflow")
-    shutil.rmtree(mount)
+    write_shops(shops.competition)
+    mount = shops.output_of_training("tensorflow")
     settings = {"EPOCHS": 3, "FOLDS": 2, "RESERVE_MINUTES": 10.0}
 
-    stopped = sessions.run(TRAIN, mirror.parameters(TRAIN, **settings, SESSION_HOURS=10 / 60))
+    stopped = sessions.run(TRAIN, shops.parameters(TRAIN, **settings, SESSION_HOURS=10 / 60))
     assert stopped.is_done, stopped
-    mirror.working.rename(mount)
+    mount.parent.mkdir(parents=True)
+    shops.working.rename(mount)
     handoff = json.loads((mount / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"]) == (False, [1, 0])
     assert handoff["resume_from"] == "checkpoints"
-    assert stopped.said("train").endswith("\nfold 1: left for a next session")
-    assert "Interrupted: attach this output to this notebook" in stopped.said("write-handoff")
+    assert stopped.said("train").endswith("\nfold 1: 0 of 3 epochs are done")
+    assert "Interrupted: attach this output to this notebook" in stopped.said("outputs")
 
-    cell, error = refused(sessions, mirror)
-    assert cell == "handoff-found"
+    cell, error = refused(sessions, shops)
+    assert cell == "handed-over"
     assert error == (
-        f"ValueError: Training was interrupted: of 3 epochs, its folds have done [1, 0]. Attach the output of "
-        f"{KERNEL} to {KERNEL} itself and run that again, or set ACCEPT_INCOMPLETE = True here."
+        f"ValueError: Training is complete: False here, and it should be True. Attach the output of {KERNEL} to itself "
+        "and run that again, or set ACCEPT_INCOMPLETE = True."
     )
-    assert sessions.run(INFER, mirror.parameters(INFER, ACCEPT_INCOMPLETE=True)).is_done
-    shutil.rmtree(mirror.working)
+    assert sessions.run(INFER, shops.parameters(INFER, ACCEPT_INCOMPLETE=True)).is_done
+    shutil.rmtree(shops.working)
 
-    finished = sessions.run(TRAIN, mirror.parameters(TRAIN, **settings))
+    finished = sessions.run(TRAIN, shops.parameters(TRAIN, **settings))
     assert finished.is_done, finished
-    assert finished.said("checkpoints-found") == f"Goes on from {mount}/checkpoints, epochs done: {{0: 1, 1: 0}}"
+    assert finished.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints"
     assert re.findall(r"fold (\d), epoch +(\d)/3", finished.said("train")) == [
         *(("0", "2"), ("0", "3")),
         *(("1", "1"), ("1", "2"), ("1", "3")),
     ]
-    handoff = json.loads((mirror.working / "handoff.json").read_text())
+    handoff = json.loads((shops.working / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"], handoff["resume_from"]) == (True, [3, 3], None)
-    assert not (mirror.working / "checkpoints").exists()
+    assert not (shops.working / "checkpoints").exists()
     shutil.rmtree(mount)
-    mirror.working.rename(mount)
-    assert sessions.run(INFER, mirror.parameters(INFER)).is_done
+    shops.working.rename(mount)
+    assert sessions.run(INFER, shops.parameters(INFER)).is_done

@@ -3,130 +3,206 @@
 import json
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
-from notebook_session import Ended, Mirror, Notebook, Session, Sessions, names_below, write_digits
+from notebook_session import Ended, Mirror, Sessions, names_below, of_shops, read_table, write_shops
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
 
 EPOCHS = 6
+# Dropout's seeds are not saved: without it, an interruption changes nothing at all.
+SETTINGS = {"EPOCHS": EPOCHS, "FOLDS": 2, "DROPOUT": 0.0}
+LOOK = "[[[epoch['loss'], epoch['score']] for epoch in history] for history in histories]"
+
+KILL_AT = """
+import os
+import signal
+kept = write_json
+def write_json(path, value):
+    kept(path, value)
+    if path.parent.name == "fold{fold}" and path.name == "history.json" and len(value) == {epoch}:
+        # As if it had been killed in the middle of a write.
+        (path.parent / "epoch{next}.weights.h5").write_bytes(b"half of a")
+        (path.parent / "history.json.partial").write_text("[")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
-def killed_after(line: str, session: Session, fold: Path) -> dict[str, list[float]]:
-    """Kills the session once it has printed this; returns the fold's history as it is on the disk then."""
-    session.wait_for(line)
-    session.kill()
-    progress = json.loads((fold / "progress.json").read_text())
-    assert 2 <= progress["epochs_done"] < EPOCHS, "it was killed too late to test anything"
-    # As if it had been killed in the middle of a write.
-    (fold / f"epoch{progress['epochs_done'] + 1}.weights.h5").write_bytes(b"half of a")
-    (fold / "progress.json.partial").write_text('{"epochs_done"')
-    return dict(progress["history"])
+def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epoch: int) -> None:
+    """Trains until the process dies at the end of an epoch, its history just written."""
+    code = KILL_AT.format(fold=fold, epoch=epoch, next=epoch + 1)
+    watched = of_shops(framework, "train", {"checkpoint-files": lambda cell: cell + code})
+    session = sessions.start(watched, mirror.parameters(watched, **SETTINGS))
+    assert session.ended().status < 0
+    assert "handoff.json" not in names_below(mirror.working)
 
 
-def assert_finished(ended: Ended, mirror: Mirror, *, history: Mapping[str, list[float]], fold: int) -> None:
-    """Only the epochs that were missing were trained, and the hand-over is whole."""
+def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
+    """What a finished training leaves: its curves, its out-of-fold predictions, and what it says of its folds."""
     assert ended.is_done, ended
-    done = len(history["loss"])
-    epochs = re.findall(rf"fold (\d), epoch +(\d+)/{EPOCHS}:", ended.said("train"))
-    assert epochs == [(str(fold), str(epoch)) for epoch in range(done + 1, EPOCHS + 1)]
-    for name, values in ended.seen.items():
-        assert len(values) == EPOCHS
-        assert values[:done] == history[name]
     handoff = json.loads((mirror.working / "handoff.json").read_text())
-    assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * (fold + 1))
-    of_folds = [f"fold{number}.{part}" for number in range(fold + 1) for part in ("preprocessing.json", "weights.h5")]
-    tables = ("handoff.json", "oof.csv", "oof.npz")
-    assert names_below(mirror.working) == ["accelerator.json", "check.npz", *of_folds, *tables]
+    assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * 2)
+    weights = ["fold0.weights.h5", "fold1.weights.h5"]
+    assert names_below(mirror.working) == ["accelerator.json", *weights, "handoff.json", "oof.csv", "oof.npz"]
+    folds = [(entry["score"], entry["best_epoch"], entry["sha256"]) for entry in handoff["folds"]]
+    return ended.seen, read_table(mirror.working / "oof.csv"), [handoff["out_of_fold"]["score"], *folds]
 
 
-def test_a_killed_training_goes_on_in_its_folder_and_with_its_output_attached(
-    sessions: Sessions, mirror: Mirror
+def epochs_in(ended: Ended) -> list[tuple[int, int]]:
+    """The fold and number of each epoch that was trained."""
+    found = re.findall(rf"fold (\d), epoch +(\d+)/{EPOCHS}:", ended.said("train"))
+    return [(int(fold), int(epoch)) for fold, epoch in found]
+
+
+@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_output_attached(
+    sessions: Sessions, shops: Mirror, framework: str
 ) -> None:
-    write_digits(mirror.competition, per_class=40)
-    train, infer = Notebook("tensorflow", "train"), Notebook("tensorflow", "infer")
-    parameters = mirror.parameters(train, EPOCHS=EPOCHS, FOLDS=2, BATCH_SIZE=8)
-    look = "progress[1]['history']"
-    checkpoints = mirror.working / "checkpoints"
+    write_shops(shops.competition)
+    train, infer = of_shops(framework, "train"), of_shops(framework, "infer")
+    parameters = shops.parameters(train, **SETTINGS)
+    expected = outcome(sessions.run(train, parameters, look=LOOK), shops)
+    shutil.rmtree(shops.working)
 
-    killed = sessions.start(train, parameters)
-    history = killed_after(f"fold 1, epoch  2/{EPOCHS}:", killed, checkpoints / "fold1")
-    mount = mirror.output_of_training("tensorflow")
-    shutil.copytree(mirror.working, mount)
+    killed(sessions, shops, framework, fold=1, epoch=3)
+    mount = shops.output_of_training(framework)
+    shutil.copytree(shops.working, mount)
     attached = {name: (mount / name).read_bytes() for name in names_below(mount)}
 
-    done = f"epochs done: {{0: {EPOCHS}, 1: {len(history['loss'])}}}"
-    here = sessions.run(train, parameters, look=look)
-    assert_finished(here, mirror, history=history, fold=1)
-    assert here.said("checkpoints-found") == f"Goes on from {checkpoints}, {done}"
-    assert here.said("train").startswith("fold 0: finished in an earlier session\n")
+    here = sessions.run(train, parameters, look=LOOK)
+    assert outcome(here, shops) == expected
+    assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
+    assert here.said("take-up-checkpoints") == f"Goes on from {shops.working}/checkpoints"
+    assert here.said("train").startswith(f"fold 0: {EPOCHS} of {EPOCHS} epochs are done\n")
 
-    shutil.rmtree(mirror.working)
-    there = sessions.run(train, parameters, look=look)
-    assert_finished(there, mirror, history=history, fold=1)
-    assert there.said("checkpoints-found") == f"Goes on from {mount}/checkpoints, {done}"
+    shutil.rmtree(shops.working)
+    there = sessions.run(train, parameters, look=LOOK)
+    assert outcome(there, shops) == expected
+    assert epochs_in(there) == epochs_in(here)
+    assert there.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints"
     assert {name: (mount / name).read_bytes() for name in names_below(mount)} == attached
-    assert there.seen == here.seen
 
     shutil.rmtree(mount)
-    mirror.working.rename(mount)
-    predicted = sessions.run(infer, mirror.parameters(infer))
+    shops.working.rename(mount)
+    predicted = sessions.run(infer, shops.parameters(infer))
     assert predicted.is_done, predicted
 
 
-def test_a_killed_keras_training_goes_on(sessions: Sessions, mirror: Mirror) -> None:
-    write_digits(mirror.competition, per_class=40)
-    train = Notebook("keras", "train")
-    parameters = mirror.parameters(train, EPOCHS=EPOCHS, BATCH_SIZE=8)
-    mount = mirror.input / "digits-keras-train"
+@pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
+def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
+    sessions: Sessions, shops: Mirror, mount: str
+) -> None:
+    write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    expected = outcome(sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK), shops)
+    shutil.rmtree(shops.working)
+    killed(sessions, shops, "tensorflow", fold=0, epoch=EPOCHS)
+    (shops.input / mount).parent.mkdir(parents=True, exist_ok=True)
+    shops.working.rename(shops.input / mount)
 
-    killed = sessions.start(train, parameters)
-    history = killed_after(f"fold 0, epoch  2/{EPOCHS}:", killed, mirror.working / "checkpoints" / "fold0")
-    mirror.working.rename(mount)
+    ended = sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK)
 
-    ended = sessions.run(train, parameters, look="progress[0]['history']")
-    assert_finished(ended, mirror, history=history, fold=0)
-    assert ended.said("checkpoints-found").startswith(f"Goes on from {mount}/checkpoints, ")
-
-
-def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Sessions, mirror: Mirror) -> None:
-    digits = write_digits(mirror.competition)
-    train = Notebook("tensorflow", "train")
-    parameters = mirror.parameters(train, EPOCHS=3)
-    tiny_session = {**parameters, "SESSION_HOURS": 10 / 60}
-    assert sessions.run(train, tiny_session).is_done
-    mount = mirror.output_of_training("tensorflow")
-    shutil.copytree(mirror.working, mount)
-    here, there = mirror.working / "checkpoints", mount / "checkpoints"
-    attached = names_below(mount)
-
-    same = sessions.run(train, {**parameters, "ALLOW_CPU": True, "SESSION_HOURS": 3.0}, until="checkpoints-found")
-    assert same.said("checkpoints-found") == f"Goes on from {here}, epochs done: {{0: 1}}"
-
-    kept = (mirror.working / "checkpoints/fold0/progress.json").read_text()
-    other = sessions.run(train, {**parameters, "LEARNING_RATE": 0.001}, until="checkpoints-found")
-    aside = "is of other settings or other data, and is left aside."
-    assert other.said("checkpoints-found") == f"{here} {aside}\n{there} {aside}\nStarts afresh."
-    assert names_below(here) == ["run.json"]
-    assert names_below(mount) == attached
-    assert (there / "fold0/progress.json").read_text() == kept
-
-    labels = list(digits.labels.items())
-    digits.write_labels([*labels[1:], labels[0]])
-    reordered = sessions.run(train, parameters, until="checkpoints-found")
-    assert reordered.said("checkpoints-found").endswith("Starts afresh.")
+    assert outcome(ended, shops) == expected
+    assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
+    assert ended.said("take-up-checkpoints") == f"Goes on from {shops.input / mount}/checkpoints"
 
 
-def test_a_damaged_marker_of_a_checkpoint_starts_afresh(sessions: Sessions, mirror: Mirror) -> None:
-    write_digits(mirror.competition)
-    train = Notebook("tensorflow", "train")
-    (mirror.working / "checkpoints").mkdir(parents=True)
-    (mirror.working / "checkpoints" / "run.json").write_text("")
+def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
+    write_shops(shops.competition)
+    slow = "def train_epoch(model, batches):\n    time.sleep(3)\n    return 1.0\n"
+    train = of_shops("tensorflow", "train", {"train-epoch": lambda cell: slow})
+    seconds = 10 * 60 + 40  # it begins to train after a few, and a fold is 2 epochs of 3 seconds and a bit
 
-    ended = sessions.run(train, mirror.parameters(train), until="checkpoints-found")
+    ended = sessions.run(train, shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=seconds / 3600))
 
     assert ended.is_done, ended
-    assert ended.said("checkpoints-found").endswith("Starts afresh.")
+    handoff = json.loads((shops.working / "handoff.json").read_text())
+    done = handoff["epochs_done"]
+    assert handoff["complete"] is False
+    assert done[0] == 2
+    assert done[-1] == 0
+    assert [entry["fold"] for entry in handoff["folds"]] == [fold for fold in range(5) if done[fold] == 2]
+    assert handoff["out_of_fold"]["rows"] == len(read_table(shops.working / "oof.csv")) - 1 == 16 * done.count(2)
+
+
+def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Sessions, shops: Mirror) -> None:
+    competition = write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    parameters = shops.parameters(train, EPOCHS=3)
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    mount = shops.output_of_training("tensorflow")
+    shutil.copytree(shops.working, mount)
+    here = shops.working / "checkpoints"
+    attached = {name: (mount / name).read_bytes() for name in names_below(mount)}
+
+    same = sessions.run(train, {**parameters, "SESSION_HOURS": 3.0}, until="take-up-checkpoints")
+    assert same.said("take-up-checkpoints") == f"Goes on from {here}"
+
+    other = sessions.run(train, {**parameters, "LEARNING_RATE": 0.001}, until="take-up-checkpoints")
+    afresh = "Starts afresh: no checkpoints are of the same parameters and data"
+    assert other.said("take-up-checkpoints") == afresh
+    assert names_below(here) == ["run.json"]
+    assert {name: (mount / name).read_bytes() for name in names_below(mount)} == attached
+
+    again = sessions.run(train, parameters, until="take-up-checkpoints")
+    assert again.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints"
+
+    first, *others = competition.training
+    competition.write_training([*others, first])
+    reordered = sessions.run(train, parameters, until="take-up-checkpoints")
+    assert reordered.said("take-up-checkpoints") == afresh
+    competition.write_training([(*first[:-1], "1" if first[-1] == "0" else "0"), *others])
+    labelled = sessions.run(train, parameters, until="take-up-checkpoints")
+    assert labelled.said("take-up-checkpoints") == afresh
+
+
+def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached(
+    sessions: Sessions, shops: Mirror
+) -> None:
+    write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    parameters = shops.parameters(train, EPOCHS=3, FOLDS=2)
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    mount = shops.output_of_training("tensorflow")
+    mount.parent.mkdir(parents=True)
+    shops.working.rename(mount)
+    killed(sessions, shops, "tensorflow", fold=1, epoch=2)
+
+    ended = sessions.run(train, parameters, until="train")
+
+    assert ended.is_done, ended
+    epochs = re.findall(r"fold (\d), epoch +(\d)/3", ended.said("train"))
+    assert epochs == [("0", "2"), ("0", "3"), ("1", "1"), ("1", "2"), ("1", "3")]
+
+
+def test_a_reworded_error_message_throws_no_checkpoint_away(sessions: Sessions, shops: Mirror) -> None:
+    write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    parameters = shops.parameters(train, EPOCHS=3)
+    assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    edits = {
+        "find-folder": lambda cell: cell.replace("Attach it", "Please attach it"),
+        "train-epoch": lambda cell: cell.replace("The loss is", "Alas, the loss is"),
+        "parameters": lambda cell: cell.replace("# networks of the ensemble", "# so many networks"),
+    }
+    reworded = of_shops("tensorflow", "train", edits)
+
+    ended = sessions.run(reworded, parameters, until="take-up-checkpoints")
+
+    assert ended.said("take-up-checkpoints") == f"Goes on from {shops.working}/checkpoints"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "\u00e9"])
+def test_a_damaged_marker_of_a_checkpoint_starts_afresh(sessions: Sessions, shops: Mirror, text: str) -> None:
+    write_shops(shops.competition)
+    train = of_shops("tensorflow", "train")
+    (shops.working / "checkpoints").mkdir(parents=True)
+    (shops.working / "checkpoints" / "run.json").write_text(text)
+
+    ended = sessions.run(train, shops.parameters(train), until="take-up-checkpoints")
+
+    assert ended.is_done, ended
+    assert ended.said("take-up-checkpoints").startswith("Starts afresh")

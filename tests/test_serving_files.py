@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -48,7 +49,7 @@ def task_of(
     )
 
 
-def of_pictures(*, answer: str = "targets") -> Task:
+def of_pictures(*, answer: str = "table", **details: object) -> Task:
     return task_of(
         *("image_classification", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "light"),
         labels_from="table",
@@ -59,6 +60,7 @@ def of_pictures(*, answer: str = "targets") -> Task:
         flip=True,
         epochs=8,
         served_answer=answer,
+        **details,
     )
 
 
@@ -205,8 +207,8 @@ def test_an_image_that_cannot_be_read_is_named_or_gets_the_average(
     whole = broken.read_bytes()
     broken.write_bytes(whole[:100])
 
-    stopped = served(sessions, mirror, of_pictures())
-    ended = served(sessions, mirror, of_pictures(), SKIP_UNREADABLE=True)
+    stopped = served(sessions, mirror, of_pictures(answer="targets"))
+    ended = served(sessions, mirror, of_pictures(answer="targets"), SKIP_UNREADABLE=True)
 
     broken.write_bytes(whole)
     assert stopped.cell == "serve"
@@ -251,7 +253,7 @@ def overlap(code: str, mask: np.ndarray) -> float:
 
 OF_FILES = ("words-of-batch", "rows-of-batch", "read-batch", "by-name", "files-of-batch")
 KNOWN: dict[str, Any] = {"pd": pd, "np": np, "os": os, "contextlib": contextlib, "Path": Path, "cache": cache}
-KNOWN |= {"ID_COLUMN": "id", "TEST_FOLDER": "test", "ANSWER_AS": "table", "sample": pd.DataFrame({"id": ["a"]})}
+KNOWN |= {"ID_COLUMN": "id", "TEST_FOLDER": "test", "sample": pd.DataFrame({"id": ["a"]}), "re": re}
 
 
 def execute(cells: Mapping[str, str], wanted: Iterable[str], names: dict[str, Any]) -> None:
@@ -263,9 +265,8 @@ def execute(cells: Mapping[str, str], wanted: Iterable[str], names: dict[str, An
 def cells_of(task: Task, **parameters: object) -> dict[str, Any]:
     """What the cells between a batch of images and its answer define, without a framework."""
     cells = rendered_cells("keras", "infer", task)
-    names = {**KNOWN, "IMAGE_COLUMN": "", "IMAGE_SUFFIX": ".png", **parameters}
-    names |= {"find_bad_images": None, "describe_bad_images": None}
-    execute(cells, ("list-files", "image-files", *OF_FILES, "average-per-id", "clear-shared"), names)
+    names = {**KNOWN, "IMAGE_SUFFIX": ".png", **parameters}
+    execute(cells, ("list-images", "image-files", *OF_FILES, "clear-shared"), names)
     return names
 
 
@@ -278,7 +279,7 @@ def write_files(folder: Path, *names: str) -> list[str]:
 
 def test_a_folder_is_one_example_where_an_id_has_several_images(tmp_path: Path) -> None:
     write_files(tmp_path, "p1/2.png", "p1/1.png", "p2/3.png", "p1/notes.txt")
-    several = replace(of_pictures(), details={**of_pictures().details, "has_several_images": True})
+    several = of_pictures(has_several_images=True)
     folders = [str(tmp_path / "p1"), str(tmp_path / "p2")]
 
     ids, files, library = cells_of(several)["files_of"]((folders,))
@@ -302,7 +303,7 @@ def test_files_are_found_by_the_names_in_a_table_and_in_its_order(tmp_path: Path
     write_files(tmp_path, "deep/x1.png", "deep/x2.png", "deep/x3.png")
     batch = (pl.DataFrame({"id": ["b", "a"], "picture": ["x3", "x1"]}), str(tmp_path))
 
-    files_of = cells_of(of_pictures(), IMAGE_COLUMN="picture")["files_of"]
+    files_of = cells_of(of_pictures(image_column="picture"), FILE_COLUMN="picture")["files_of"]
     ids, files, library = files_of(batch)
     _, only_file, _ = files_of((batch[0][1:], batch[1]))
 
@@ -323,24 +324,49 @@ def test_what_stands_beside_several_paths_is_no_id_of_theirs(tmp_path: Path, bes
 def test_all_files_are_one_example_where_one_value_is_wanted(tmp_path: Path) -> None:
     paths = write_files(tmp_path, "s1/2.png", "s1/1.png")
 
-    files_of = cells_of(of_pictures(), ANSWER_AS="value")["files_of"]
+    files_of = cells_of(of_pictures(answer="value"))["files_of"]
 
     assert files_of((str(tmp_path / "s1"),))[0] == ["s1", "s1"]
     assert files_of(("scan", paths))[0] == ["scan", "scan"]
 
 
 def test_a_batch_without_paths_or_ids_is_refused_in_words() -> None:
-    with pytest.raises(TypeError, match="hands over NoneType, float, and examples_of needs paths"):
+    with pytest.raises(TypeError, match="hands over NoneType, float, and the notebook needs paths"):
         cells_of(of_pictures())["files_of"]((None, 1.5))
 
 
+def answered(task: Task, files: list[tuple[str, str]], predictions: list[list[float]], **known: Any) -> pd.DataFrame:
+    """What a notebook answers, before the gateway's wishes, where its model predicts this for the readable files."""
+    stubs = {
+        "ready_ensemble": lambda: ["model"],
+        "files_of": lambda _: ([name for name, _ in files], [file for _, file in files], pd.DataFrame),
+        "paths_of": lambda names, _: {"path": np.array(names)},
+        "are_readable": lambda examples: np.array(["broken" not in path for path in examples["path"]]),
+        "oof": {"predictions": np.array([[0.5, 0.5], [0.7, 0.3]])},
+        "predict_fold": lambda *_: np.array(predictions),
+        "decide": lambda predictions: predictions,
+        "answers_of": lambda predictions, ids: pd.DataFrame(predictions, ids),
+        "clear_shared": lambda paths: None,
+        "as_wanted": lambda answers, _: answers,
+    }
+    names = {**KNOWN, "TTA": 1, **stubs, **known}
+    execute(rendered_cells("keras", "infer", task), ["answer"], names)
+    return pd.DataFrame(names["answer"]())
+
+
 def test_what_is_predicted_for_the_files_of_an_id_is_averaged() -> None:
-    predictions = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    files = [("b", "/1.png"), ("a", "/2.png"), ("b", "/3.png")]
 
-    ids, means = cells_of(of_pictures())["averaged"](["b", "a", "b"], predictions)
+    answers = answered(of_pictures(), files, [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
 
-    assert ids == ["b", "a"]
-    assert means.tolist() == [[0.25, 0.75], [1.0, 0.0]]
+    assert answers.index.tolist() == ["b", "a"]
+    assert answers.to_numpy().tolist() == [[0.25, 0.75], [1.0, 0.0]]
+
+
+def test_an_image_that_cannot_be_read_gets_what_training_predicted_on_average() -> None:
+    answers = answered(of_pictures(), [("b", "/1.png"), ("a", "/broken.png")], [[0.0, 1.0]])
+
+    assert answers.to_numpy().round(3).tolist() == [[0.0, 1.0], [0.6, 0.4]]
 
 
 @pytest.mark.parametrize("shape", ["paths", "folder", "list"])
@@ -375,7 +401,7 @@ def test_arrays_of_pixels_are_not_taken_for_anything_else() -> None:
     files_of = cells_of(of_pictures())["files_of"]
 
     for batch in ((np.zeros((2, 8, 8, 3), dtype="uint8"),), (["a", "b"], np.zeros((2, 8, 8)))):
-        with pytest.raises(TypeError, match="ndarray, and examples_of needs paths"):
+        with pytest.raises(TypeError, match="ndarray, and the notebook needs paths"):
             files_of(batch)
 
 
@@ -405,7 +431,7 @@ def test_a_table_of_one_row_beside_all_files_is_one_example(tmp_path: Path) -> N
 
 def test_folders_whose_names_begin_alike_are_told_apart(tmp_path: Path) -> None:
     write_files(tmp_path, "1.2/a.png", "1.2.3/b.png", "1.2.4/c.png")
-    several = replace(of_pictures(), details={**of_pictures().details, "has_several_images": True})
+    several = of_pictures(has_several_images=True)
     batch = (pl.DataFrame({"id": ["1.2.4", "1.2", "1.2.3"]}), str(tmp_path))
 
     ids, files, _ = cells_of(several)["files_of"](batch)
@@ -417,7 +443,7 @@ def test_folders_whose_names_begin_alike_are_told_apart(tmp_path: Path) -> None:
 def test_a_folder_may_end_in_a_slash(tmp_path: Path) -> None:
     write_files(tmp_path, "p1/1.png")
 
-    assert cells_of(of_pictures(), ANSWER_AS="value")["files_of"]((f"{tmp_path}/p1/",))[0] == ["p1"]
+    assert cells_of(of_pictures(answer="value"))["files_of"]((f"{tmp_path}/p1/",))[0] == ["p1"]
 
 
 def test_an_id_without_a_file_is_named(tmp_path: Path) -> None:
@@ -429,11 +455,10 @@ def test_an_id_without_a_file_is_named(tmp_path: Path) -> None:
 
 def test_of_columns_of_channels_the_one_that_stands_for_all_is_read(tmp_path: Path) -> None:
     red, blue = write_files(tmp_path, "x_red.png", "x_blue.png")
-    channels = {**of_pictures().details, "channel_suffixes": ["_red.png", "_green.png", "_blue.png"]}
-    task = replace(of_pictures(), details=channels)
+    task = of_pictures(channel_suffixes=["_red.png", "_green.png", "_blue.png"])
 
     batch = (pl.DataFrame({"id": ["x"], "red": [red], "blue": [blue]}),)
-    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", channel_files=list)["files_of"](batch)
+    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])["files_of"](batch)
 
     assert (ids, files) == (["x"], [blue])
 
@@ -443,19 +468,18 @@ def test_of_columns_of_channels_the_one_that_stands_for_all_is_read(tmp_path: Pa
 def test_parts_of_one_recording_keep_their_seconds(tmp_path: Path, suffix: str, shape: str) -> None:
     (path,) = write_files(tmp_path, "forest_1.ogg")
     rows = ["forest_1_5", "forest_1_10", "forest_1_15"]
-    cells = rendered_cells("keras", "infer", SOUNDS)
-    names = {**KNOWN, "AUDIO_COLUMN": "", "AUDIO_SUFFIX": suffix}
-    names |= {"describe_bad_sounds": None, "sample": pd.DataFrame({"id": ["lake_3_5", "lake_3_10"]})}
-    execute(cells, ("list-files", "files-named", "find-parts", "sound-files", *OF_FILES, "examples-of-batch"), names)
+    task = replace(SOUNDS, details={**SOUNDS.details, "part_seconds": 5.0})
+    names = {**KNOWN, "AUDIO_SUFFIX": suffix, "PART_SECONDS": 5.0}
+    names |= {"sample": pd.DataFrame({"id": ["lake_3_5", "lake_3_10"]})}
+    execute(rendered_cells("keras", "infer", task), ("list-sounds", "sound-files", *OF_FILES, "middles-of"), names)
     table = pl.DataFrame({"id": rows, "where": [path] * 3})
 
-    ids, items, _ = names["examples_of"]((table,) if shape == "column" else (table.select("id"), path))
-    _, last, _ = names["examples_of"]((table[2:],))
+    ids, files, _ = names["files_of"]((table,) if shape == "column" else (table.select("id"), path))
 
     assert ids == rows
-    assert items["path"].tolist() == [path] * 3
-    assert items["middle"].tolist() == [2.5, 7.5, 12.5]
-    assert last["middle"].tolist() == [12.5]
+    assert files == [path] * 3
+    assert names["middles_of"](ids).tolist() == [2.5, 7.5, 12.5]
+    assert names["middles_of"](ids[2:]).tolist() == [12.5]
 
 
 def test_rows_of_labels_come_in_the_order_of_the_sample_or_as_they_were_asked_for() -> None:
@@ -466,16 +490,9 @@ def test_rows_of_labels_come_in_the_order_of_the_sample_or_as_they_were_asked_fo
         metric="log_loss_mean_columns",
         submission=SubmissionKind.KEYED_ROWS,
     )
-    names = {
-        **KNOWN,
-        "TARGETS": ["ill", "old"],
-        "classes": ["ill", "old"],
-        "answer_columns": ["value"],
-        "handoff": {"decision": {}},
-    }
-    names |= {"sample": pd.DataFrame({"id": ["s1_old", "s1_ill"]}), "decide": lambda predictions, _: predictions}
-    cells = rendered_cells("keras", "infer", task)
-    execute(cells, ("example-of-row", "answers-of"), names)
+    names = {**KNOWN, "classes": ["ill", "old"], "answer_columns": ["value"], "SAMPLE_SUBMISSION": "sample.csv"}
+    names |= {"sample": pd.DataFrame({"id": ["s1_old", "s1_ill"]})}
+    execute(rendered_cells("keras", "infer", task), ["answers-of"], names)
     predictions = np.array([[0.1, 0.9], [0.2, 0.8]])
 
     examples = names["answers_of"](predictions, [7, 3])
@@ -517,24 +534,16 @@ def test_pixels_come_in_the_order_of_the_sample(asked: list[str], ids: list[str]
 
 def test_records_are_answered_in_the_order_of_their_ids(tmp_path: Path) -> None:
     (path,) = write_files(tmp_path, "a.tfrec")
-    task = replace(of_pictures(), details={**of_pictures().details, "labels_from": "records"})
-    names = {
-        **KNOWN,
-        "find_bad_images": None,
-        "describe_bad_images": None,
-        "items_of": lambda records: {"path": records["path"].to_numpy()},
-    }
-    names["records_of"] = lambda files, _: pd.DataFrame(
-        {"id": ["1", "2"], "path": [f"{file}:{n}" for file in files for n in (1, 2)]}
-    )
+    task = of_pictures(labels_from="records")
+    names = {**KNOWN, "read_records": lambda files: pd.DataFrame({"id": ["1", "2"], "content": [*"ab"]})}
     cells = rendered_cells("keras", "infer", task)
-    execute(cells, ("words-of-batch", "rows-of-batch", "read-batch", "examples-of-batch"), names)
+    execute(cells, ("words-of-batch", "rows-of-batch", "read-batch", "records-of"), names)
 
     for batch in ((pl.Series([2, 1]), path), (pl.DataFrame({"id": [2, 1], "where": [path, path]}),)):
-        ids, items, library = names["examples_of"](batch)
+        ids, examples, paths, library = names["records_of"](batch)
 
-        assert (ids, library) == ([2, 1], pl.DataFrame)
-        assert items["path"].tolist() == [f"{path}:2", f"{path}:1"]
+        assert (ids, paths, library) == ([2, 1], [path], pl.DataFrame)
+        assert examples["content"].tolist() == ["b", "a"]
 
 
 def test_only_what_was_shared_is_removed(tmp_path: Path) -> None:

@@ -38,9 +38,7 @@ def rounded(text: str) -> list[list[str]]:
         ("b,id,a\n0,7,0\n0,3,0\n", [["b", "id", "a"], ["0.2", "7", "0.1"], ["0.4", "3", "0.3"]]),
     ],
 )
-def test_numbers_go_to_columns_by_name_or_else_in_order(
-    tmp_path: Path, sample: str, expected: list[list[str]]
-) -> None:
+def test_numbers_go_to_columns_by_name_or_else_in_order(tmp_path: Path, sample: str, expected: list[list[str]]) -> None:
     task = table_task(TargetKind.NUMBER, ["a", "b"])
 
     written = text_of(tmp_path, task, sample, classes=["a", "b"], predictions=[[0.1, 0.2], [0.3, 0.4]])
@@ -134,9 +132,7 @@ def test_a_smoke_test_leaves_what_it_does_not_predict_as_it_is_in_the_sample(tmp
 def test_the_probability_is_that_of_the_last_class(tmp_path: Path) -> None:
     task = table_task(TargetKind.CLASS, ["survived"], submission=SubmissionKind.PROBABILITY, metric="auc")
 
-    written = text_of(
-        tmp_path, task, "id,chance\nb,0\na,0\n", classes=["0", "1"], predictions=[[0.2, 0.8], [0.9, 0.1]]
-    )
+    written = text_of(tmp_path, task, "id,chance\nb,0\na,0\n", classes=["0", "1"], predictions=[[0.2, 0.8], [0.9, 0.1]])
 
     assert rounded(written) == [["id", "chance"], ["b", "0.8"], ["a", "0.1"]]
 
@@ -245,7 +241,12 @@ def test_a_row_for_each_label_gets_the_label_that_its_id_ends_in(tmp_path: Path)
         ids=["x_1", "y"],
     )
 
-    assert rounded(written)[1:] == [["x_1_left_ear", "0.2"], ["x_1_any", "0.1"], ["y_any", "0.3"], ["y_left_ear", "0.4"]]
+    assert rounded(written)[1:] == [
+        ["x_1_left_ear", "0.2"],
+        ["x_1_any", "0.1"],
+        ["y_any", "0.3"],
+        ["y_left_ear", "0.4"],
+    ]
 
 
 def test_a_row_for_a_label_that_nobody_learnt_is_refused(tmp_path: Path) -> None:
@@ -270,7 +271,8 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
     known = executed(task, "train", ["read-table"])
-    source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=SimpleNamespace(training_id="id"))
+    pair = SimpleNamespace(training_id="id", has_packed_tables=False)
+    source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     exec(source, known)  # noqa: S102 - the cell is what is tested
 
     read = known["read_training_table"](tmp_path, ["id"])

@@ -1,4 +1,4 @@
-"""What the cells of an inference notebook for a table write, of predictions that a test makes up, without a framework."""
+"""What the cells of an inference notebook for a table write of predictions that a test makes up; no framework."""
 
 import ast
 from collections.abc import Sequence
@@ -104,6 +104,7 @@ def submitted(
         competition_folder=folder,
         working_root=folder,
         train=pd.DataFrame(),
+        text_columns=[],
         classes=list(classes),
         predictions=np.array(predictions, dtype="float32"),
         handoff={"decision": decision or {}},

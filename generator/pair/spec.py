@@ -133,6 +133,20 @@ class PairSpec:
         return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
 
     @property
+    def has_images_in_test_table(self) -> bool:
+        """Whether the test table says which image an id has, or, without a sample submission, which ids there are."""
+        names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
+        return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
+
+    @property
+    def reads_test_table(self) -> bool:
+        """Whether inference needs the test table: images are found by the ids of the sample submission alone."""
+        is_of_image = self.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE)
+        has_files = self.has_test_files and is_of_image and "audio_column" not in self.task.details
+        is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
+        return bool(self.task.test_table) and is_needed
+
+    @property
     def has_channel_files(self) -> bool:
         """Whether the channels of an image are files of their own."""
         return bool(self.task.details.get("channel_suffixes"))
@@ -146,7 +160,15 @@ class PairSpec:
     def has_parts_in_ids(self) -> bool:
         """Whether an id may say which part of a file is meant: some seconds, a label, a class."""
         details = self.task.details
-        return self.has_rows_for_labels or "audio_column" in details or details.get("mask_rows") == "id"
+        return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
+
+    @property
+    def file_column(self) -> str:
+        """The column that names the files of examples, "" where that is the one of the ids."""
+        details = self.task.details
+        named = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
+        named = str(named or details.get("audio_column", ""))
+        return "" if named == self.task.id_column else named
 
     @property
     def looks_up(self) -> bool:
@@ -216,6 +238,17 @@ class PairSpec:
         return is_csv and self.sample_separator == self.task_values["separator"]
 
     @property
+    def has_sample_of_its_own(self) -> bool:
+        """Whether the sample submission is csv, but of another kind than the tables."""
+        return self.sample_format == "csv" and not self.has_sample_like_tables
+
+    @property
+    def reads_targets(self) -> bool:
+        """Whether inference needs to know what the targets are called to find out what is asked for."""
+        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1
+        return not self.task.sample_submission or has_endings
+
+    @property
     def has_packed_tables(self) -> bool:
         """Whether a table, or the sample submission, is a member of a zip archive."""
         task = self.task
@@ -239,6 +272,11 @@ class PairSpec:
         """Whether the submission has what was decided, rather than the predictions behind it."""
         kinds = (SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K)
         return self.decision != "none" and self.task.submission not in kinds
+
+    @property
+    def predicts_steps(self) -> bool:
+        """Whether an example is a sequence whose rows all have a prediction, so that what fills it up must not count."""
+        return self.task.details.get("prediction_per") == "row"
 
     @property
     def quantile(self) -> float:
