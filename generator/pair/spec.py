@@ -246,7 +246,7 @@ class PairSpec:
     def reads_targets(self) -> bool:
         """Whether inference needs to know what the targets are called to find out what is asked for."""
         has_endings = self.has_rows_for_labels and len(self.task.targets) > 1
-        return not self.task.sample_submission or has_endings
+        return not self.task.sample_submission or (has_endings and not self.task.details.get("inference_server"))
 
     @property
     def has_packed_tables(self) -> bool:
