@@ -158,11 +158,11 @@ def test_a_probability_that_is_none_is_refused(tmp_path: Path, bad: float) -> No
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ("submission.iloc[:-1]", r"The submission is \(1, 2\), the sample \(2, 2\)"),
-        ("submission.iloc[::-1]", "does not have the ids of the sample, row by row"),
+        ("submission.iloc[:-1]", "columns or ids are not the sample's, row by row"),
+        ("submission.iloc[::-1]", "columns or ids are not the sample's, row by row"),
         ("submission.assign(label='')", "label has a value that is no class"),
         ("submission.assign(label=11)", "label has a value that is no class"),
-        ("submission[['label', 'id']]", "The submission is"),
+        ("submission[['label', 'id']]", "columns or ids are not the sample's"),
     ],
 )
 def test_a_submission_that_could_not_be_scored_never_gets_its_name(tmp_path: Path, wrong: str, problem: str) -> None:
@@ -271,9 +271,8 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
     known = executed(task, "train", ["read-table"])
-    source = template.render(
-        task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=SimpleNamespace(training_id="id")
-    )
+    pair = SimpleNamespace(training_id="id", has_packed_tables=False)
+    source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     exec(source, known)  # noqa: S102 - the cell is what is tested
 
     read = known["read_training_table"](tmp_path, ["id"])
