@@ -83,7 +83,7 @@ def test_an_image_without_the_one_it_is_to_become_stops_the_notebook(mirror: Mir
     (mirror.competition / "clean" / "scan_7.png").unlink()
 
     with pytest.raises(ValueError, match=r"has no image for 1 of the 18 of .*, the first is scan_7\.png"):
-        known(mirror, "train", until="training-tiles")
+        known(mirror, "train", until="training-images")
 
 
 def test_ids_that_name_no_pixel_stop_the_notebook(mirror: Mirror) -> None:
@@ -120,7 +120,7 @@ def test_a_submission_of_colours_or_of_files_is_refused_before_anything_is_rende
 def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:
     write_scans(mirror.competition)
     names: dict[str, Any] = {}
-    exec(rendered_cells("keras", "infer", SCANS)["flipped"], names)  # noqa: S102 - the cells are what is tested
+    exec(rendered_cells("keras", "infer", SCANS)["predict-fold"], names)  # noqa: S102 - the cells are what is tested
     images = np.random.default_rng(0).random((2, 3, 4, 1))
 
     views = [names["flipped"](images, view) for view in range(4)]

@@ -1,5 +1,6 @@
 """The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
 
+import ast
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -58,17 +59,21 @@ PIECES = replace(CODES, details={**CODES.details, "mask_rows": "piece"})
 TASKS = {"codes": CODES, "files": FILES, "classes": CLASSES, "column": COLUMN, "ids": OF_IDS, "pieces": PIECES}
 
 
+def imports(source: str) -> str:
+    """The imports of a notebook without those of frameworks."""
+    lines = [ast.unparse(node) for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "\n".join(line for line in lines if line.split()[1] not in ("jax", "keras", "tensorflow"))
+
+
 def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
     """What some cells define, which need no framework."""
-    import numpy as np
-    import pandas as pd
-
-    known: dict[str, Any] = {"np": np, "pd": pd, "Path": Path}
+    known: dict[str, Any] = {}
     source = rendered_cells("keras", role, TASKS[masks])
-    exec(source["parameters"], known)  # noqa: S102 - the cells are what is tested
+    exec(imports(source["imports"]), known)  # noqa: S102 - the cells are what is tested
+    exec(source["parameters"], known)  # noqa: S102
     known |= names
     for name in cells:
-        exec(source[name], known)  # noqa: S102 - the cells are what is tested
+        exec(source[name], known)  # noqa: S102
     return known
 
 
@@ -77,10 +82,12 @@ def decoded() -> Callable[..., Any]:
     return executed("codes", "train", ["decode-run-length"])["decoded_run_length"]
 
 
-@pytest.fixture
-def inference() -> dict[str, Any]:
-    """The cells of inference that write codes and check them, for a sample that has no "-1"."""
-    return executed("codes", "infer", ["encode-run-length", "check-codes"], nothing="")
+def inference(masks: str = "codes", *, empty: str = "1 1", **names: Any) -> dict[str, Any]:
+    """The cells of inference that write codes and check them."""
+    import pandas as pd
+
+    known = {"answer_columns": ["rle"], "sample": pd.DataFrame({"rle": [empty]})} | names
+    return executed(masks, "infer", ["decide", "masks-of-image", "check-codes", "answers-of"], **known)
 
 
 # By hand: pixel 1 is at the top left, 2 is below it.
@@ -94,20 +101,20 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("code", "mask"), BY_HAND)
-def test_codes_count_down_the_columns_from_one(
-    decoded: Callable[..., Any], inference: dict[str, Any], code: str, mask: list[list[int]]
-) -> None:
+def test_codes_count_down_the_columns_from_one(decoded: Callable[..., Any], code: str, mask: list[list[int]]) -> None:
     import numpy as np
 
+    cells = inference()
+
     assert decoded(code, 2, 3).astype(int).tolist() == mask
-    assert inference["run_length_code"](np.array(mask, dtype="uint8")) == code
-    assert inference["code_problem"](code, (3, 2)) is None
+    assert cells["run_length_code"](np.array(mask, dtype="uint8")) == code
+    assert cells["code_problem"](code, (3, 2)) is None
 
 
 def test_the_sample_of_a_competition_can_ask_for_minus_one_where_a_mask_is_empty(decoded: Callable[..., Any]) -> None:
     import numpy as np
 
-    cells = executed("codes", "infer", ["encode-run-length", "check-codes"], nothing="-1")
+    cells = inference(empty="-1")
 
     assert cells["run_length_code"](np.zeros((2, 3), dtype="uint8")) == "-1"
     assert cells["code_problem"]("-1", (3, 2)) is None
@@ -126,10 +133,8 @@ def test_the_sample_of_a_competition_can_ask_for_minus_one_where_a_mask_is_empty
         ("5 1 1 1", "overlaps itself"),
     ],
 )
-def test_a_code_that_would_be_refused_is_found_before_it_is_submitted(
-    inference: dict[str, Any], code: str, problem: str
-) -> None:
-    assert problem in inference["code_problem"](code, (3, 2))
+def test_a_code_that_would_be_refused_is_found_before_it_is_submitted(code: str, problem: str) -> None:
+    assert problem in inference()["code_problem"](code, (3, 2))
 
 
 @pytest.mark.parametrize("code", ["1", "1 x", "0 2", "6 2", "1 99999999999999999999"])
@@ -140,52 +145,45 @@ def test_a_training_code_that_does_not_fit_its_image_stops(decoded: Callable[...
 
 def examples_of(
     folder: Path, rows: Sequence[Sequence[str]], masks: str = "codes", columns: Sequence[str] = ("id", "rle")
-) -> list[dict[str, Any]]:
-    """The examples of a training table, in a folder with the images `a.png`, `b.png` and `c.png`."""
-    import pandas as pd
-
-    table = pd.DataFrame(rows, columns=columns)
+) -> dict[str, tuple[str, list[str]]]:
+    """File and codes of the examples of a training table, of which `a.png`, `b.png` and `c.png` are there."""
+    (folder / "x" / "train").mkdir(parents=True)
     for name in ("a.png", "b.png", "c.png"):
-        (folder / name).touch()
-    names: dict[str, Any] = {"read_table": lambda path, columns: table, "check_columns": lambda *arguments: None}
-    names |= {"check_ids": lambda *arguments: None, "IMAGE_SUFFIXES": ""}
-    names["files_named"] = lambda names, folder: names.where(names.str.endswith(".png"), names + ".png")
-    names["list_files"] = lambda folder, suffixes: sorted(path.name for path in folder.iterdir())
-    found = rendered_cells("keras", "train", TASKS[masks])
-    wanted = ["read-image-table", "table-of-images", "images-and-classes", "codes-of-classes", "with-empty-images"]
-    cells = executed(masks, "train", [name for name in (*wanted, "read-examples") if name in found], **names)
-    return list(cells["read_examples"](folder, folder).to_dict("records"))
+        (folder / "x" / "train" / name).touch()
+    write_table(folder / "x" / "train.csv", rows, columns)
+    source = rendered_cells("keras", "train", TASKS[masks])
+    wanted = ["find-folder", "read-table", "files-named", "list-images", "training-images"]
+    names = {"input_root": folder, "competition_mounts": ["x"]}
+    known = executed(masks, "train", [name for name in wanted if name in source], **names)
+    codes = known["codes"].reindex(columns=known.get("MASK_CLASSES", ["rle"]), fill_value="")
+    train = known["train"]
+    return dict(zip(train["id"], zip(train["image file"], codes.to_numpy().tolist(), strict=True), strict=True))
 
 
 def test_an_image_in_several_rows_has_all_their_parts(tmp_path: Path) -> None:
-    assert examples_of(tmp_path, [("a", "1 1"), ("b", ""), ("a", "3 1")]) == [
-        {"id": "a", "file": "a.png", "rle": ["1 1 3 1"]},
-        {"id": "b", "file": "b.png", "rle": [""]},
-    ]
-
-
-def test_ids_of_no_image_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"no image of train\.csv, the first would be 'a_fish\.png'"):
-        examples_of(tmp_path, [("a_fish", "1 1"), ("a_sugar", "")])
+    assert examples_of(tmp_path, [("a", "1 1"), ("b", ""), ("a", "3 1")]) == {
+        "a": ("a.png", ["1 1 3 1"]),
+        "b": ("b.png", [""]),
+    }
 
 
 def test_ids_of_an_image_and_a_class_give_an_image_a_code_for_each_class(tmp_path: Path) -> None:
     rows = [("a.png_dark", "1 1"), ("a.png_bright", ""), ("b.png_bright", "2 2"), ("b.png_dark", "")]
 
-    assert examples_of(tmp_path, rows, "ids") == [
-        {"id": "a.png", "file": "a.png", "rle": ["", "1 1"]},
-        {"id": "b.png", "file": "b.png", "rle": ["2 2", ""]},
-    ]
+    assert examples_of(tmp_path, rows, "ids") == {
+        "a.png": ("a.png", ["", "1 1"]),
+        "b.png": ("b.png", ["2 2", ""]),
+    }
 
 
 def test_where_only_masks_have_rows_an_image_without_one_has_none(tmp_path: Path) -> None:
     columns = ("image", "kind", "rle")
 
-    assert examples_of(tmp_path, [("a.png", "dark", "1 1"), ("b.png", "bright", "2 2")], "classes", columns) == [
-        {"id": "a.png", "file": "a.png", "rle": ["", "1 1"]},
-        {"id": "b.png", "file": "b.png", "rle": ["2 2", ""]},
-        {"id": "c.png", "file": "c.png", "rle": ["", ""]},
-    ]
+    assert examples_of(tmp_path, [("a.png", "dark", "1 1"), ("b.png", "bright", "2 2")], "classes", columns) == {
+        "a.png": ("a.png", ["", "1 1"]),
+        "b.png": ("b.png", ["2 2", ""]),
+        "c.png": ("c.png", ["", ""]),
+    }
 
 
 def test_where_empty_masks_have_rows_an_image_without_one_is_left_out(tmp_path: Path) -> None:
@@ -193,58 +191,57 @@ def test_where_empty_masks_have_rows_an_image_without_one_is_left_out(tmp_path: 
 
     found = examples_of(tmp_path, [("a.png", "dark", "1 1"), ("b.png", "bright", "")], "classes", columns)
 
-    assert [example["id"] for example in found] == ["a.png", "b.png"]
+    assert list(found) == ["a.png", "b.png"]
 
 
-def test_a_class_that_nobody_said_stops(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"masks of the class 'grey', and MASK_CLASSES has bright, dark\. Add it"):
-        examples_of(tmp_path, [("a.png_grey", "1 1")], "ids")
-
-
-def codes_of_an_image(masks: str, probabilities: Any, **names: Any) -> dict[str, str]:
+def codes_of_an_image(masks: str, probabilities: Any, tmp_path: Path, **names: Any) -> dict[Any, str]:
     """The codes that inference writes for an image "a" of that size."""
-    import pandas as pd
     from PIL import Image
 
     height, width, classes = probabilities.shape
-    known = {"Image": Image, "handoff": {"decision": {"thresholds": [0.5] * classes, "least_shares": [0] * classes}}}
-    known |= {"classes": ["bright", "dark"][:classes], "nothing": ""}
-    known |= {"asked_classes": pd.Series(["bright", "dark", "bright"])} | names
-    asked = [] if masks == "pieces" else ["asked-kinds"]
-    cells = executed(masks, "infer", ["decide", "encode-run-length", *asked, "codes-of-image"], **known)
-    return dict(cells["codes_of_image"]("a", probabilities, (width, height)))
+    Image.new("L", (width, height)).save(tmp_path / "a.png")
+    known = {"handoff": {"decision": {"thresholds": [0.5] * classes, "least_shares": [0] * classes}}}
+    known |= {"classes": ["bright", "dark"][:classes], "path_of": {"a": str(tmp_path / "a.png")}} | names
+    answers = inference(masks, **known)["answers_of"](probabilities[None], ["a"])
+    return {
+        f"{key}#{place}" if masks == "pieces" else key: code for place, (key, code) in enumerate(answers["rle"].items())
+    }
 
 
-def test_every_class_that_is_asked_for_has_a_code_of_its_own() -> None:
+def test_every_class_has_a_code_of_its_own(tmp_path: Path) -> None:
     import numpy as np
-    import pandas as pd
 
     probabilities = np.zeros((2, 3, 2), dtype="float16")
     probabilities[1, 0, 0] = probabilities[0, 2, 1] = 1
 
-    assert codes_of_an_image("ids", probabilities) == {"a_bright": "2 1", "a_dark": "5 1"}
-    assert codes_of_an_image("ids", probabilities, asked_classes=pd.Series(["dark"])) == {"a_dark": "5 1"}
+    assert codes_of_an_image("ids", probabilities, tmp_path) == {"a_bright": "2 1", "a_dark": "5 1"}
+    assert codes_of_an_image("column", probabilities, tmp_path) == {("a", "bright"): "2 1", ("a", "dark"): "5 1"}
 
 
-def test_a_class_that_the_model_has_not_learned_stops_inference() -> None:
+def test_a_class_that_the_model_has_not_learned_stops_inference(tmp_path: Path) -> None:
     import numpy as np
     import pandas as pd
 
-    asked = pd.Series(["dark", "grey"])
-    with pytest.raises(ValueError, match="asks for masks of 'grey', and the model has learned bright, dark"):
-        codes_of_an_image("ids", np.zeros((2, 3, 2), dtype="float16"), asked_classes=asked)
+    asked = pd.DataFrame({"id": ["a_dark", "a_grey"], "rle": ["1 1", "1 1"]})
+    (tmp_path / "a.png").touch()
+    known = inference("ids", handoff={"decision": {"thresholds": [0.5] * 2, "least_shares": [0] * 2}})
+    known |= {"classes": ["bright", "dark"], "path_of": {"a": "nowhere"}, "sample": asked}
+    known |= {"predictions": np.zeros((1, 2, 3, 2), dtype="float16"), "ids": ["a"]}
+
+    with pytest.raises(ValueError, match=r"The model knows \['bright', 'dark'\], and the sample asks .*a_grey"):
+        exec(rendered_cells("keras", "infer", OF_IDS)["join-by-id"], known)  # noqa: S102 - the cells are what is tested
 
 
-def test_connected_pieces_of_a_mask_have_rows_of_their_own_and_specks_have_none() -> None:
+def test_connected_pieces_of_a_mask_have_rows_of_their_own_and_specks_have_none(tmp_path: Path) -> None:
     import numpy as np
 
     probabilities = np.zeros((4, 6, 1), dtype="float16")
     probabilities[:2, :2] = probabilities[:3, 4:5] = probabilities[3, 0] = 1
 
-    codes = codes_of_an_image("pieces", probabilities, LEAST_PIECE=2)
+    codes = codes_of_an_image("pieces", probabilities, tmp_path, LEAST_PIECE=2)
 
     assert codes == {"a#0": "1 2 5 2", "a#1": "17 3"}
-    assert codes_of_an_image("pieces", 0 * probabilities, LEAST_PIECE=2) == {"a#0": ""}
+    assert codes_of_an_image("pieces", 0 * probabilities, tmp_path, LEAST_PIECE=2) == {"a#0": ""}
 
 
 def write_masks(folder: Path, mask: Any, mode: str, name: str = "1_mask.gif") -> None:
@@ -257,15 +254,12 @@ def write_masks(folder: Path, mask: Any, mode: str, name: str = "1_mask.gif") ->
 
 
 def masks_of_files(folder: Path, **names: Any) -> Any:
-    import pandas as pd
-
-    known = {"folder": folder / "train", "competition_folder": folder, "IMAGE_SIZE": 6, "classes": ["rle"], **names}
-    known["open_folder"] = lambda parent, name: parent / name
-    known["list_files"] = lambda place: sorted(path.name for path in place.iterdir())
-    cells = executed(
-        "files", "train", ["resize-mask", "mask-files", "read-mask", "binary-masks", "read-masks"], **known
-    )
-    return cells["read_masks"](pd.DataFrame({"id": ["1", "2"], "file": ["1.png", "2.png"]}))
+    known = {"input_root": folder.parent, "competition_mounts": [folder.name], "image_size": 6, **names}
+    cells = ["find-folder", "read-pixels", "list-images", "training-images", "read-mask"]
+    known = executed("files", "train", cells, **known)
+    files = [known["folder"] / file for file in known["train"]["image file"]]
+    masks = [mask and known["mask_folder"] / mask for mask in known["train"]["mask file"]]
+    return known["binary"](known["np"].stack(list(map(known["read_mask"], masks, files))))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +292,7 @@ def test_a_mask_of_another_size_than_its_image_stops(tmp_path: Path) -> None:
 
     write_masks(tmp_path, np.zeros((5, 6), dtype="uint8"), "L")
 
-    with pytest.raises(ValueError, match=r"1_mask\.gif has 5 x 6 pixels and its image 1\.png 4 x 6"):
+    with pytest.raises(ValueError, match=r"1_mask\.gif has 6 x 5 pixels and its image .*1\.png 6 x 4"):
         masks_of_files(tmp_path)
 
 
@@ -349,12 +343,12 @@ def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None
     write_discs(mirror.competition, "codes")
     notebook = Notebook("tensorflow", "train", task=CODES)
     parameters = mirror.parameters(notebook, ROTATE_DEGREES=45.0, SHIFT=0.2, ZOOM=0.2)
-    moved = """(lambda images, masks: [
+    moved = """(lambda moved, masks: [
         (float(image[mask > 0].mean()), float(image[mask == 0].mean()), float(before.mean()), float(mask.mean()))
-        for image, mask, before in zip(images[..., 0], masks[..., 0], truth) if 0 < mask.mean()
-    ])(*map(np.asarray, augment_both(tf.constant(decoded(np.arange(40))), tf.constant(truth), 3)))"""
+        for image, mask, before in zip(moved[..., 0], masks[..., 0], truth) if 0 < mask.mean()
+    ])(*map(np.asarray, augment(tf.constant(images), tf.constant(truth), [3, 0])))"""
 
-    ended = sessions.run(notebook, parameters, until="draw-masks", look=moved)
+    ended = sessions.run(notebook, parameters, until="augment", look=moved)
 
     assert ended.is_done, ended
     assert len(ended.seen) > 20
@@ -430,7 +424,7 @@ def test_masks_of_two_classes_are_learned_and_found_from_four_views(
     truth = write_bright_and_dark_discs(mirror.competition)
     train, infer = (Notebook(framework, role, task=CLASSES) for role in ("train", "infer"))
     parameters = mirror.parameters(train, EPOCHS=12, WIDTH=8, LEARNING_RATE=0.1, ROTATE_DEGREES=0.0, BATCH_SIZE=16)
-    ended = sessions.run(train, parameters, look="[decision, len(table)]")
+    ended = sessions.run(train, parameters, look="[decision, len(train)]")
     assert ended.is_done, ended
     assert len(ended.seen[0]["thresholds"]) == 2
     assert ended.seen[1] == 60  # those without a row among them
