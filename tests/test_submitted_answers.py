@@ -271,7 +271,7 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
     known = executed(task, "train", ["read-table"])
-    pair = SimpleNamespace(training_id="id", has_packed_tables=False)
+    pair = SimpleNamespace(family="image_classification")
     source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     exec(source, known)  # noqa: S102 - the cell is what is tested
 
