@@ -461,7 +461,9 @@ def test_of_columns_of_channels_the_one_that_stands_for_all_is_read(tmp_path: Pa
     task = of_pictures(channel_suffixes=["_red.png", "_green.png", "_blue.png"])
 
     batch = (pl.DataFrame({"id": ["x"], "red": [red], "blue": [blue]}),)
-    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])["files_of"](batch)
+    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])["files_of"](
+        batch
+    )
 
     assert (ids, files) == (["x"], [blue])
 

@@ -307,7 +307,7 @@ class PairSpec:
 
     @property
     def predicts_steps(self) -> bool:
-        """Whether an example is a sequence whose rows all have a prediction, so that what fills it up must not count."""
+        """Whether an example is a sequence whose rows all have a prediction: what fills it up must not count."""
         return self.task.details.get("prediction_per") == "row"
 
     @property
