@@ -349,7 +349,7 @@ def answered(task: Task, files: list[tuple[str, str]], predictions: list[list[fl
         "oof": {"predictions": np.array([[0.5, 0.5], [0.7, 0.3]])},
         "predict_fold": lambda *_: np.array(predictions),
         "decide": lambda predictions: predictions,
-        "answers_of": lambda predictions, ids: pd.DataFrame(predictions, ids),
+        "answers_of": pd.DataFrame,
         "clear_shared": lambda paths: None,
         "as_wanted": lambda answers, _: answers,
     }
@@ -462,7 +462,8 @@ def test_of_columns_of_channels_the_one_that_stands_for_all_is_read(tmp_path: Pa
     task = of_pictures(channel_suffixes=["_red.png", "_green.png", "_blue.png"])
 
     batch = (pl.DataFrame({"id": ["x"], "red": [red], "blue": [blue]}),)
-    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])["files_of"](batch)
+    names = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])
+    ids, files, _ = names["files_of"](batch)
 
     assert (ids, files) == (["x"], [blue])
 
