@@ -21,6 +21,8 @@ _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
+_COLOURS = 3
+_SMALLEST_PHOTOGRAPH = 96  # pixels
 _PREDICTED = {
     TargetKind.CLASS: "one class",
     TargetKind.LABELS: "any number of labels",
@@ -189,6 +191,17 @@ class PairSpec:
     def may_lack_targets(self) -> bool:
         """Whether examples that lack one of several numbers are left out, as measurements often do."""
         return families()[self.family].may_lack_targets and len(self.task.targets) > 1
+
+    @property
+    def has_backbone(self) -> bool:
+        """Whether the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
+        details = self.task.details
+        return details.get("channels") == _COLOURS and int(str(details.get("image_size", 0))) >= _SMALLEST_PHOTOGRAPH
+
+    @property
+    def has_mirrored_views(self) -> bool:
+        """Whether an image may be mirrored, so that its mirror image is a second view of it."""
+        return bool(self.task.details.get("flip")) and not self.has_fixed_places
 
     @property
     def has_fixed_places(self) -> bool:
