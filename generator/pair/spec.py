@@ -163,6 +163,16 @@ class PairSpec:
         return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
 
     @property
+    def is_served(self) -> bool:
+        """Whether an inference server hands out the test examples."""
+        return bool(self.task.details.get("inference_server"))
+
+    @property
+    def reads_served_tables(self) -> bool:
+        """Whether a served notebook of files reads a table as training does: the sample submission."""
+        return self.has_sample_like_tables or self.has_packed_tables or self.task.details.get("mask_rows") == "column"
+
+    @property
     def file_column(self) -> str:
         """The column that names the files of examples, "" where that is the one of the ids."""
         details = self.task.details
@@ -245,7 +255,7 @@ class PairSpec:
     @property
     def reads_targets(self) -> bool:
         """Whether inference needs to know what the targets are called to find out what is asked for."""
-        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1
+        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1 and not self.is_served
         return not self.task.sample_submission or has_endings
 
     @property
