@@ -38,11 +38,11 @@ def train(root: Path, pair: str, image_size: int) -> None:
 
 def speeds(root: Path, pair: str, size: Size) -> tuple[list[float], list[float]]:
     """Returns images a second of the notebook's prediction and of the bare one, in one process."""
-    cells = run_cells(pair, "infer", parameters=_roots(root, pair, "infer"), last="predict-all")
-    items = cells.select(cells.items, slice(size.images))
-    count = cells.count_of(items)
-    ((model, preprocessing),) = cells.models
-    batches = cells.batches_in_order(items, preprocessing, cells.global_batch)
+    cells = run_cells(pair, "infer", parameters=_roots(root, pair, "infer"), last="repeat-check")
+    features = {name: values[: size.images] for name, values in cells.examples.items()}
+    count = len(features["path"])
+    (model,) = cells.ensemble
+    batches = cells.batches_in_order(features, cells.global_batch)
     images = cells.np.concatenate([batch.numpy() for batch in batches])[:count]
 
     def images_a_second(predict: Callable[[], object]) -> float:
@@ -51,7 +51,7 @@ def speeds(root: Path, pair: str, size: Size) -> tuple[list[float], list[float]]
         return count / (time.perf_counter() - started)
 
     def from_files() -> float:
-        return images_a_second(lambda: cells.predict_all(cells.models, items, cells.global_batch))
+        return images_a_second(lambda: cells.predict_fold((model, 0), features))
 
     def from_memory() -> float:
         return images_a_second(lambda: model.predict(images, batch_size=cells.global_batch, verbose=0))
@@ -84,9 +84,9 @@ def rows_of(pair: str, small: Path, large: Path, size: Size) -> list[Row]:
             of_size.append(in_fresh_process(peak_megabytes, root, pair))
     say(f"{name}, peak MB with {size.test_rows[0]:,} and with {size.test_rows[1]:,} images: {peaks}")
     return [
-        Row(f"{name}: predict_all, from PNG files", files, per_second),
+        Row(f"{name}: predict_fold, from PNG files", files, per_second),
         Row(f"{name}: model.predict(x)", memory, per_second),
-        ratio_row(f"{name}: predict_all / model.predict", files, memory, Bar(">=", 0.95)),
+        ratio_row(f"{name}: predict_fold / model.predict", files, memory, Bar(">=", 0.95)),
         Row(f"{name}: fastest turn of each", [max(files) / max(memory)], "ratio", Bar(">=", 0.95)),
         *(
             Row(f"{name}: peak, {rows:,} test images", peak, "MB")

@@ -1,7 +1,6 @@
 """Cells of rendered notebooks for tables, executed in this process: what a notebook knows once some of them are done.
 
-No framework is imported, so that a test takes a fraction of a second. Cells that draw a figure, and those that look at
-the machine, are left out.
+No framework is imported, so that a test takes a fraction of a second: cells that look at the machine are left out.
 """
 
 import re
@@ -46,6 +45,7 @@ def known_after(
     folder: Path,
     *,
     more: Sequence[str] = (),
+    draws: bool = False,
     **parameters: object,
 ) -> SimpleNamespace:
     """What a notebook knows once the cell `until` is done, and the cells `more`, which need nothing in between.
@@ -56,12 +56,15 @@ def known_after(
         role: Which of the two notebooks.
         folder: The folder of the competition.
         more: The names of later cells.
+        draws: Whether to execute cells that draw as well.
         parameters: What papermill would inject.
     """
     sources = sources_of(task, role)
     names = list(sources)
     first = [name for name in names[: names.index(until) + 1] if name not in ("parameters", "imports")]
     roots = {"INPUT_ROOT": str(folder.parent), "WORKING_ROOT": str(folder.parent / "working")}
+    if not draws:
+        first = [name for name in first if "plt.show()" not in sources[name]]
     return _executed(sources, [*first, *more], {"COMPETITION": folder.name, **roots, **parameters})
 
 
@@ -74,7 +77,7 @@ def _executed(sources: Mapping[str, str], cells: Sequence[str], injected: Mappin
     names: dict[str, Any] = {}
     for cell in ("parameters", "imports", *cells):
         source = _BACKEND.sub("", without_frameworks(sources[cell]))
-        if cell not in OF_THE_MACHINE and "plt.show()" not in source:
+        if cell not in OF_THE_MACHINE:
             exec(compile(source, f"<cell {cell}>", "exec"), names)  # noqa: S102 - the cells are what is tested
         if cell == "parameters":
             names |= injected

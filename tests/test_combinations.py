@@ -79,6 +79,8 @@ class Combination:
             for key, rule in keys_of(self.family).items()
             if rule.default is None
         }
+        if self.family == "sequence":
+            details["group_column"] = "a group"
         if self.target is TargetKind.MASK:
             rows, classes, column = MASK_ROWS[self.place % len(MASK_ROWS)]
             details |= {"mask_rows": rows, "mask_classes": classes, "class_column": column}

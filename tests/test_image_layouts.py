@@ -97,7 +97,7 @@ class Layout:
     def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
         """The id, the file and the label of every training image, as the notebook reads them."""
         seen = (
-            "[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in zip(table[ID_COLUMN], items['path'], truth)]"
+            "[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in zip(train[ID_COLUMN], examples['path'], truth)]"
         )
         ended = self.run("train", asked, until="check-images", look=seen, **options)
         assert ended.is_done, ended
@@ -105,7 +105,7 @@ class Layout:
 
     def test(self, asked: Task, **options: Any) -> dict[str, str]:
         """The file of every test id, as the notebook reads them."""
-        seen = "dict(zip(ids, [os.path.relpath(path, folder) for path in items['path']]))"
+        seen = "dict(zip(ids, [os.path.relpath(path, folder) for path in examples['path']]))"
         ended = self.run("infer", asked, until="check-test-images", look=seen, **options)
         assert ended.is_done, ended
         return dict(ended.seen)
@@ -284,8 +284,8 @@ def write_pixels(folder: Path, *, test_rows: int = 3) -> None:
 def test_pixels_in_columns_become_images_row_by_row(layout: Layout) -> None:
     write_pixels(layout.folder)
 
-    look = "[table[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(6)).reshape(6, 16).tolist()]"
-    ended = layout.run("train", OF_PIXELS, until="check-content", look=look)
+    look = "[train[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(6)).reshape(6, 16).tolist()]"
+    ended = layout.run("train", OF_PIXELS, until="decode-images", look=look)
 
     assert ended.is_done, ended
     assert ended.seen == [list("012345"), [0, 1, 0, 1, 0, 1], [scan(number) for number in range(6)]]
@@ -294,9 +294,8 @@ def test_pixels_in_columns_become_images_row_by_row(layout: Layout) -> None:
 def test_a_row_of_test_pixels_is_the_id_that_counts_it(layout: Layout) -> None:
     write_pixels(layout.folder)
 
-    ended = layout.run(
-        "infer", OF_PIXELS, until="check-test-images", look="dict(zip(ids, items['image'].reshape(3, 16).tolist()))"
-    )
+    look = "dict(zip(ids, examples['pixels'].reshape(3, 16).tolist()))"
+    ended = layout.run("infer", OF_PIXELS, until="test-examples", look=look)
 
     assert ended.is_done, ended
     assert ended.seen == {"1": scan(10), "2": scan(11), "3": scan(12)}
@@ -319,7 +318,7 @@ def test_colour_pixels_are_resized_to_what_the_model_wants(layout: Layout) -> No
     write_csv(layout.folder / "train.csv", f"id,label,{pixels}", rows)
     asked = task(labels_from="pixels", train_table="train.csv", image_size=6)
 
-    ended = layout.run("train", asked, until="check-content", look="decoded(np.arange(4))[:, 3, 2].tolist()")
+    ended = layout.run("train", asked, until="decode-images", look="decoded(np.arange(4))[:, 3, 2].tolist()")
 
     assert ended.is_done, ended
     assert ended.seen == [list(COLOURS[name]) for name in ("red", "blue", "red", "blue")]
@@ -338,7 +337,7 @@ def test_a_cell_of_numbers_is_a_channel_scaled_to_shades(layout: Layout) -> None
         pixel_high=-10.0,
     )
 
-    ended = layout.run("train", asked, until="training-examples", look="all_items['image'][3].reshape(4, 3).tolist()")
+    ended = layout.run("train", asked, until="training-examples", look="images[3].reshape(4, 3).tolist()")
 
     assert ended.is_done, ended
     # What is beyond the scale is cut off, and the third channel is the mean of two.
@@ -369,7 +368,7 @@ def test_grey_files_of_one_image_are_its_channels(layout: Layout) -> None:
     ended = layout.run("train", asked, until="find-bad-images", look=CHANNELS_SEEN)
 
     assert ended.is_done, ended
-    assert ended.seen == [[200, 120 * 255 >> 7, 40], {"1": "is missing"}]
+    assert ended.seen == [[200, 120 * 255 >> 7, 40], {"1": "b_blue.png is missing"}]
 
 
 def test_an_id_with_several_images_gets_the_average_of_their_predictions(layout: Layout) -> None:
@@ -386,7 +385,7 @@ def test_an_id_with_several_images_gets_the_average_of_their_predictions(layout:
         has_several_images=True,
     )
 
-    look = "[ids, [os.path.basename(path) for path in items['path']]]"
+    look = "[ids, [os.path.basename(path) for path in examples['path']]]"
     ended = layout.run("infer", asked, until="check-test-images", look=look)
 
     assert ended.is_done, ended
@@ -406,8 +405,8 @@ def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]
 
 
 CHANNELS_SEEN = """[
-    load_channels(all_items["path"][0], 8, 3).numpy()[0, 0].tolist(),
-    {str(row): problem for row, problem in find_bad_images(all_items).items()},
+    load_image(paths_of(train["image file"], folder)["path"][0], 8, 3).numpy()[0, 0].tolist(),
+    {str(row): problem for row, problem in find_bad_images(paths_of(train["image file"], folder)).items()},
 ]"""
 OF_PLACES = task(
     "eye_x",
@@ -433,12 +432,12 @@ def test_images_that_lack_a_place_are_left_out_and_none_is_moved(layout: Layout)
     rows = [(number, "" if number % 3 == 0 else 7 * number, "10 20 30 40") for number in range(1, 10)]
     write_csv(layout.folder / "train.csv", "eye_x,eye_y,Image", rows)
 
-    look = "[truth[:, 0].tolist(), ROTATE_DEGREES, SHIFT, ZOOM, FLIP]"
-    ended = layout.run("train", OF_PLACES, until="numbers-read", look=look)
+    look = "[truth[:, 0].tolist(), *sorted({'FLIP', 'ROTATE_DEGREES', 'SHIFT', 'ZOOM'} & set(globals()))]"
+    ended = layout.run("train", OF_PLACES, until="targets", look=look)
 
     assert ended.is_done, ended
-    assert ended.seen == [[1, 2, 4, 5, 7, 8], 0, 0, 0, False]
-    assert "3 of 9 rows lack one of the targets and are left out." in ended.said("leave-out-gaps")
+    assert ended.seen == [[1, 2, 4, 5, 7, 8]]
+    assert "3 of 9 rows lack one of the targets and are left out." in ended.said("targets")
 
 
 def test_a_table_says_which_target_of_which_image_a_row_asks_for(layout: Layout) -> None:
@@ -447,8 +446,8 @@ def test_a_table_says_which_target_of_which_image_a_row_asks_for(layout: Layout)
     write_csv(layout.folder / "lookup.csv", "RowId,ImageId,FeatureName,Location", asked)
     write_csv(layout.folder / "sample_submission.csv", "RowId,Location", [(row[0], 0) for row in asked])
 
-    look = "[ids, items['image'][:, 0, 0, 0].tolist()]"
-    ended = layout.run("infer", OF_PLACES, until="check-test-images", look=look)
+    look = "[ids, examples['pixels'][:, 0, 0, 0].tolist()]"
+    ended = layout.run("infer", OF_PLACES, until="test-examples", look=look)
 
     assert ended.is_done, ended
     assert ended.seen == [["3", "1"], [3, 1]]
@@ -467,8 +466,6 @@ def answers_of(
     names: dict[str, Any] = {
         "np": np,
         "pd": pd,
-        "decide": lambda predicted, _: predicted,
-        "handoff": {"decision": None},
         "classes": ["eye_x", "eye_y"],
         "lookup": pd.DataFrame(lookup_rows, columns=columns).astype(str).set_index("RowId"),
         "EXAMPLE_COLUMN": "ImageId",
@@ -476,7 +473,7 @@ def answers_of(
         "answer_columns": ["Location"],
     }
     exec(cells["answers-of"], names)  # noqa: S102 (the notebook's own cell)
-    return dict(names["answers_of"](predictions, ["3", "1"])["Location"])
+    return dict(names["answers_of"](np.array(predictions), ["3", "1"])["Location"])
 
 
 Feature = bytes | int | float
@@ -528,8 +525,8 @@ def write_flowers(folder: Path) -> None:
 def test_records_of_several_folders_give_ids_classes_and_images(layout: Layout) -> None:
     write_flowers(layout.folder)
 
-    look = "[classes, table[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(12))[:, 0, 0].tolist()]"
-    ended = layout.run("train", OF_RECORDS, until="check-content", look=look)
+    look = "[classes, train[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(12))[:, 0, 0].tolist()]"
+    ended = layout.run("train", OF_RECORDS, until="decode-images", look=look)
 
     assert ended.is_done, ended
     classes, keys, truth, colours = ended.seen
@@ -541,11 +538,13 @@ def test_records_of_several_folders_give_ids_classes_and_images(layout: Layout) 
 def test_test_records_are_found_by_the_ids_of_the_sample(layout: Layout) -> None:
     write_flowers(layout.folder)
 
-    look = "[ids, np.stack(list(stream_of(items, {'image_size': 8, 'channels': 3})))[:, 0, 0].tolist()]"
-    ended = layout.run("infer", OF_RECORDS, until="check-test-images", look=look)
+    look = "[ids, [load_image(content, 8, 3)[0, 0].numpy().tolist() for content in examples['content']]]"
+    ended = layout.run("infer", OF_RECORDS, until="load-image", look=look)
 
     assert ended.is_done, ended
-    assert ended.seen == [["tred", "tblue", "tgreen"], [list(COLOURS[name]) for name in ("red", "blue", "green")]]
+    ids, colours = ended.seen
+    assert sorted(ids) == ["tblue", "tgreen", "tred"]
+    assert colours == [list(COLOURS[key[1:]]) for key in ids]
 
 
 def cut_off(path: Path) -> None:
@@ -561,27 +560,24 @@ def with_a_broken_image(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "sentence"),
+    ("damage", "cell", "sentence"),
     [
-        (cut_off, "{path} is cut off, or no TFRecord file: fetch it again."),
-        (
-            of_other_features,
-            (
-                "The records of 00-8x8-4.tfrec have no 'id'; they have image_name, picture, target. "
-                "Set RECORD_ID and RECORD_IMAGE."
-            ),
-        ),
-        (with_a_broken_image, "1 of the image files of {folder} cannot be read: 00-8x8-4.tfrec is cut off."),
+        (cut_off, "training-examples", "DataLossError: "),
+        (of_other_features, "training-examples", "ValueError: {folder} has no records with id, class, image"),
+        (with_a_broken_image, "decode-images", "InvalidArgumentError: "),
     ],
 )
-def test_bad_records_are_one_sentence(layout: Layout, damage: Callable[[Path], None], sentence: str) -> None:
+def test_bad_records_end_the_notebook_before_anything_is_trained(
+    layout: Layout, damage: Callable[[Path], None], cell: str, sentence: str
+) -> None:
     write_flowers(layout.folder)
-    path = layout.folder / "flowers/train/00-8x8-4.tfrec"
-    damage(path)
+    for path in (layout.folder / "flowers").rglob("*.tfrec"):
+        damage(path)
 
     ended = layout.run("train", OF_RECORDS)
 
-    assert ended.error.startswith("ValueError: " + sentence.format(path=path, folder=layout.folder / "flowers"))
+    assert ended.cell == cell
+    assert ended.error.startswith(sentence.format(folder=layout.folder / "flowers"))
 
 
 RAMP = [[(row * SIDE + column) * 4 for column in range(SIDE)] for row in range(SIDE)]
@@ -627,7 +623,7 @@ def test_every_format_becomes_the_same_pixels(layout: Layout, channels: int) -> 
 
     look = f"np.abs(decoded(np.arange({len(FORMATS)})) - np.array({RAMP})[..., None])"
     ended = layout.run(
-        "train", asked, until="check-content", look=f"[{look}.shape[1:], {look}.max(axis=(1, 2, 3)).tolist()]"
+        "train", asked, until="decode-images", look=f"[{look}.shape[1:], {look}.max(axis=(1, 2, 3)).tolist()]"
     )
 
     assert ended.is_done, ended

@@ -1,16 +1,20 @@
-"""Bad labels and images stop a notebook with a sentence before they cost anything; strange names are only names."""
+"""Bad tables stop a notebook with a sentence before they cost anything; strange names are only names.
 
-import re
+Nearly all of it is read in this process: a sentence that comes before the first framework is used comes in seconds.
+"""
+
+import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from notebook_session import Digits, Mirror, Notebook, Sessions, Trained, names_below, read_table, write_digits
+from layout_files import table
+from notebook_cells import known_after, task_in
+from notebook_session import Mirror, Notebook, Sessions, Shops, names_below, read_table, shop_task, write_shops
 
-pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
-
-TRAIN, INFER = Notebook("tensorflow", "train"), Notebook("tensorflow", "infer")
 
 STRANGE_NAMES = (
     "it's",
@@ -26,316 +30,170 @@ STRANGE_NAMES = (
 )
 
 
-def rows(digits: Digits) -> list[tuple[str, str]]:
-    return list(digits.labels.items())
+def without_labels(shops: Shops) -> None:
+    header, *rows = read_table(shops.folder / "train.csv")
+    table(shops.folder / "train.csv", [*header[:-1], "thrive"], rows)
 
 
-def without_labels(digits: Digits) -> None:
-    digits.write_labels(rows(digits), header=("id", "lable"))
+def without_ids(shops: Shops) -> None:
+    header, *rows = read_table(shops.folder / "train.csv")
+    table(shops.folder / "train.csv", ["shop", *header[1:]], rows)
 
 
-def with_gaps(digits: Digits) -> None:
-    labelled = rows(digits)
-    digits.write_labels([*labelled[:4], (labelled[4][0], ""), *labelled[5:], ("1797", "NaN")])
+def with_gaps(shops: Shops) -> None:
+    rows = shops.training
+    shops.write_training([*rows[:4], (*rows[4][:-1], ""), (*rows[5][:-1], "NaN"), *rows[6:]])
 
 
-def with_one_class(digits: Digits) -> None:
-    digits.write_labels([(name, "7") for name in digits.labels])
+def with_one_class(shops: Shops) -> None:
+    shops.write_training([(*row[:-1], "7") for row in shops.training])
 
 
-def with_classes_of_one(digits: Digits) -> None:
-    digits.write_labels([(name, f"class {name}") for name in digits.labels])
+def with_classes_of_one(shops: Shops) -> None:
+    shops.write_training([(*row[:-1], f"class {row[0]}") for row in shops.training])
 
 
-def with_a_gap_among_the_ids(digits: Digits) -> None:
-    digits.write_labels([*rows(digits)[:4], ("", "4"), *rows(digits)[5:]])
+def with_a_gap_among_the_ids(shops: Shops) -> None:
+    shops.write_training([*shops.training[:4], ("", *shops.training[4][1:]), *shops.training[5:]])
 
 
-def with_an_id_twice(digits: Digits) -> None:
-    digits.write_labels([*rows(digits), ("0003", "4"), ("0005", "5")])
+def with_an_id_twice(shops: Shops) -> None:
+    shops.write_training([*shops.training, *shops.training[:2]])
 
 
-def with_no_row(digits: Digits) -> None:
-    digits.write_labels([])
+def with_no_row(shops: Shops) -> None:
+    shops.write_training([])
+
+
+NO_ID = "have no id and {} one that came before. Each needs its own."
 
 
 @pytest.mark.parametrize(
-    ("damage", "cell", "sentence"),
+    ("damage", "sentence"),
     [
-        (
-            without_labels,
-            "training-examples",
-            "ValueError: train.csv has no column 'label'; its columns are id, lable.",
-        ),
+        (without_labels, "train.csv has no column thrives."),
+        (without_ids, "train.csv has no column id."),
         (
             with_gaps,
-            "labels",
-            "ValueError: 2 training examples have no label, the first is '0004'. Fill them in or drop them.",
+            "2 of 80 examples have no thrives, the others are of 2 classes. Such labels cannot be learned.",
         ),
         (
             with_one_class,
-            "labels",
-            "ValueError: All 80 examples have the class '7': there is nothing to tell apart. Check TARGETS.",
+            "0 of 80 examples have no thrives, the others are of 1 classes. Such labels cannot be learned.",
         ),
         (
             with_classes_of_one,
-            "labels",
-            (
-                "ValueError: All 80 examples have a class of their own, the first is 'class 0000': there is nothing to "
-                "hold out. Check TARGETS."
-            ),
+            "0 of 80 examples have no thrives, the others are of 80 classes. Such labels cannot be learned.",
         ),
-        (
-            with_a_gap_among_the_ids,
-            "training-examples",
-            "ValueError: train.csv has 1 rows without id, the first on line 6. Fill them in or drop them.",
-        ),
-        (
-            with_an_id_twice,
-            "training-examples",
-            (
-                "ValueError: train.csv has 2 rows with an id that came before, the first is '0003'. "
-                "Keep one row for each example."
-            ),
-        ),
-        (with_no_row, "training-examples", "ValueError: train.csv has no rows."),
+        (with_a_gap_among_the_ids, f"Of 80 labelled rows of train.csv 1 {NO_ID.format(0)}"),
+        (with_an_id_twice, f"Of 82 labelled rows of train.csv 0 {NO_ID.format(2)}"),
+        (with_no_row, f"Of 0 labelled rows of train.csv 0 {NO_ID.format(0)}"),
     ],
 )
 def test_labels_that_would_train_a_wrong_model_are_refused(
-    sessions: Sessions, mirror: Mirror, damage: Callable[[Digits], None], cell: str, sentence: str
+    tmp_path: Path, damage: Callable[[Shops], None], sentence: str
 ) -> None:
-    damage(write_digits(mirror.competition))
+    shops = write_shops(tmp_path / "shops")
+    damage(shops)
 
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
+    with pytest.raises(ValueError, match=r"\.$") as refused:
+        known_after("targets", shop_task(), "train", shops.folder)
 
-    assert (ended.cell, ended.error) == (cell, sentence)
-    assert names_below(mirror.working) == ["accelerator.json"]
-
-
-def test_a_class_of_one_is_always_trained_on_and_never_held_out(sessions: Sessions, mirror: Mirror) -> None:
-    digits = write_digits(mirror.competition)
-    digits.write_labels([("0000", "zero"), *rows(digits)[1:]])
-    ended = sessions.run(
-        TRAIN,
-        mirror.parameters(TRAIN, FOLDS=3),
-        look="classes[-1], [int(fold) for fold in fold_of_row], handoff['classes'], int(out_of_fold.shape[1])",
-    )
-
-    assert ended.is_done, ended
-    last_class, fold_of_row, handed_over, outputs = ended.seen
-    assert fold_of_row[0] == -1
-    assert set(fold_of_row[1:]) == {0, 1, 2}
-    assert last_class == handed_over[-1] == "zero"
-    assert outputs == 11
-    judged = [row[0] for row in read_table(mirror.working / "oof.csv")[1:]]
-    assert sorted(judged) == sorted(digits.labels)[1:]
+    assert str(refused.value) == sentence
+    assert names_below(tmp_path / "working") == []
 
 
-def test_a_training_table_may_have_no_ids(sessions: Sessions, mirror: Mirror) -> None:
-    digits = write_digits(mirror.competition)
-    digits.write_labels(rows(digits), header=("scan", "label"))
+def test_a_class_of_one_is_a_class_and_its_row_is_held_out_like_others(tmp_path: Path) -> None:
+    shops = write_shops(tmp_path / "shops")
+    shops.write_training([(*shops.training[0][:-1], "2"), *shops.training[1:]])
 
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, IMAGE_COLUMN="scan"))
+    with pytest.warns(UserWarning, match="The least populated class"):
+        names = known_after("assign-folds", shop_task(), "train", shops.folder, FOLDS=3)
 
+    assert names.classes == ["0", "1", "2"]
+    assert names.targets.shape == (80, 3)
+    assert set(names.fold_of_row) == {0, 1, 2}
+
+
+@pytest.mark.slow
+def test_tables_may_have_no_ids(sessions: Sessions, mirror: Mirror) -> None:
+    shops = write_shops(mirror.competition)
+    for name in ("train.csv", "test.csv"):
+        header, *rows = read_table(shops.folder / name)
+        table(shops.folder / name, header[1:], [row[1:] for row in rows])
+    table(shops.folder / "sample_submission.csv", ["id", "thrives"], [[number, 0.5] for number in range(20, -1, -1)])
+    task = task_in(shops.folder, "auc")
+    train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
+
+    ended = sessions.run(train, mirror.parameters(train, FOLDS=1))
     assert ended.is_done, ended
     header, *judged = read_table(mirror.working / "oof.csv")
     assert header[0] == "id"
-    labels = list(digits.labels.values())
-    assert [row[header.index("label")] for row in judged] == [labels[int(row[0])] for row in judged]
+    assert [row[header.index("rent")] for row in judged] == [shops.training[int(row[0])][2] for row in judged]
+
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer), look="[float(row['rent']) for _, row in test.iterrows()]")
+    assert ended.is_done, ended
+    assert ended.seen == [float(row[1]) for row in read_table(shops.folder / "test.csv")[:0:-1]]
+    assert [row[0] for row in read_table(mirror.working / "submission.csv")[1:]] == [str(n) for n in range(20, -1, -1)]
 
 
-def missing(image: Path) -> None:
-    image.unlink()
-
-
-def empty(image: Path) -> None:
-    image.write_bytes(b"")
-
-
-def cut_off(image: Path) -> None:
-    image.write_bytes(image.read_bytes()[:-10])
-
-
-def not_an_image(image: Path) -> None:
-    image.write_text("<html>404 Not Found</html>")
-
-
-BAD_IMAGES = [
-    (missing, "is missing"),
-    (empty, "is empty"),
-    (cut_off, "is cut off"),
-    (not_an_image, "is no image"),
-]
-
-
-@pytest.mark.parametrize(("damage", "problem"), BAD_IMAGES)
-def test_a_bad_training_image_is_named(
-    sessions: Sessions, mirror: Mirror, damage: Callable[[Path], None], problem: str
-) -> None:
-    write_digits(mirror.competition)
-    damage(mirror.competition / "train" / "0003.png")
-
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
-
-    assert (ended.cell, ended.error) == (
-        "check-images",
-        (
-            f"ValueError: 1 of the image files of {mirror.competition}/train cannot be read: 0003.png {problem}. "
-            "Fetch the competition's files again, or drop these rows of train.csv."
-        ),
-    )
-    assert names_below(mirror.working) == ["accelerator.json"]
-
-
-def test_renamed_training_images_are_named_with_those_that_no_row_names(sessions: Sessions, mirror: Mirror) -> None:
-    write_digits(mirror.competition)
-    for name in ("0003", "0004"):
-        (mirror.competition / f"train/{name}.png").rename(mirror.competition / f"train/digit-{name}.png")
-
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
-
-    assert ended.error == (
-        f"ValueError: 2 of the image files of {mirror.competition}/train cannot be read: 0003.png is missing, "
-        "0004.png is missing. No row names digit-0003.png, digit-0004.png. Fetch the competition's files again, or "
-        "drop these rows of train.csv."
-    )
-
-
-def as_jpeg(folder: Path) -> None:
-    from PIL import Image
-
-    for path in folder.glob("*.png"):
-        Image.open(path).save(path.with_suffix(".jpg"))
-        path.unlink()
-
-
-def test_a_jpeg_is_whole_with_text_behind_its_end_and_not_without_its_end(sessions: Sessions, mirror: Mirror) -> None:
-    write_digits(mirror.competition)
-    as_jpeg(mirror.competition / "train")
-    cut_off(mirror.competition / "train" / "0003.jpg")
-    with (mirror.competition / "train" / "0004.jpg").open("ab") as file:
-        file.write(b"written by a camera" * 10)
-
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, IMAGE_SUFFIX=".jpg"))
-
-    assert ended.cell == "check-images"
-    assert "1 of the image files" in ended.error
-    assert "0003.jpg is cut off. " in ended.error
-
-
-@pytest.mark.parametrize(("damage", "problem"), BAD_IMAGES)
-def test_a_bad_test_image_is_named_before_anything_is_predicted(
-    sessions: Sessions, trained: Trained, tmp_path: Path, damage: Callable[[Path], None], problem: str
-) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    name = sorted(path.name for path in (mirror.competition / "test").iterdir())[3]
-    damage(mirror.competition / "test" / name)
-
-    ended = sessions.run(INFER, mirror.parameters(INFER))
-
-    assert (ended.cell, ended.error) == (
-        "check-test-images",
-        (
-            f"ValueError: 1 of the image files of test cannot be read: {name} {problem}. The ids of "
-            "sample_submission.csv must be those of the test images. With SKIP_UNREADABLE = True such images get the "
-            "average prediction."
-        ),
-    )
-    assert names_below(mirror.working) == []
-
-
-def test_bad_test_images_get_the_average_prediction_and_change_no_other(
-    sessions: Sessions, trained: Trained, tmp_path: Path
-) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    look = "[float(row.sum()) for row in predictions], predictions.tolist(), items['path'].tolist()"
-    whole = sessions.run(INFER, mirror.parameters(INFER), look=look)
-    images = sorted((mirror.competition / "test").iterdir())
-    for image, damage in zip(images[2:5], (missing, empty, cut_off), strict=True):
-        damage(image)
-
-    skipping = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=True), look=look)
-
-    assert skipping.said("check-test-images") == "18 of 21 test images can be read."
-    sums, probabilities, paths = skipping.seen
-    assert sums == pytest.approx([1.0] * 21, abs=1e-5)
-    readable = [row for row, path in enumerate(paths) if Path(path) not in images[2:5]]
-    for row in range(21):
-        expected = (
-            whole.seen[1][row]
-            if row in readable
-            else [sum(whole.seen[1][other][index] for other in readable) / 18 for index in range(10)]
-        )
-        assert probabilities[row] == pytest.approx(expected, abs=1e-5)
-    assert len(read_table(mirror.working / "submission.csv")) == 22
+SAMPLE = "sample_submission.csv"
 
 
 @pytest.mark.parametrize(
-    ("ids", "sentence"),
+    ("header", "ids", "sentence"),
     [
-        (
-            ["a", "b"],
-            r"2 of the image files of test cannot be read: a\.png is missing, b\.png is missing\. The ids of sample",
-        ),
-        (["0003", "0003"], r"sample_submission\.csv has 1 rows with an id that came before, the first is '0003'\."),
-        ([], r"sample_submission\.csv has no rows\."),
+        (("id", "thrives"), ["a", "b"], "test.csv lacks 2 ids of the sample, as 'a'."),
+        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs one row per id, and has ['id', 'thrives']."),
+        (("name", "thrives"), ["s083"], f"{SAMPLE} needs one row per id, and has ['name', 'thrives']."),
+        (("id",), ["s083"], f"{SAMPLE} needs one row per id, and has ['id']."),
     ],
 )
-def test_a_sample_whose_ids_are_not_the_tests_is_refused(
-    sessions: Sessions, trained: Trained, tmp_path: Path, ids: list[str], sentence: str
+def test_a_sample_that_does_not_ask_for_the_test_rows_is_refused(
+    tmp_path: Path, header: tuple[str, ...], ids: list[str], sentence: str
 ) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    Digits(mirror.competition, {}, {}).write_sample(ids)
+    shops = write_shops(tmp_path / "shops")
+    table(shops.folder / SAMPLE, list(header), [[name, 0.5][: len(header)] for name in ids])
 
-    for skip in (False, True):
-        ended = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=skip))
+    with pytest.raises(ValueError, match=r"\.$") as refused:
+        known_after("test-rows", shop_task(), "infer", shops.folder)
 
-        assert re.match(f"ValueError: {sentence}", ended.error)
-        assert names_below(mirror.working) == []
-
-
-def test_a_sample_without_its_columns_is_refused(sessions: Sessions, trained: Trained, tmp_path: Path) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    sample = mirror.competition / "sample_submission.csv"
-    ids = [name for name, _ in read_table(sample)[1:]]
-
-    sample.write_text("\n".join(["name", *ids]))
-    ended = sessions.run(INFER, mirror.parameters(INFER))
-    assert (ended.cell, ended.error) == (
-        "test-images",
-        "ValueError: sample_submission.csv has no column 'id'; its columns are name.",
-    )
-
-    sample.write_text("\n".join(["id", *ids]))
-    ended = sessions.run(INFER, mirror.parameters(INFER))
-    assert (ended.cell, ended.error) == (
-        "test-images",
-        (
-            "ValueError: sample_submission.csv has no column beside id, and nothing to be filled in. Check "
-            "SAMPLE_SUBMISSION and ID_COLUMN."
-        ),
-    )
+    assert str(refused.value) == sentence
+    assert names_below(tmp_path / "working") == []
 
 
-def test_the_samples_own_name_for_the_answer_is_kept(sessions: Sessions, trained: Trained, tmp_path: Path) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    ids = [name for name, _ in read_table(mirror.competition / "sample_submission.csv")[1:]]
-    Digits(mirror.competition, {}, {}).write_sample(ids, header=("id", "digit"))
+def test_an_id_twice_in_the_test_table_is_refused(tmp_path: Path) -> None:
+    shops = write_shops(tmp_path / "shops")
+    header, *rows = read_table(shops.folder / "test.csv")
+    table(shops.folder / "test.csv", header, [*rows, rows[0]])
 
-    ended = sessions.run(INFER, mirror.parameters(INFER))
-
-    assert ended.is_done, ended
-    header, *written = read_table(mirror.working / "submission.csv")
-    assert header == ["id", "digit"]
-    assert [name for name, _ in written] == ids
+    with pytest.raises(ValueError, match=r"^test.csv does not have one row for each id\.$"):
+        known_after("test-rows", shop_task(), "infer", shops.folder)
 
 
+def test_the_rows_to_predict_are_in_the_order_of_the_sample(tmp_path: Path) -> None:
+    shops = write_shops(tmp_path / "shops")
+    shops.write_sample(shops.asked[::-1])
+
+    names = known_after("test-rows", shop_task(), "infer", shops.folder)
+
+    assert names.ids == names.test["id"].tolist() == shops.asked[::-1]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
 def test_strange_class_names_come_back_in_the_submission(sessions: Sessions, mirror: Mirror, framework: str) -> None:
-    digits = write_digits(mirror.competition, per_class=20, test_rows=60, names=STRANGE_NAMES)
-    train, infer = Notebook(framework, "train"), Notebook(framework, "infer")
+    folder = mirror.competition
+    rows = [[f"{number:03d}", number % 10 + (number % 7) / 20, STRANGE_NAMES[number % 10]] for number in range(260)]
+    folder.mkdir(parents=True)
+    write_quoted(folder / "train.csv", [["id", "it's {{ a }} \\number", "label"], *rows[:200]])
+    write_quoted(folder / "test.csv", [["id", "it's {{ a }} \\number"], *(row[:2] for row in rows[200:])])
+    write_quoted(folder / SAMPLE, [["id", "label"], *([row[0], "it's"] for row in rows[200:])])
+    task = task_in(folder, "accuracy")
+    train, infer = Notebook(framework, "train", task=task), Notebook(framework, "infer", task=task)
 
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=8, LEARNING_RATE=0.016))
+    ended = sessions.run(train, mirror.parameters(train, EPOCHS=20, FOLDS=1, MEMBERS=4, LEARNING_RATE=0.03))
     assert ended.is_done, ended
     mirror.working.rename(mirror.root / "train")
     ended = sessions.run(infer, mirror.parameters(infer))
@@ -343,6 +201,35 @@ def test_strange_class_names_come_back_in_the_submission(sessions: Sessions, mir
 
     header, *predicted = read_table(mirror.working / "submission.csv")
     assert header == ["id", "label"]
-    assert [name for name, _ in predicted] == list(digits.answers)
-    right = [name for name, label in predicted if digits.answers[name] == label]
-    assert {digits.answers[name] for name in right} == set(STRANGE_NAMES)
+    assert [name for name, _ in predicted] == [row[0] for row in rows[200:]]
+    answers = {str(row[0]): row[2] for row in rows}
+    right = [name for name, label in predicted if answers[name] == label]
+    assert {answers[name] for name in right} == set(STRANGE_NAMES)
+
+
+def write_quoted(path: Path, rows: list[list[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(rows)
+
+
+@pytest.mark.slow
+def test_a_smoke_test_runs_every_cell_on_few_rows_and_leaves_the_others_as_they_are(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    shops = write_shops(mirror.competition, training_rows=800, test_rows=90)
+    task = task_in(shops.folder, "auc")
+    train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
+
+    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True, EPOCHS=9), look="[len(train), epochs]")
+    assert ended.is_done, ended
+    assert ended.seen == [256, 2]
+    assert len(json.loads((mirror.working / "handoff.json").read_text())["folds"]) == 2
+
+    mirror.working.rename(mirror.root / "train")
+    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
+    assert ended.is_done, ended
+    assert ended.seen == 64
+    _, *written = read_table(mirror.working / "submission.csv")
+    assert [name for name, _ in written] == shops.asked
+    assert {value for _, value in written[64:]} == {"0.5"}
+    assert "0.5" not in {value for _, value in written[:64]}

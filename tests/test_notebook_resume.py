@@ -47,8 +47,19 @@ def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
     assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * 2)
     weights = ["fold0.weights.h5", "fold1.weights.h5"]
     assert names_below(mirror.working) == ["accelerator.json", *weights, "handoff.json", "oof.csv", "oof.npz"]
-    folds = [(entry["score"], entry["best_epoch"], entry["sha256"]) for entry in handoff["folds"]]
+    folds = [(entry["score"], entry["best_epoch"], arrays_in(mirror.working / entry["file"])) for entry in handoff["folds"]]
     return ended.seen, read_table(mirror.working / "oof.csv"), [handoff["out_of_fold"]["score"], *folds]
+
+
+def arrays_in(path: Path) -> dict[str, bytes]:
+    """The weights in a file, by their place in it; the file holds more, such as what its layers are called."""
+    import h5py
+
+    found: dict[str, bytes] = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, one: found.update({name: one[()].tobytes()} if hasattr(one, "shape") else {}))
+    assert found
+    return found
 
 
 def epochs_in(ended: Ended) -> list[tuple[int, int]]:

@@ -52,15 +52,17 @@ def task_of(
 def of_pictures(*, answer: str = "table", **details: object) -> Task:
     return task_of(
         *("image_classification", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "light"),
-        labels_from="table",
-        image_column="id",
-        image_suffix=".png",
-        image_size=SIDE,
-        channels=1,
-        flip=True,
-        epochs=8,
-        served_answer=answer,
-        **details,
+        **{
+            "labels_from": "table",
+            "image_column": "id",
+            "image_suffix": ".png",
+            "image_size": SIDE,
+            "channels": 1,
+            "flip": True,
+            "epochs": 8,
+            "served_answer": answer,
+            **details,
+        },
     )
 
 
@@ -69,6 +71,7 @@ SOUNDS = task_of(
     labels_from="table",
     audio_column="id",
     audio_suffix=".wav",
+    are_wav=True,
     sample_rate=RATE,
     seconds=0.5,
     epochs=8,
@@ -449,7 +452,7 @@ def test_a_folder_may_end_in_a_slash(tmp_path: Path) -> None:
 def test_an_id_without_a_file_is_named(tmp_path: Path) -> None:
     (path,) = write_files(tmp_path, "a.png")
 
-    with pytest.raises(ValueError, match="There is no file of 'c', neither shared nor in test"):
+    with pytest.raises(ValueError, match="There is no file of 'c', shared or in the test folder"):
         cells_of(of_pictures(), TEST_FOLDER="test")["files_of"]((["a", "c", "d"], [path]))
 
 
@@ -573,7 +576,7 @@ def test_shared_files_are_gone_once_they_are_answered(
             "tempfile.TemporaryDirectory()", f"contextlib.nullcontext({str(tmp_path)!r})"
         ),
     }
-    infer = Notebook("tensorflow", "infer", task=of_pictures(), edits=edits)
+    infer = Notebook("tensorflow", "infer", task=of_pictures(answer="targets"), edits=edits)
 
     ended = sessions.run(infer, mirror.parameters(infer))
 

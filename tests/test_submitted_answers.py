@@ -241,8 +241,12 @@ def test_a_row_for_each_label_gets_the_label_that_its_id_ends_in(tmp_path: Path)
         ids=["x_1", "y"],
     )
 
-    asked = ["x_1_left_ear", "x_1_any", "y_any", "y_left_ear"]
-    assert rounded(written)[1:] == [[name, f"0.{share}"] for name, share in zip(asked, (2, 1, 3, 4), strict=True)]
+    assert rounded(written)[1:] == [
+        ["x_1_left_ear", "0.2"],
+        ["x_1_any", "0.1"],
+        ["y_any", "0.3"],
+        ["y_left_ear", "0.4"],
+    ]
 
 
 def test_a_row_for_a_label_that_nobody_learnt_is_refused(tmp_path: Path) -> None:
@@ -267,7 +271,8 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
     known = executed(task, "train", ["read-table"])
-    source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))))
+    pair = SimpleNamespace(training_id="id", has_packed_tables=False)
+    source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     exec(source, known)  # noqa: S102 - the cell is what is tested
 
     read = known["read_training_table"](tmp_path, ["id"])

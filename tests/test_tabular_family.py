@@ -331,6 +331,45 @@ def test_a_table_of_categories_alone_is_encoded(folder: Path) -> None:
     assert names.shown.shape == (128, 12 + 12)  # a target encoding for each class
 
 
+@pytest.mark.parametrize("kind", ["class", "number", "labels"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"price": [None] * 399 + [1, *range(200)]},
+        {"colour": ["red", "green", ""] * 200},
+        {"day": [f"2024-01-{1 + number % 28:02d}" for number in range(600)]},
+        {name: range(600) for name in "abcdefghi"} | {name: ["red", "green"] * 300 for name in "pqrstuvw"},
+    ],
+    ids=["gaps", "categories", "dates", "many"],
+)
+def test_columns_of_any_kind_are_drawn(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str, columns: Columns
+) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    write_shop(folder, columns)
+    metric = {"class": "auc", "number": "rmse", "labels": "auc_mean_columns"}[kind]
+    task = task_in(folder, metric, target_kind="class" if kind == "class" else "number")
+    if kind == "labels":
+        header, *rows = read_table(folder / "train.csv")
+        table(folder / "train.csv", [*header, "is_dear"], [[*row, row[-1]] for row in rows])
+        task = replace(task, target_kind=TargetKind.LABELS, targets=("sold", "is_dear"))
+    drawn: list[list[str]] = []
+    monkeypatch.setattr(plt, "show", lambda: drawn.append([axis.get_title() for axis in plt.gcf().axes]))
+
+    trained_on(folder, task, until="plot-columns", draws=True, SMOKE_TEST=True)
+
+    titles = [title for title in drawn[-1] if title]
+    assert set(titles) <= columns.keys()
+    assert len(titles) == (
+        0
+        if "day" in columns or (kind == "labels" and "colour" in columns)
+        else min(len(columns), 6 - (kind == "labels"))
+    )
+    plt.close("all")
+
+
 def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
     training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}

@@ -104,6 +104,7 @@ def submitted(
         competition_folder=folder,
         working_root=folder,
         train=pd.DataFrame(),
+        text_columns=[],
         classes=list(classes),
         predictions=np.array(predictions, dtype="float32"),
         handoff={"decision": decision or {}},

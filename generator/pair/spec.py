@@ -274,6 +274,11 @@ class PairSpec:
         return self.decision != "none" and self.task.submission not in kinds
 
     @property
+    def predicts_steps(self) -> bool:
+        """Whether an example is a sequence whose rows all have a prediction, so that what fills it up must not count."""
+        return self.task.details.get("prediction_per") == "row"
+
+    @property
     def quantile(self) -> float:
         """Which quantile the pinball loss aims at; the median where the metric names none."""
         facts, parameter = metrics.parsed(self.task.metric)
