@@ -158,11 +158,11 @@ def test_a_probability_that_is_none_is_refused(tmp_path: Path, bad: float) -> No
 @pytest.mark.parametrize(
     ("wrong", "problem"),
     [
-        ("submission.iloc[:-1]", r"The submission is \(1, 2\), the sample \(2, 2\)"),
-        ("submission.iloc[::-1]", "does not have the ids of the sample, row by row"),
+        ("submission.iloc[:-1]", "columns or ids are not the sample's, row by row"),
+        ("submission.iloc[::-1]", "columns or ids are not the sample's, row by row"),
         ("submission.assign(label='')", "label has a value that is no class"),
         ("submission.assign(label=11)", "label has a value that is no class"),
-        ("submission[['label', 'id']]", "The submission is"),
+        ("submission[['label', 'id']]", "columns or ids are not the sample's"),
     ],
 )
 def test_a_submission_that_could_not_be_scored_never_gets_its_name(tmp_path: Path, wrong: str, problem: str) -> None:
