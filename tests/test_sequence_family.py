@@ -5,12 +5,16 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, known_after, read_table, rendered_cells
+from notebook_cells import known_after
+from notebook_session import Mirror, Notebook, Sessions, read_table
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.installation import template_folder
+from generator.pair.rendering import environment
 
 pytest_plugins = ("notebook_session",)
 
@@ -31,7 +35,7 @@ ROWS = Task(
 GROUPS = Task(
     *("sequence", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "series", ("surface",), "train.csv"),
     *("labels.csv", "test.csv", "sample_submission.csv"),
-    details={**ROWS.details, "group_column": "series", "prediction_per": "group"},
+    details={**ROWS.details, "group_column": "series", "prediction_per": "group", "has_categories": False},
 )
 Rows = Sequence[Sequence[object]]
 
@@ -81,65 +85,133 @@ def write_series(folder: Path, *, groups: int = 80) -> dict[str, str]:
     return labels["test"]
 
 
-def prepared(mirror: Mirror, task: Task, **parameters: object) -> dict[str, Any]:
-    """What the training notebook knows once its sequences can be encoded."""
-    return known_after(mirror, rendered_cells("keras", "train", task), until="items", **parameters)
+def prepared(folder: Path, task: Task, role: str = "train", until: str = "sequences", **parameters: object) -> Any:
+    """What a notebook knows, by default once its sequences are encoded."""
+    return known_after(until, task, role, folder, **parameters)
 
 
-def test_a_sequence_has_the_rows_of_one_group_in_their_order(mirror: Mirror) -> None:
-    write_breaths(mirror.competition)
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where a competition is to be written."""
+    return tmp_path / "some"
 
-    names = prepared(mirror, ROWS)
 
-    places = names["places_of"](names["items"], 16)
+def test_a_sequence_has_the_rows_of_one_group_in_their_order(folder: Path) -> None:
+    write_breaths(folder)
+
+    known = prepared(folder, ROWS)
+
+    places = known.sequences["place"]
     assert places.shape == (60, 16)
-    table = names["table"]
     for sequence in places:
-        rows = table.iloc[sequence[sequence >= 0]]
+        rows = known.train.iloc[sequence[sequence >= 0]]
         assert rows["breath"].nunique() == 1
         assert rows["step"].tolist() == list(range(12))
-    assert sorted(places[places >= 0]) == list(range(len(table)))
+    assert sorted(places[places >= 0]) == list(range(len(known.train)))
 
 
-def test_a_longer_group_is_cut_so_that_every_row_is_in_one_sequence(mirror: Mirror) -> None:
-    write_breaths(mirror.competition)
+def test_a_longer_group_is_cut_so_that_every_row_is_in_one_sequence(folder: Path) -> None:
+    write_breaths(folder)
 
-    names = prepared(mirror, ROWS, SEQUENCE_LENGTH=5)
+    known = prepared(folder, ROWS, SEQUENCE_LENGTH=5)
 
-    places = names["places_of"](names["items"], 5)
+    places = known.sequences["place"]
     assert places.shape == (60 * 3, 5)
-    assert sorted(places[places >= 0]) == list(range(len(names["table"])))
-    assert names["table"].iloc[places[1]]["step"].tolist() == [5, 6, 7, 8, 9]
+    assert sorted(places[places >= 0]) == list(range(len(known.train)))
+    assert known.train.iloc[places[1]]["step"].tolist() == [5, 6, 7, 8, 9]
+    outputs = known.train["pressure"].to_numpy()[places]
+    assert known.in_row_order(outputs, places).tolist() == known.train["pressure"].tolist()
 
 
-def test_the_last_rows_of_a_long_group_are_read(mirror: Mirror) -> None:
-    write_series(mirror.competition)
+def test_a_sequence_has_one_fold_and_what_fills_it_up_does_not_count(folder: Path) -> None:
+    write_breaths(folder)
+    fold = prepared(folder, ROWS)
+    inside = [row for row, own in enumerate(fold.fold_of_row) if own != 0]
 
-    names = prepared(mirror, GROUPS, SEQUENCE_LENGTH=8)
+    names = vars(fold) | {"fold": 0, "inside": fold.np.array(inside), "model_arguments": {}}
+    template = environment(template_folder()).get_template("families/sequence/fold.train.py.j2")
+    exec(template.render(task=SimpleNamespace(prediction_per="row")), names)  # noqa: S102 - the cell is what is tested
 
-    steps, items = names["steps"], names["items"]
-    for number, series in enumerate(names["table"]["series"]):
-        heights = steps.loc[steps["series"] == series, "height"].tolist()[-8:]
-        assert items["height"][number, -len(heights) :].tolist() == heights
-        assert (items[""][number] != "").sum() == len(heights)
-
-
-def test_what_fills_up_a_sequence_is_no_gap_and_no_training_row(mirror: Mirror) -> None:
-    write_series(mirror.competition)
-
-    names = prepared(mirror, GROUPS, SEQUENCE_LENGTH=64)
-
-    rows = names["np"].arange(len(names["table"]))
-    assert names["fit_preprocessing"](rows)["with_gaps"] == []
+    targets, weights = names["fold_targets"]
+    places = names["inputs"]["place"]
+    assert set(places[places >= 0]) == set(inside)
+    assert weights.tolist() == (places >= 0).tolist()
+    assert (targets[weights == 1][:, 0] == fold.targets[places[weights == 1], 0]).all()
+    held_out = names["held_out"]["place"]
+    assert sorted(held_out[held_out >= 0]) == sorted(set(range(len(fold.train))) - set(inside))
 
 
-def test_a_group_with_two_labels_stops_the_notebook(mirror: Mirror) -> None:
-    write_series(mirror.competition)
-    with (mirror.competition / "labels.csv").open("a") as file:
+def test_the_last_rows_of_a_long_group_are_read(folder: Path) -> None:
+    write_series(folder)
+
+    known = prepared(folder, GROUPS, SEQUENCE_LENGTH=8)
+
+    for places, series in zip(known.sequences["place"], known.train["series"], strict=True):
+        heights = known.steps.loc[known.steps["series"] == series, "height"].tolist()[-8:]
+        assert known.steps["height"].iloc[places[-len(heights) :]].tolist() == heights
+        assert (places >= 0).sum() == len(heights)
+
+
+def test_what_fills_up_a_sequence_is_zero_and_no_gap(folder: Path) -> None:
+    write_series(folder)
+
+    known = prepared(folder, GROUPS, SEQUENCE_LENGTH=64)
+
+    numbers, places = known.sequences["numbers"], known.sequences["place"]
+    assert numbers.shape[2] == 2  # step and height, and no indicator of a gap
+    assert not numbers[places < 0].any()
+    assert numbers[places >= 0].any(axis=1).all()
+
+
+def test_gaps_and_strange_categories_have_codes_of_their_own(folder: Path) -> None:
+    write_breaths(folder)
+    known = prepared(folder, ROWS)
+    with_gap = known.train.assign(flow=[None, *known.train["flow"][1:]])
+    encoders = known.fit_encoders(known.make_features(with_gap, known.columns))
+
+    rows = known.train[:3].assign(valve=["on", "ajar", None], flow=[None, 1, 2])
+    encoded = known.encode_rows(known.make_features(rows, known.columns), encoders)
+
+    codes = encoded["categories"][:, 0].tolist()
+    assert codes[0] > 0
+    assert codes[1:] == [0, 0]
+    assert encoded["numbers"][:, -1].tolist() == [1, 0, 0]
+    assert encoded["numbers"][0, known.columns["numbers"].index("flow")] == 0
+
+
+def test_inference_fits_the_same_on_the_same_rows(folder: Path) -> None:
+    write_series(folder)
+    known = prepared(folder, GROUPS, SEQUENCE_LENGTH=8)
+    np = known.np
+
+    later = prepared(folder, GROUPS, "infer", "test-rows")
+    test = prepared(folder, GROUPS, "infer", "sequences-of")
+    rows = later.train[later.train["series"].isin(known.train["series"])].reset_index(drop=True)
+    features = test.make_features(rows, known.columns)
+    encoded = test.encode_rows(features, test.fit_encoders(features))
+    found = test.sequences_of(encoded, test.places_of(rows, known.train["series"].to_numpy(), 8))
+
+    assert {name: np.array_equal(values, found[name]) for name, values in known.sequences.items()} == dict.fromkeys(
+        known.sequences, True
+    )
+
+
+def test_a_group_with_two_labels_stops_the_notebook(folder: Path) -> None:
+    write_series(folder)
+    with (folder / "labels.csv").open("a") as file:
         file.write("s000,sideways\n")
 
-    with pytest.raises(ValueError, match=r"labels\.csv has 1 rows with an series that came before"):
-        prepared(mirror, GROUPS)
+    with pytest.raises(ValueError, match="0 have no series and 1 one that came before"):
+        prepared(folder, GROUPS)
+
+
+def test_a_test_table_without_an_id_of_the_sample_stops_the_notebook(folder: Path) -> None:
+    write_series(folder)
+    with (folder / "sample_submission.csv").open("a") as file:
+        file.write("s999,rising\n")
+
+    with pytest.raises(ValueError, match="test.csv lacks 1 ids of the sample, as 's999'"):
+        prepared(folder, GROUPS, "infer", "test-rows")
 
 
 @pytest.mark.slow

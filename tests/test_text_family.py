@@ -3,12 +3,13 @@
 import csv
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from notebook_cells import executed_alone, known_after
+from notebook_session import Mirror, Notebook, Sessions, read_table
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 
@@ -57,37 +58,16 @@ LABELS = Task(
 TASKS = {"classes": CLASSES, "numbers": NUMBERS, "labels": LABELS}
 
 
-@pytest.fixture
-def cells() -> Callable[..., dict[str, Any]]:
-    """Executes the cells that turn texts into numbers, which need no framework, and returns what they define."""
-    import numpy as np
+def fitted(texts: Sequence[str | tuple[str, ...]], task: str = "classes", **columns: object) -> SimpleNamespace:
+    """What the training notebook knows of these texts once preprocessing is fitted; that needs no framework."""
     import pandas as pd
 
-    def run(texts: list[Any], task: str = "classes", votes: tuple[float | None, ...] = (), **parameters: Any) -> Any:
-        names: dict[str, Any] = {"np": np, "pd": pd, "fit_target": lambda rows: {}}
-        source = rendered_cells("keras", "train", TASKS[task])
-        exec(source["parameters"], names)  # noqa: S102 - the cells are what is tested
-        names |= parameters
-        columns = names["TEXT_COLUMNS"]
-        rows = [dict(zip(columns, [text] if isinstance(text, str) else text, strict=True)) for text in texts]
-        names["table"] = pd.DataFrame(rows).assign(**({"votes": votes} if votes else {}))
-        for name in (
-            "items-of-table",
-            "check-texts",
-            "split-words",
-            "split-word",
-            "text-encoder",
-            "pairs",
-            "model-inputs",
-        ):
-            exec(source[name], names)  # noqa: S102 - the cells are what is tested
-        names["items"] = names["items_of"](names["table"])
-        names["all_rows"] = np.arange(len(texts))
-        for name in ("fit-vocabulary", "fit-rarity", "fit-numbers", "fit-preprocessing"):
-            exec(source[name], names)  # noqa: S102 - the cells are what is tested
-        return names
-
-    return run
+    rows = [(text,) if isinstance(text, str) else text for text in texts]
+    train = pd.DataFrame(rows, columns=TASKS[task].details["text_columns"]).assign(**columns)
+    joined = pd.Series(["\n".join(row) for row in rows])
+    return executed_alone(
+        ["make-tokens", "make-inputs", "fit-preprocessing"], TASKS[task], "train", train=train, texts=joined
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,92 +81,97 @@ def cells() -> Callable[..., dict[str, Any]]:
         (" \t\n", []),
     ],
 )
-def test_words_of_any_script_are_told_apart(cells: Callable[..., Any], text: str, words: list[str]) -> None:
-    assert cells(["some text"])["split_words"](text, lowercase=True) == words
+def test_words_of_any_script_are_told_apart(text: str, words: list[str]) -> None:
+    assert executed_alone(["make-tokens"], CLASSES, "train").split_words(text) == words
 
 
-def test_a_word_that_was_never_seen_is_read_by_its_longest_pieces(cells: Callable[..., Any]) -> None:
-    split_word = cells(["some text"])["split_word"]
-    index = {"re": 3, "r": 4, "##read": 5, "##r": 6, "##e": 7, "##er": 8, "reader": 9}
+def test_a_word_that_was_never_seen_is_read_by_the_longest_known_words_in_it() -> None:
+    cells = executed_alone(["make-tokens"], CLASSES, "train")
+    words = ["re", "r", "read", "e", "er", "reader"]
 
-    assert split_word("reader", index) == [9]
-    assert split_word("rereader", index) == [3, 5, 8]
-    assert split_word("r☃e", index) == [4, 1, 7]
-    assert len(split_word("☃" * 10_000, index)) == 16
+    def tokens(text: str) -> list[int]:
+        return [token for token in cells.make_tokens([(text,)], words, 128)[0].tolist() if token]
 
-
-def test_of_several_texts_the_longest_are_cut_first_and_all_are_there(cells: Callable[..., Any]) -> None:
-    names = cells([("b " * 300, "a " * 4), ("a b", "b " * 300)], task="numbers", votes=(1, 2))
-    fitted = names["fit_preprocessing"](names["all_rows"])
-    a, b = (fitted["vocabulary"].index(word) for word in "ab")
-
-    tokens = names["text_encoder"](fitted)(names["items"]["text"]).tolist()
-
-    assert tokens[0] == [b] * 123 + [2] + [a] * 4
-    assert tokens[1] == [a, b, 2] + [b] * 125
-    three = names["cut_longest"]([[3] * 300, [4] * 10, [5] * 200], 128)
-    assert [len(text) for text in three] == [58, 10, 58]
+    assert tokens("reader") == [2, 8]
+    assert tokens("rereader") == [2, 3, 8]
+    assert tokens("r☃e") == [2, 4, 1, 6]
+    assert len(tokens("☃" * 10_000)) == 1 + 64
 
 
-def test_the_vocabulary_knows_nothing_of_the_rows_held_out(cells: Callable[..., Any]) -> None:
-    names = cells(["seen words seen words"] * 3 + ["secret secret secret"] * 3)
+def test_of_several_texts_the_longest_are_cut_first_and_all_are_there() -> None:
+    cells = executed_alone(["make-tokens"], NUMBERS, "train")
 
-    fitted = names["fit_preprocessing"](names["all_rows"][:3])
+    long_first, long_last = cells.make_tokens([("b " * 300, "a " * 4), ("a b", "b " * 300)], ["a", "b"], 128).tolist()
 
-    assert {"seen", "words"} <= set(fitted["vocabulary"])
-    assert not {"secret", "##ecret", "##cret", "c", "##c"} & set(fitted["vocabulary"])
-    assert len(fitted["pairs"]) == 2  # "seen words", "words seen"
+    assert long_first == [2] + [4] * 122 + [2] + [3] * 4
+    assert long_last == [2, 3, 4, 2] + [4] * 124
 
 
-def test_preprocessing_means_the_same_after_it_has_travelled_as_json(cells: Callable[..., Any]) -> None:
-    texts = [(f"word{number} is here", "東京 ☃") for number in range(20)]
-    names = cells(texts, task="numbers", votes=tuple(range(20)))
-    fitted = names["fit_preprocessing"](names["all_rows"])
+def test_preprocessing_means_the_same_after_it_has_travelled_as_json() -> None:
+    cells = fitted([(f"word{number} is here", "東京 ☃") for number in range(20)], task="numbers", votes=range(20))
 
-    here = names["input_maker"](fitted)(names["items"])
-    there = names["input_maker"](json.loads(json.dumps(fitted)))(names["items"])
+    here = cells.make_inputs(cells.train, cells.preprocessing)
+    there = cells.make_inputs(cells.train, json.loads(json.dumps(cells.preprocessing)))
 
     assert {name: array.dtype.name for name, array in here.items()} == {
         "tokens": "int32",
-        "pairs": "int32",
+        "terms": "int32",
         "weights": "float32",
         "numbers": "float32",
     }
     assert all((here[name] == there[name]).all() for name in here)
 
 
-def test_rare_words_weigh_more_and_an_empty_text_weighs_nothing(cells: Callable[..., Any]) -> None:
-    names = cells(["common rare", "common", "common", "rare", "common", ""])
-    fitted = names["fit_preprocessing"](names["all_rows"])
+def test_rare_words_weigh_more_and_an_empty_text_weighs_nothing() -> None:
+    cells = fitted(["common rare", "common", "common", "rare", "common", ""])
+    of_first = dict(zip(cells.examples["terms"][0], cells.examples["weights"][0], strict=True))
+    common, rare = (of_first[1 + cells.terms.index(word)] for word in ("common", "rare"))
 
-    inputs = names["input_maker"](fitted)(names["items"])
-
-    common, rare = inputs["weights"][0, :2]
     assert rare > common > 0
-    assert (inputs["weights"][0, 2:128] == 0).all()
-    assert (inputs["weights"][0] ** 2).sum() == pytest.approx(1)
-    assert inputs["pairs"][0, 0] > 0
-    assert not inputs["weights"][5].any()
-    assert not inputs["tokens"][5].any()
+    assert (cells.examples["weights"][0] ** 2).sum() == pytest.approx(1)
+    assert not cells.examples["weights"][5].any()
+    assert not cells.examples["terms"][5].any()
+    assert cells.examples["tokens"][5].tolist() == [2] + [0] * 127
 
 
-def test_numbers_beside_a_text_are_standardised_and_missing_ones_are_average(cells: Callable[..., Any]) -> None:
-    names = cells([("a", "b")] * 4, task="numbers", votes=(1.0, 3.0, None, 1e9))
-    fitted = names["fit_preprocessing"](names["all_rows"][:3])
+def test_of_a_long_text_the_weightiest_terms_are_kept() -> None:
+    cells = fitted([" ".join(f"w{number}" for number in range(400)), *(f"w{number} x" for number in range(399))])
 
-    assert names["input_maker"](fitted)(names["items"])["numbers"].ravel().tolist() == [-1, 1, 0, 8]
+    weights = cells.examples["weights"][0]
+    last = 1 + cells.terms.index("w399")  # in no other text
+
+    assert (weights > 0).all()
+    assert (weights[:-1] >= weights[1:]).all()
+    assert last in cells.examples["terms"][0]
 
 
-def test_missing_texts_are_counted_and_nothing_but_missing_ones_is_an_error(
-    cells: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+def test_numbers_beside_a_text_are_standardised_and_missing_ones_are_average() -> None:
+    cells = fitted([("a", "b")] * 4, task="numbers", votes=["1.0", "3.0", "", "2.0"])
+    other = cells.train.assign(votes=["1e9", "?", "2.0", "2.0"])
+
+    deviation = (2 / 3) ** 0.5
+    assert cells.examples["numbers"].ravel().tolist() == pytest.approx([-1 / deviation, 1 / deviation, 0, 0])
+    assert cells.make_inputs(other, cells.preprocessing)["numbers"].ravel().tolist() == [8, 0, 0, 0]
+
+
+def test_words_for_nothing_are_texts_and_missing_texts_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names = cells(["a text", "", "  "])
-    names["check_texts"](names["items"]["text"])
-    assert "2 of 3 texts are missing or empty." in capsys.readouterr().out
+    folder = tmp_path / "digits"
+    write_table(folder / "train.csv", ["id", "text", "label"], [[1, "None", "a"], [2, "", "b"], [3, "  ", "a"]])
 
-    names = cells(["", ""])
+    train = known_after("training-table", CLASSES, "train", folder).train
+
+    assert train["text"].tolist() == ["None", "", "  "]
+    assert "2 of 3 texts are missing or empty" in capsys.readouterr().out
+
+
+def test_nothing_but_empty_texts_is_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / "digits"
+    write_table(folder / "train.csv", ["id", "text", "label"], [[1, "", "a"], [2, " ", "b"]])
+
     with pytest.raises(ValueError, match=r"^All texts are empty\. Check TEXT_COLUMNS, which are \['text'\]\.$"):
-        names["check_texts"](names["items"]["text"])
+        known_after("training-table", CLASSES, "train", folder)
 
 
 def write_table(path: Path, header: list[str], rows: list[list[object]]) -> None:
@@ -234,7 +219,7 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
     ended = sessions.run(train, mirror.parameters(train, **small))
     assert ended.is_done, ended
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer, TTA=2))
+    ended = sessions.run(infer, mirror.parameters(infer))
     assert ended.is_done, ended
 
     _, *rows = read_table(mirror.working / "submission.csv")
@@ -245,30 +230,3 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
         middle = 2.5 if task == "numbers" else 0.5
         hits = sum((float(row[1]) > middle) == bool(right[row[0]][0]) for row in rows)
     assert hits >= 0.9 * len(rows)
-
-
-@pytest.mark.slow
-def test_a_view_lacks_words_of_its_own_choice_and_is_the_same_every_time(sessions: Sessions, mirror: Mirror) -> None:
-    write_competition(mirror.competition, "classes")
-    train = Notebook("tensorflow", "train", task=CLASSES)
-    views = (
-        "[[batch['tokens'].numpy().tolist() for batch in batches_in_order("
-        "select(items, np.arange(20)), some_preprocessing, 8, view, {'share': 0.5})] for view in (0, 1, 1, 2)]"
-    )
-
-    ended = sessions.run(train, mirror.parameters(train), until="items", look=views)
-
-    assert ended.is_done, ended
-    plain, first, again, second = ended.seen
-    assert first == again
-    assert first != second
-    assert [len(batch) for batch in plain] == [8, 8, 8]
-    assert plain[2][4:] == plain[0][:4]
-    hidden = sum(
-        a != b
-        for rows in zip(plain, first, strict=True)
-        for row in zip(*rows, strict=True)
-        for a, b in zip(*row, strict=True)
-    )
-    words = sum(token > 2 for batch in plain for row in batch for token in row)
-    assert hidden / words == pytest.approx(0.5, abs=0.15)

@@ -21,6 +21,8 @@ _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
+_COLOURS = 3
+_SMALLEST_PHOTOGRAPH = 96  # pixels
 _PREDICTED = {
     TargetKind.CLASS: "one class",
     TargetKind.LABELS: "any number of labels",
@@ -163,6 +165,16 @@ class PairSpec:
         return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
 
     @property
+    def is_served(self) -> bool:
+        """Whether an inference server hands out the test examples."""
+        return bool(self.task.details.get("inference_server"))
+
+    @property
+    def reads_served_tables(self) -> bool:
+        """Whether a served notebook of files reads a table as training does: the sample submission."""
+        return self.has_sample_like_tables or self.has_packed_tables or self.task.details.get("mask_rows") == "column"
+
+    @property
     def file_column(self) -> str:
         """The column that names the files of examples, "" where that is the one of the ids."""
         details = self.task.details
@@ -179,6 +191,17 @@ class PairSpec:
     def may_lack_targets(self) -> bool:
         """Whether examples that lack one of several numbers are left out, as measurements often do."""
         return families()[self.family].may_lack_targets and len(self.task.targets) > 1
+
+    @property
+    def has_backbone(self) -> bool:
+        """Whether the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
+        details = self.task.details
+        return details.get("channels") == _COLOURS and int(str(details.get("image_size", 0))) >= _SMALLEST_PHOTOGRAPH
+
+    @property
+    def has_mirrored_views(self) -> bool:
+        """Whether an image may be mirrored, so that its mirror image is a second view of it."""
+        return bool(self.task.details.get("flip")) and not self.has_fixed_places
 
     @property
     def has_fixed_places(self) -> bool:
@@ -245,7 +268,7 @@ class PairSpec:
     @property
     def reads_targets(self) -> bool:
         """Whether inference needs to know what the targets are called to find out what is asked for."""
-        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1
+        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1 and not self.is_served
         return not self.task.sample_submission or has_endings
 
     @property

@@ -1,0 +1,162 @@
+"""Bad images stop a notebook with a sentence before they cost anything, or are left out where that was asked for."""
+
+from pathlib import Path
+
+import pytest
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table, write_digits
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ("notebook_session",)
+
+TRAIN, INFER = Notebook("tensorflow", "train"), Notebook("tensorflow", "infer")
+
+
+def missing(image: Path) -> None:
+    image.unlink()
+
+
+def empty(image: Path) -> None:
+    image.write_bytes(b"")
+
+
+def cut_off(image: Path) -> None:
+    image.write_bytes(image.read_bytes()[:-10])
+
+
+def not_an_image(image: Path) -> None:
+    image.write_text("<html>404 Not Found</html>")
+
+
+BAD_IMAGES = [
+    (missing, "is missing"),
+    (empty, "is empty"),
+    (cut_off, "is cut off or no image"),
+    (not_an_image, "is cut off or no image"),
+]
+
+
+def test_bad_training_images_are_named_with_what_is_wrong(sessions: Sessions, mirror: Mirror) -> None:
+    write_digits(mirror.competition)
+    for place, (damage, _) in enumerate(BAD_IMAGES):
+        damage(mirror.competition / "train" / f"000{place}.png")
+
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
+
+    named = ", ".join(f"000{place}.png {problem}" for place, (_, problem) in enumerate(BAD_IMAGES))
+    assert ended.cell == "check-images"
+    assert ended.error.startswith(
+        f"ValueError: 4 of the image files of {mirror.competition}/train cannot be read: {named}. "
+    )
+    assert names_below(mirror.working) == ["accelerator.json"]
+
+
+def test_renamed_training_images_are_named(sessions: Sessions, mirror: Mirror) -> None:
+    write_digits(mirror.competition)
+    for name in ("0003", "0004"):
+        (mirror.competition / f"train/{name}.png").rename(mirror.competition / f"train/digit-{name}.png")
+
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
+
+    assert "cannot be read: 0003.png is missing, 0004.png is missing. " in ended.error
+
+
+def as_jpeg(folder: Path) -> None:
+    from PIL import Image
+
+    for path in folder.glob("*.png"):
+        Image.open(path).save(path.with_suffix(".jpg"))
+        path.unlink()
+
+
+def test_a_jpeg_is_whole_with_text_behind_its_end_and_not_without_its_end(sessions: Sessions, mirror: Mirror) -> None:
+    write_digits(mirror.competition)
+    as_jpeg(mirror.competition / "train")
+    cut_off(mirror.competition / "train" / "0003.jpg")
+    with (mirror.competition / "train" / "0004.jpg").open("ab") as file:
+        file.write(b"written by a camera" * 10)
+
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, IMAGE_SUFFIX=".jpg"))
+
+    assert "1 of the image files" in ended.error
+    assert "0003.jpg is cut off or no image. " in ended.error
+
+
+def test_bad_test_images_stop_inference_or_get_the_average_prediction_and_change_no_other(
+    sessions: Sessions, trained: Trained, tmp_path: Path
+) -> None:
+    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
+    look = "[predictions.tolist(), examples['path'].ravel().tolist()]"
+    whole = sessions.run(INFER, mirror.parameters(INFER), look=look)
+    assert whole.is_done, whole
+    (mirror.working / "submission.csv").unlink()
+    images = sorted((mirror.competition / "test").iterdir())
+    for image, (damage, _) in zip(images[2:6], BAD_IMAGES, strict=True):
+        damage(image)
+
+    stopped = sessions.run(INFER, mirror.parameters(INFER))
+    named = ", ".join(f"{image.name} {problem}" for image, (_, problem) in zip(images[2:6], BAD_IMAGES, strict=True))
+    assert stopped.cell == "check-test-images"
+    assert f"4 of the image files of {mirror.competition}/test cannot be read: {named}. " in stopped.error
+    assert "With SKIP_UNREADABLE = True they get the average prediction." in stopped.error
+    assert names_below(mirror.working) == []
+
+    skipping = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=True), look=look)
+    assert skipping.is_done, skipping
+    assert skipping.said("check-test-images") == "17 of 21 test images can be read"
+    probabilities, paths = skipping.seen
+    readable = [row for row, path in enumerate(paths) if Path(path) not in images[2:6]]
+    average = [sum(whole.seen[0][row][index] for row in readable) / 17 for index in range(10)]
+    for row in range(21):
+        expected = whole.seen[0][row] if row in readable else average
+        assert probabilities[row] == pytest.approx(expected, abs=1e-5)
+    assert len(read_table(mirror.working / "submission.csv")) == 22
+
+
+def test_ids_of_the_sample_without_an_image_are_refused_even_where_bad_images_are_skipped(
+    sessions: Sessions, trained: Trained, tmp_path: Path
+) -> None:
+    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
+    (mirror.competition / "sample_submission.csv").write_text("id,label\na,0\nb,0\n")
+
+    for skip in (False, True):
+        ended = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=skip))
+
+        assert "2 of the image files of " in ended.error
+        assert "a.png is missing, b.png is missing. " in ended.error
+        assert names_below(mirror.working) == []
+
+
+def test_test_time_augmentation_averages_views_that_differ_and_repeat(
+    sessions: Sessions, trained: Trained, tmp_path: Path
+) -> None:
+    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
+    look = "[predictions.tolist(), *(predict_fold((ensemble[0], view), features).tolist() for view in (0, 1))]"
+    runs = [sessions.run(INFER, mirror.parameters(INFER, TTA=2), look=look) for _ in range(2)]
+
+    assert runs[0].is_done, runs[0]
+    assert runs[0].seen == runs[1].seen
+    averaged, plain, augmented = runs[0].seen
+    assert plain != augmented
+    for row in range(21):
+        expected = [(one + other) / 2 for one, other in zip(plain[row], augmented[row], strict=True)]
+        assert averaged[row] == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    digits = write_digits(mirror.competition, test_rows=70)
+    digits.write_sample(list(digits.answers), label="7")
+    backbone = {"BACKBONE": "MobileNetV3Small", "IMAGE_SIZE": 32}
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, SMOKE_TEST=True, **backbone))
+    assert ended.is_done, ended
+    mirror.working.rename(mirror.root / "train")
+
+    ended = sessions.run(INFER, mirror.parameters(INFER, SMOKE_TEST=True), look="len(predictions)")
+
+    assert ended.is_done, ended
+    assert ended.seen == 64
+    _, *rows = read_table(mirror.working / "submission.csv")
+    assert [name for name, _ in rows] == list(digits.answers)
+    assert {label for _, label in rows[64:]} == {"7"}
+    assert {label for _, label in rows[:64]} <= set("0123456789")
