@@ -167,7 +167,14 @@ def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, traine
     ],
 )
 def test_an_edit_of_what_both_notebooks_share_is_noticed_and_named(
-    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str, cell: str, function: str, was: str, becomes: str
+    sessions: Sessions,
+    trained: Trained,
+    tmp_path: Path,
+    framework: str,
+    cell: str,
+    function: str,
+    was: str,
+    becomes: str,
 ) -> None:
     mirror = trained.mirror(framework, tmp_path / "mirror", slug="shops")
     edited = of_shops(framework, "infer", {cell: lambda source: source.replace(was, becomes)})
@@ -200,7 +207,9 @@ def test_a_model_that_loads_but_computes_something_else_is_noticed_in_every_fold
     sessions: Sessions, trained: Trained, tmp_path: Path, framework: str, fold: int, factor: str
 ) -> None:
     mirror = trained.mirror(framework, tmp_path / "mirror", slug="shops")
-    other = f"    if entry['fold'] == {fold}:\n        model.set_weights([one * {factor} for one in model.get_weights()])"
+    other = (
+        f"    if entry['fold'] == {fold}:\n        model.set_weights([one * {factor} for one in model.get_weights()])"
+    )
     edit = {"load-weights": lambda cell: cell.replace("    return model", f"{other}\n    return model")}
 
     cell, error = refused(sessions, mirror, of_shops(framework, "infer", edit))

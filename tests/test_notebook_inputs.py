@@ -82,7 +82,9 @@ def test_a_mount_that_is_empty_at_first_is_waited_for(
     write_shops(tmp_path / "later" / "competitions" / "shops")
     (shops.input / empty).mkdir(parents=True, exist_ok=True)
 
-    session = sessions.start(TRAIN, shops.parameters(TRAIN), until="training-table", before=TELL_WHEN_WAITING, look=FOUND)
+    session = sessions.start(
+        TRAIN, shops.parameters(TRAIN), until="training-table", before=TELL_WHEN_WAITING, look=FOUND
+    )
     session.wait_for("waits\n")
     (tmp_path / "later" / empty).rename(shops.input / empty)
 
@@ -118,10 +120,7 @@ def test_what_is_not_attached_is_said_at_once_with_what_is(sessions: Sessions, s
     folders = [str(shops.root / "train" if name == "../train" else shops.input / name) for name in looked_at]
     assert (ended.cell, ended.error) == (
         "handed-over",
-        (
-            f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. "
-            "Attach it with Add Input, run again."
-        ),
+        (f"FileNotFoundError: There is no handoff.json in {', '.join(folders)}. Attach it with Add Input, run again."),
     )
     assert names_below(shops.working) == []
 

@@ -1,12 +1,14 @@
 """A notebook has only what its competition needs: nothing in it is left over."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 from count_notebooks import gallery, gallery_notebooks
+from gateway_package import write_gateway
 from layouts import Layout
 from rendered_pairs import ALL_LAYOUTS, code_of, layout_choices, notebooks
 from unused_names import unused_names
@@ -48,6 +50,38 @@ def test_nothing_is_left_over_in_the_pair_of_a_layout(layout: Layout, tmp_path: 
         for line in left_over(f"{layout.name}, {framework}", notebooks(choices))
     ]
 
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+# Between them they have what makes served notebooks differ: tables, sequences, texts, sounds and their parts, pixels in
+# tables, records, archives, channels in files of their own, several images of an id, and every kind of rows.
+SERVED = (
+    *("titanic", "ventilator_pressure", "one_prediction_for_each_series", "nlp_getting_started", "json_with_lists"),
+    *("birdclef", "speech_commands", "digit_recognizer", "icebergs_as_bands_of_decibels", "tpu_getting_started"),
+    *("zipped_folders", "cells_in_four_grey_files", "several_slides_of_a_patient"),
+    *("a_row_for_each_scan_and_finding", "salt_identification", "understanding_clouds", "organs_named_in_a_column"),
+    *("airbus_ships_one_in_a_row", "denoising_dirty_documents", "scans_that_only_a_gateway_has"),
+)
+
+
+@pytest.mark.parametrize("answer", ["table", "value"])
+@pytest.mark.parametrize("name", SERVED)
+def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str, tmp_path: Path) -> None:
+    layout = next(layout for layout in ALL_LAYOUTS if layout.name == name)
+
+    def write(folder: Path) -> None:
+        layout.write(folder)
+        write_gateway(folder, answer)
+
+    served = layout_choices(replace(layout, write=write), tmp_path)
+    found = [
+        line
+        for framework, choices in served.items()
+        for line in left_over(f"{name}, {framework}", {Role.INFER: notebooks(choices)[Role.INFER]})
+    ]
+
+    assert all(choices.task["inference_server"].value for choices in served.values())
     if found:
         pytest.fail("\n".join(found), pytrace=False)
 

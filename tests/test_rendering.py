@@ -208,3 +208,14 @@ def test_without_a_place_for_compiled_templates_pairs_are_rendered_all_the_same(
     (tmp_path / "greeting.j2").write_text("Hello.")
 
     assert environment.__wrapped__(tmp_path).get_template("greeting.j2").render() == "Hello."
+
+
+def test_a_cell_that_only_one_notebook_has_does_not_say_that_it_is_in_both(miniature_templates: Path) -> None:
+    shared = "# The same in both notebooks.\ndef f():\n    pass\n"
+    for name, others in {"train.py.j2": '# %% name="alone"\n' + shared, "infer.py.j2": ""}.items():
+        (miniature_templates / name).write_text(f'# %% name="twice"\n{shared}{others}')
+
+    files = render_kernels(choices(), templates=miniature_templates)
+
+    assert cells_of(files[TRAIN]) == {"twice": shared.rstrip("\n"), "alone": "def f():\n    pass"}
+    assert cells_of(files[INFER]) == {"twice": shared.rstrip("\n")}

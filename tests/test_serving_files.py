@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -348,7 +349,7 @@ def answered(task: Task, files: list[tuple[str, str]], predictions: list[list[fl
         "oof": {"predictions": np.array([[0.5, 0.5], [0.7, 0.3]])},
         "predict_fold": lambda *_: np.array(predictions),
         "decide": lambda predictions: predictions,
-        "answers_of": lambda predictions, ids: pd.DataFrame(predictions, ids),
+        "answers_of": pd.DataFrame,
         "clear_shared": lambda paths: None,
         "as_wanted": lambda answers, _: answers,
     }
@@ -461,7 +462,8 @@ def test_of_columns_of_channels_the_one_that_stands_for_all_is_read(tmp_path: Pa
     task = of_pictures(channel_suffixes=["_red.png", "_green.png", "_blue.png"])
 
     batch = (pl.DataFrame({"id": ["x"], "red": [red], "blue": [blue]}),)
-    ids, files, _ = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])["files_of"](batch)
+    names = cells_of(task, IMAGE_SUFFIX="_blue.png", CHANNEL_SUFFIXES=["_red.png", "_blue.png"])
+    ids, files, _ = names["files_of"](batch)
 
     assert (ids, files) == (["x"], [blue])
 
@@ -522,17 +524,59 @@ def test_pixels_come_in_the_order_of_the_sample(asked: list[str], ids: list[str]
         flip=True,
         epochs=1,
     )
-    names = {**KNOWN, "WHITE": 1, "SAMPLE_SUBMISSION": "", "sample": pd.DataFrame({"id": asked})}
-    cells = rendered_cells("keras", "infer", task)
-    execute(cells, ("pixels-of-ids", "order-of-pixels", "answers-of-pixels"), names)
-    image = np.arange(6).reshape(2, 3)
+    pixels = pd.DataFrame({"id": asked})["id"].str.extract(r"_(?P<row>\d+)_(?P<column>\d+)$").astype(int)
+    names = {**KNOWN, "answer_columns": ["value"], "first": pixels.min().clip(upper=1).to_list()}
+    names |= {"is_by_columns": pixels["row"].nunique() == 2, "corners_of": lambda *_: [(0, 0)]}
+    execute(rendered_cells("keras", "infer", task), ("whole-images", "answers-of"), names)
+    names["sizes"][9] = (2, 3)
 
-    values = names["answers_of_image"](9, image)
+    values = names["answers_of"](np.arange(64).reshape(1, 8, 8), [9])["value"]
 
     first = 0 if "9_0_0" in ids else 1
     assert values.index.tolist() == ids
-    assert values[f"9_{first + 1}_{first}"] == 3
+    assert values[f"9_{first + 1}_{first}"] == 8
     assert values[f"9_{first}_{first + 2}"] == 2
+
+
+MASKS = np.zeros((1, 2, 3, 2))
+MASKS[0, 0, :, 0] = MASKS[0, :, 2, 1] = 1  # the first row, and the last column
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked", "ids", "expected"),
+    [
+        ("id", {"id": ["x_b", "x_a"]}, [7], {"7_b": "5 2", "7_a": "1 1 3 1 5 1"}),
+        ("id", {"id": ["x_b", "x_a"]}, ["7_a"], {"7_a": "1 1 3 1 5 1"}),
+        ("column", {"id": ["x", "x"], "kind": ["b", "a"]}, [7], {(7, "b"): "5 2", (7, "a"): "1 1 3 1 5 1"}),
+    ],
+)
+def test_masks_come_in_the_order_of_the_sample_or_as_they_were_asked_for(
+    rows: str, asked: dict[str, list[str]], ids: list[object], expected: dict[object, str]
+) -> None:
+    task = of_masks(mask_rows=rows, mask_classes=["a", "b"], class_column="kind", served_answer="table")
+    sample = pd.DataFrame({**asked, "rle": [""] * 2})
+    known = {"sample": sample, "answer_columns": ["rle"], "classes": ["a", "b"], "CLASS_COLUMN": "kind"}
+    names = {**KNOWN, **known, "SAMPLE_SUBMISSION": "sample.csv", "TTA": 1, "SKIP_UNREADABLE": False}
+    names |= {
+        "handoff": {"folds": [{"arguments": {"image_size": 8, "channels": 1}}], "decision": {}},
+        "ready_ensemble": lambda: ["model"],
+        "files_of": lambda _: (ids, ["/7.png"], pd.DataFrame),
+        "read_images": lambda *_: (None, np.array([True])),
+        "predict_fold": lambda *_: MASKS.copy(),
+        "decide": lambda predictions, _: predictions.round().astype("uint8"),
+        "clear_shared": lambda _: None,
+        "Image": Image,
+        "ThreadPoolExecutor": ThreadPoolExecutor,
+    }
+    cells = rendered_cells("keras", "infer", task)
+    execute(cells, ("masks-of-image", "answers-of", "as-wanted", "kinds-asked", "answer"), names)
+    names["size_of"] = lambda _: (3, 2)
+
+    answers = names["answer"]()
+
+    assert answers.columns.tolist() == sample.columns.tolist()
+    found = dict(zip(answers.iloc[:, :-1].itertuples(index=False, name=None), answers["rle"], strict=True))
+    assert found == {key if isinstance(key, tuple) else (key,): code for key, code in expected.items()}
 
 
 def test_records_are_answered_in_the_order_of_their_ids(tmp_path: Path) -> None:

@@ -236,8 +236,8 @@ def test_a_row_for_each_label_gets_the_label_that_its_id_ends_in(tmp_path: Path)
         tmp_path,
         task,
         "id,Label\nx_1_left_ear,0.5\nx_1_any,0.5\ny_any,0.5\ny_left_ear,0.5\n",
-        classes=["any", "left_ear"],
-        predictions=[[0.1, 0.2], [0.3, 0.4]],
+        classes=["any", "left_ear", "never_asked_for"],
+        predictions=[[0.1, 0.2, 0.9], [0.3, 0.4, 0.9]],
         ids=["x_1", "y"],
     )
 
@@ -271,7 +271,7 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
     known = executed(task, "train", ["read-table"])
-    pair = SimpleNamespace(training_id="id", has_packed_tables=False)
+    pair = SimpleNamespace(family="image_classification")
     source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     exec(source, known)  # noqa: S102 - the cell is what is tested
 

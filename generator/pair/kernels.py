@@ -1,6 +1,7 @@
 """The two kernels of a pair as files: what its choices render to."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.facts import Value
@@ -10,6 +11,7 @@ from generator.pair.notebook import check_syntax, notebook_text
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
 from generator.pair.percent import Cell
 from generator.pair.rendering import render_cells
+from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.spec import spec_of
 from generator.pair.workspace import PairFolder, Role
 
@@ -34,8 +36,9 @@ def render_kernels(choices: Choices, *, templates: Path | None = None) -> dict[P
     rendered = {role: render_cells(spec, role, templates=templates) for role in Role}
     _check_names(overrides, rendered.values())
     files: dict[Path, bytes] = {}
+    in_both = set.intersection(*({cell.name for cell in cells} for cells in rendered.values()))
     for role, cells in rendered.items():
-        overridden = [_overridden(cell, overrides) for cell in cells]
+        overridden = [_overridden(_marked(cell, in_both), overrides) for cell in cells]
         check_syntax(overridden, notebook=role)
         files[_RELATIVE.notebook(role)] = notebook_text(overridden).encode("utf-8")
         files[_RELATIVE.metadata(role)] = metadata_text(spec, role).encode("utf-8")
@@ -52,9 +55,16 @@ def _check_names(overrides: Mapping[str, Value], notebooks: Iterable[list[Cell]]
             raise UnknownParameterError(name=name, known=known)
 
 
+def _marked(cell: Cell, in_both: set[str]) -> Cell:
+    """The cell; one that only this notebook has does not say that it is the same in both."""
+    if cell.name in in_both:
+        return cell
+    return replace(cell, source=cell.source.replace(f"{SHARED_MARK}\n", ""))
+
+
 def _overridden(cell: Cell, overrides: Mapping[str, Value]) -> Cell:
     """The cell with the user's values, where it is a parameters cell that has such parameters."""
     if not overrides or parameters_cell([cell]) is None:
         return cell
     here = {name: value for name, value in overrides.items() if name in read_parameters(cell.source)}
-    return Cell(name=cell.name, kind=cell.kind, source=override(cell.source, here), tags=cell.tags)
+    return replace(cell, source=override(cell.source, here))

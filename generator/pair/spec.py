@@ -21,6 +21,7 @@ _LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
+_PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
 _COLOURS = 3
 _SMALLEST_PHOTOGRAPH = 96  # pixels
 _PREDICTED = {
@@ -143,10 +144,18 @@ class PairSpec:
     @property
     def reads_test_table(self) -> bool:
         """Whether inference needs the test table: images are found by the ids of the sample submission alone."""
-        is_of_image = self.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE)
+        is_of_image = self.task.target_kind not in _PICTURES
         has_files = self.has_test_files and is_of_image and "audio_column" not in self.task.details
         is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
         return bool(self.task.test_table) and is_needed
+
+    @property
+    def reads_sample_alone(self) -> bool:
+        """Whether the sample submission, a plain csv, is the only table that inference reads."""
+        is_needed = self.reads_test_table or self.looks_up or self.is_served or not self.has_test_files
+        is_plain = self.has_plain_csv and self.has_sample_like_tables and bool(self.task.sample_submission)
+        of_images = "audio_column" not in self.task.details
+        return is_plain and of_images and not is_needed and self.task.target_kind not in _PICTURES
 
     @property
     def has_channel_files(self) -> bool:
@@ -298,7 +307,7 @@ class PairSpec:
 
     @property
     def predicts_steps(self) -> bool:
-        """Whether an example is a sequence whose rows all have a prediction, so that what fills it up must not count."""
+        """Whether an example is a sequence whose rows all have a prediction: what fills it up must not count."""
         return self.task.details.get("prediction_per") == "row"
 
     @property
