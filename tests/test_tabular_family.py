@@ -139,7 +139,7 @@ def test_a_test_table_without_a_column_that_was_learnt_from_is_a_sentence(folder
     write_shop(folder, {"price": range(MANY), "noise": range(MANY)}, test={"price": [1, 2]})
     names = known_after("test-rows", task, "infer", folder)
 
-    with pytest.raises(ValueError, match=r"test.csv has no column noise"):
+    with pytest.raises(ValueError, match=r"The test rows have no column noise\."):
         known_after(
             "test-rows", task, "infer", folder, more=["predict-test"], columns=trained_columns(), notebook_start=0
         )
