@@ -167,6 +167,11 @@ def test_an_image_in_several_rows_has_all_their_parts(tmp_path: Path) -> None:
     }
 
 
+def test_ids_of_no_image_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no image of train\.csv, the first would be 'a_fish\.png'"):
+        examples_of(tmp_path, [("a_fish", "1 1"), ("a_sugar", "")])
+
+
 def test_ids_of_an_image_and_a_class_give_an_image_a_code_for_each_class(tmp_path: Path) -> None:
     rows = [("a.png_dark", "1 1"), ("a.png_bright", ""), ("b.png_bright", "2 2"), ("b.png_dark", "")]
 
