@@ -354,7 +354,7 @@ def write_shops(folder: Path, *, training_rows: int = 80, test_rows: int = 21) -
     import random
 
     folder.mkdir(parents=True)
-    draw, rows = random.Random(4), []
+    draw, rows = random.Random(4), []  # noqa: S311 - made-up rows
     for number in range(training_rows + test_rows):
         size, rent, town = draw.gauss(40, 9), draw.gauss(10, 2), draw.choice(["Ulm", "Köln", "Bonn"])
         thrives = size - 2 * rent + 5 * (town == "Ulm") + draw.gauss(0, 4) > 22

@@ -24,6 +24,12 @@ def handed_over(trained: Trained, tmp_path: Path) -> Mirror:
     return trained.mirror("tensorflow", tmp_path / "mirror", slug="shops")
 
 
+@pytest.fixture(params=["keras", "tensorflow"])
+def either(request: pytest.FixtureRequest, trained: Trained, tmp_path: Path) -> tuple[str, Mirror]:
+    """A framework, and a mirror with a finished training in it."""
+    return request.param, trained.mirror(request.param, tmp_path / "mirror", slug="shops")
+
+
 def refused(sessions: Sessions, mirror: Mirror, notebook: Notebook = INFER, **parameters: str) -> tuple[str, str]:
     """The cell and the error that ended inference, which wrote nothing."""
     ended = sessions.run(notebook, mirror.parameters(notebook, **parameters))
@@ -152,32 +158,24 @@ def test_the_output_of_the_other_framework_is_refused(sessions: Sessions, traine
     assert re.match(r"ValueError: Its pair_id: shops-keras-\S+ here, and it should be shops-tensorflow-", error)
 
 
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
 @pytest.mark.parametrize(
-    ("cell", "function", "was", "becomes"),
+    ("function", "cell", "edit"),
     [
-        ("make-features", "make_features", '.fillna("")', '.fillna("?")'),
-        ("make-preprocessor", "make_preprocessor", "n_quantiles=100", "n_quantiles=50"),
-        ("build-model", "build_model", '"relu"', '"elu"'),
-        ("build-model", "random_signs", "-1, 1,", "-2, 2,"),
-        ("embed-inputs", "embed_inputs", "stddev=0.5", "stddev=0.6"),
-        ("activate", "activate", ".mean(axis=1)", ".max(axis=1)"),
-        ("predict", "predict", "verbose=0", "verbose=2"),
-        ("batches-in-order", "batches_in_order", "prefetch(4)", "prefetch(2)"),
+        ("make_features", "make-features", ('.fillna("")', '.fillna("?")')),
+        ("make_preprocessor", "make-preprocessor", ("n_quantiles=100", "n_quantiles=50")),
+        ("build_model", "build-model", ('"relu"', '"elu"')),
+        ("random_signs", "build-model", ("-1, 1,", "-2, 2,")),
+        ("embed_inputs", "embed-inputs", ("stddev=0.5", "stddev=0.6")),
+        ("activate", "activate", (".mean(axis=1)", ".max(axis=1)")),
+        ("predict", "predict", ("verbose=0", "verbose=2")),
+        ("batches_in_order", "batches-in-order", ("prefetch(4)", "prefetch(2)")),
     ],
 )
 def test_an_edit_of_what_both_notebooks_share_is_noticed_and_named(
-    sessions: Sessions,
-    trained: Trained,
-    tmp_path: Path,
-    framework: str,
-    cell: str,
-    function: str,
-    was: str,
-    becomes: str,
+    sessions: Sessions, either: tuple[str, Mirror], function: str, cell: str, edit: tuple[str, str]
 ) -> None:
-    mirror = trained.mirror(framework, tmp_path / "mirror", slug="shops")
-    edited = of_shops(framework, "infer", {cell: lambda source: source.replace(was, becomes)})
+    framework, mirror = either
+    edited = of_shops(framework, "infer", {cell: lambda source: source.replace(*edit)})
     promised = json.loads((mirror.output_of_training(framework) / "handoff.json").read_text())["code"][function]
 
     stopped, error = refused(sessions, mirror, edited)
@@ -200,13 +198,12 @@ def test_every_function_in_a_cell_that_has_to_be_the_same_is_hashed(sessions: Se
     assert functions - of_the_check_itself == set(handoff["code"])
 
 
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
 @pytest.mark.parametrize("fold", [0, 1])
 @pytest.mark.parametrize("factor", ["1.1", "float('nan')"])
 def test_a_model_that_loads_but_computes_something_else_is_noticed_in_every_fold(
-    sessions: Sessions, trained: Trained, tmp_path: Path, framework: str, fold: int, factor: str
+    sessions: Sessions, either: tuple[str, Mirror], fold: int, factor: str
 ) -> None:
-    mirror = trained.mirror(framework, tmp_path / "mirror", slug="shops")
+    framework, mirror = either
     other = (
         f"    if entry['fold'] == {fold}:\n        model.set_weights([one * {factor} for one in model.get_weights()])"
     )

@@ -109,7 +109,9 @@ def test_every_section_begins_with_one_to_five_sentences(slug: str, framework: s
 
 @pytest.mark.parametrize(("slug", "framework", "role"), ALL)
 def test_no_cell_is_longer_than_a_screen(slug: str, framework: str, role: str) -> None:
-    lengths = {name: source.count("\n") + 1 for name, source in sources(notebook(slug, framework, role), "code").items()}
+    lengths = {
+        name: source.count("\n") + 1 for name, source in sources(notebook(slug, framework, role), "code").items()
+    }
     lengths.pop("parameters")  # one value a line, and nothing to understand
 
     assert {name: length for name, length in lengths.items() if length > 45} == {}
