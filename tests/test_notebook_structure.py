@@ -148,7 +148,7 @@ def test_the_parameters_are_flat_literals_in_the_one_tagged_cell(slug: str, fram
     assert {name: values[name] for name in roots} == roots
     knobs = {
         ("digits", "train"): {"IMAGE_SIZE", "BATCH_SIZE", "EPOCHS", "FOLDS", "SEED", "SESSION_HOURS"},
-        ("digits", "infer"): {"BATCH_SIZE", "TTA", "SESSION_HOURS", "ACCEPT_INCOMPLETE"},
+        ("digits", "infer"): {"BATCH_SIZE", "SKIP_UNREADABLE", "SESSION_HOURS", "ACCEPT_INCOMPLETE"},
         ("tumours", "train"): {"MEMBERS", "BATCH_SIZE", "EPOCHS", "FOLDS", "SEED", "SESSION_HOURS"},
         ("tumours", "infer"): {"BATCH_SIZE", "SESSION_HOURS", "ACCEPT_INCOMPLETE"},
     }

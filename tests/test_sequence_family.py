@@ -196,6 +196,29 @@ def test_inference_fits_the_same_on_the_same_rows(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(("task", "key"), [(ROWS, "id"), (GROUPS, "series")])
+def test_a_batch_of_a_gateway_is_encoded_as_a_test_table_is(folder: Path, task: Task, key: str) -> None:
+    write_rows = write_breaths if task is ROWS else write_series
+    write_rows(folder)
+    served = replace(task, details={**task.details, "inference_server": "some_server"})
+    trained = prepared(folder, task)
+    known = known_after("sequences-of", served, "infer", folder, more=["batch-as-table", "as-read"])
+    batch = known.pd.read_csv(folder / "test.csv")[:30]
+
+    names = vars(known) | {"batch": (batch,), "columns": trained.columns, "length": 64, "ensemble": []}
+    names["encoders"] = known.fit_encoders(trained.features)
+    environ = environment(template_folder())
+    facts = SimpleNamespace(prediction_per=task.details["prediction_per"], inference_server="some_server")
+    for part in ("batch", "passes"):
+        source = environ.get_template(f"families/sequence/{part}.infer.py.j2").render(task=facts)
+        exec(source, names)  # noqa: S102 - the cells are what is tested
+
+    places = names["features"]["place"]
+    assert names["ids"] == batch[key].unique().tolist()
+    assert sorted(places[places >= 0]) == list(range(30))
+    assert set(names["features"]) == set(trained.sequences)
+
+
 def test_a_group_with_two_labels_stops_the_notebook(folder: Path) -> None:
     write_series(folder)
     with (folder / "labels.csv").open("a") as file:
@@ -210,7 +233,7 @@ def test_a_test_table_without_an_id_of_the_sample_stops_the_notebook(folder: Pat
     with (folder / "sample_submission.csv").open("a") as file:
         file.write("s999,rising\n")
 
-    with pytest.raises(ValueError, match="test.csv lacks 1 ids of the sample, as 's999'"):
+    with pytest.raises(ValueError, match=r"test\.csv lacks 1 ids of the sample, as 's999'"):
         prepared(folder, GROUPS, "infer", "test-rows")
 
 
