@@ -97,7 +97,7 @@ class Layout:
     def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
         """The id, the file and the label of every training image, as the notebook reads them."""
         seen = "[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in zip(train[ID_COLUMN], examples['path'], truth)]"
-        ended = self.run("train", asked, until="check-images", look=seen, **options)
+        ended = self.run("train", asked, until="decode-images", look=seen, **options)
         assert ended.is_done, ended
         return [tuple(row) for row in ended.seen]
 

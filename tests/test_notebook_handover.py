@@ -258,7 +258,7 @@ def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finishe
     assert (handoff["complete"], handoff["epochs_done"]) == (False, [1, 0])
     assert handoff["resume_from"] == "checkpoints"
     assert stopped.said("train").endswith("\nfold 1: 0 of 3 epochs are done")
-    assert "Interrupted: attach this output to this notebook" in stopped.said("outputs")
+    assert "Interrupted: attach this output to this notebook" in stopped.said("write-handoff")
 
     cell, error = refused(sessions, shops)
     assert cell == "handed-over"

@@ -43,7 +43,7 @@ def test_bad_training_images_are_named_with_what_is_wrong(sessions: Sessions, mi
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
 
     named = ", ".join(f"000{place}.png {problem}" for place, (_, problem) in enumerate(BAD_IMAGES))
-    assert ended.cell == "check-images"
+    assert ended.cell == "decode-images"
     assert ended.error.startswith(
         f"ValueError: 4 of the image files of {mirror.competition}/train cannot be read: {named}. "
     )

@@ -71,7 +71,6 @@ def test_the_epoch_handed_over_is_the_best_by_the_competitions_metric(
     printed = re.findall(rf"{metric} held out (\S+),", ended.said("train"))
     assert printed == [f"{score:.4f}" for score in scores]
     assert scores[best_epoch - 1] == best(scores)
-    assert scores[-1] != best(scores) or scores[0] != best(scores)
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert handoff["folds"][0]["score"] == best(scores)
     assert handoff["folds"][0]["best_epoch"] == best_epoch
@@ -88,7 +87,5 @@ def test_a_loss_that_is_no_number_stops_training_with_what_to_change(
     ended = sessions.run(train, shops.parameters(train, LEARNING_RATE=1e30, EPOCHS=3))
 
     assert ended.cell == "train"
-    assert ended.error == (
-        "FloatingPointError: The loss is nan. Lower LEARNING_RATE, raise WARMUP_EPOCHS, or set PRECISION to float32."
-    )
+    assert ended.error == "FloatingPointError: The loss is nan. Lower LEARNING_RATE (1e+30)."
     assert "handoff.json" not in names_below(shops.working)

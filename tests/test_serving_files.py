@@ -348,7 +348,6 @@ def answered(task: Task, files: list[tuple[str, str]], predictions: list[list[fl
         "are_readable": lambda examples: np.array(["broken" not in path for path in examples["path"]]),
         "oof": {"predictions": np.array([[0.5, 0.5], [0.7, 0.3]])},
         "predict_fold": lambda *_: np.array(predictions),
-        "decide": lambda predictions: predictions,
         "answers_of": pd.DataFrame,
         "clear_shared": lambda paths: None,
         "as_wanted": lambda answers, _: answers,
@@ -358,17 +357,20 @@ def answered(task: Task, files: list[tuple[str, str]], predictions: list[list[fl
     return pd.DataFrame(names["answer"]())
 
 
+PROBABILITIES = replace(of_pictures(), metric="log_loss", submission=SubmissionKind.CLASS_COLUMNS)
+
+
 def test_what_is_predicted_for_the_files_of_an_id_is_averaged() -> None:
     files = [("b", "/1.png"), ("a", "/2.png"), ("b", "/3.png")]
 
-    answers = answered(of_pictures(), files, [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
+    answers = answered(PROBABILITIES, files, [[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
 
     assert answers.index.tolist() == ["b", "a"]
     assert answers.to_numpy().tolist() == [[0.25, 0.75], [1.0, 0.0]]
 
 
 def test_an_image_that_cannot_be_read_gets_what_training_predicted_on_average() -> None:
-    answers = answered(of_pictures(), [("b", "/1.png"), ("a", "/broken.png")], [[0.0, 1.0]])
+    answers = answered(PROBABILITIES, [("b", "/1.png"), ("a", "/broken.png")], [[0.0, 1.0]])
 
     assert answers.to_numpy().round(3).tolist() == [[0.0, 1.0], [0.6, 0.4]]
 
@@ -582,7 +584,8 @@ def test_masks_come_in_the_order_of_the_sample_or_as_they_were_asked_for(
 def test_records_are_answered_in_the_order_of_their_ids(tmp_path: Path) -> None:
     (path,) = write_files(tmp_path, "a.tfrec")
     task = of_pictures(labels_from="records")
-    names = {**KNOWN, "read_records": lambda files: pd.DataFrame({"id": ["1", "2"], "content": [*"ab"]})}
+    names = {**KNOWN, "RECORD_ID": "key", "RECORD_IMAGE": "image"}
+    names["read_records"] = lambda *_: pd.DataFrame({"key": ["1", "2"], "image": [*"ab"]})
     cells = rendered_cells("keras", "infer", task)
     execute(cells, ("words-of-batch", "rows-of-batch", "read-batch", "records-of"), names)
 
