@@ -96,7 +96,8 @@ class Layout:
 
     def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
         """The id, the file and the label of every training image, as the notebook reads them."""
-        seen = "[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in zip(train[ID_COLUMN], examples['path'], truth)]"
+        rows = "zip(train[ID_COLUMN], examples['path'], truth)"
+        seen = f"[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in {rows}]"
         ended = self.run("train", asked, until="decode-images", look=seen, **options)
         assert ended.is_done, ended
         return [tuple(row) for row in ended.seen]
@@ -564,7 +565,12 @@ def with_a_broken_image(path: Path) -> None:
     ("damage", "files", "cell", "sentence"),
     [
         (cut_off, "train/00-*", "training-examples", "DataLossError: "),
-        (of_other_features, "**/*.tfrec", "training-examples", "ValueError: {folder} has no records with id, class, image"),
+        (
+            of_other_features,
+            "**/*.tfrec",
+            "training-examples",
+            "ValueError: {folder} has no records with id, class, image",
+        ),
         (with_a_broken_image, "train/00-*", "decode-images", "InvalidArgumentError: "),
     ],
 )
