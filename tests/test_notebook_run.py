@@ -35,10 +35,10 @@ def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-def generated(tmp_path: Path, framework: str) -> Path:
+def generated(tmp_path: Path, framework: str, *options: str) -> Path:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    tandem(workspace, "generate", "--competition", "digits", "--framework", framework, "--owner", "ada")
+    tandem(workspace, "generate", "--competition", "digits", "--framework", framework, "--owner", "ada", *options)
     return workspace
 
 
@@ -84,7 +84,7 @@ def test_the_defaults_reach_their_score_twice_with_the_same_bytes(
 
 
 def test_a_smoke_run_with_a_backbone_fetches_nothing(tmp_path: Path, isolated_home: Path) -> None:
-    workspace = generated(tmp_path, "keras")
+    workspace = generated(tmp_path, "keras", "--set", "channels=3", "--set", "image_size=96")
     nowhere = {f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "https")}
     backbone = ("-P", "BACKBONE=MobileNetV3Small", "-P", "IMAGE_SIZE=32", "-P", "EPOCHS=1")
 
