@@ -8,7 +8,7 @@ from typing import Any
 
 from generator.accelerators.catalog import catalog
 from generator.competition import metrics
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import Competition, Medium, SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import families, keys_of, task_of, values_of
 from generator.competition.submission import FileFormat, format_of
 from generator.errors import PairError
@@ -319,7 +319,8 @@ class PairSpec:
     @property
     def has_members(self) -> bool:
         """Whether a model is an ensemble of several members, whose predictions are averaged."""
-        return self.family == "tabular" or (self.family == "text" and not self.task.details.get("pretrained"))
+        medium = families()[self.family].medium
+        return medium is Medium.ROW or (medium is Medium.TEXT and not self.task.details.get("pretrained"))
 
     @property
     def has_log_target(self) -> bool:
