@@ -119,8 +119,10 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
     shops.working.rename(shops.root / "train")
     submissions, shares = [], []
     for parameters, environment in (({"BACKEND": "jax", "BATCH_SIZE": 2}, EIGHT_DEVICES), ({}, {})):
-        ended = sessions.run(infer, shops.parameters(infer, **parameters), environment=environment)
+        look = "len(ensemble[0][1].weights[0].value.devices())" if environment else "1"
+        ended = sessions.run(infer, shops.parameters(infer, **parameters), environment=environment, look=look)
         assert ended.is_done, ended
+        assert ended.seen == (8 if environment else 1), "models of inference are on all devices"
         submissions.append(dict(read_table(shops.working / "submission.csv")[1:]))
         shares.append(ended.said("replicas").split(": ")[1])
     assert shares == ["8 x 2 examples a step", "1 x 1024 examples a step"]
