@@ -26,7 +26,7 @@ class Size:
     batch_size: int = 128
 
 
-FULL = Size(rows=20_000, steps={"digits": 3, "digits-tensorflow": 8}, turns=8)
+FULL = Size(rows=20_000, steps={"digits": 30, "digits-tensorflow": 30}, turns=6)
 QUICK = Size(rows=1_500, steps={"digits": 2, "digits-tensorflow": 4}, turns=2)
 
 

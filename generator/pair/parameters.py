@@ -124,7 +124,7 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     """Reads `NAME=VALUE` from a command line; the default of the parameter says of what type the value is.
 
     Args:
-        text: Such as `EPOCHS=3`, `SMOKE_TEST=true`, `BACKBONE=efficientnetv2-b0` or `SIZES=[16, 32]`.
+        text: Such as `EPOCHS=3`, `SMOKE_TEST=true`, `BACKBONE=EfficientNetV2B0` or `SIZES=[16, 32]`.
         defaults: All parameters with their defaults.
 
     Returns:
