@@ -51,7 +51,7 @@ def speeds(root: Path, pair: str, size: Size) -> tuple[list[float], list[float]]
         return count / (time.perf_counter() - started)
 
     def from_files() -> float:
-        return images_a_second(lambda: cells.predict_fold((model, 0), features))
+        return images_a_second(lambda: cells.predict_fold(model, features))
 
     def from_memory() -> float:
         return images_a_second(lambda: model.predict(images, batch_size=cells.global_batch, verbose=0))
