@@ -25,11 +25,11 @@ _PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
 _COLOURS = 3
 _SMALLEST_PHOTOGRAPH = 96  # pixels
 _PREDICTED = {
-    TargetKind.CLASS: "one class",
-    TargetKind.LABELS: "any number of labels",
-    TargetKind.NUMBER: "numbers",
-    TargetKind.MASK: "a mask",
-    TargetKind.IMAGE: "an image",
+    TargetKind.CLASS: "classification",
+    TargetKind.LABELS: "multilabel classification",
+    TargetKind.NUMBER: "regression",
+    TargetKind.MASK: "segmentation",
+    TargetKind.IMAGE: "image to image",
 }
 
 
@@ -394,7 +394,7 @@ class PairSpec:
     def task_sentence(self) -> str:
         """What is predicted, for the table at the top of the notebooks; untrusted text."""
         predicted = _PREDICTED[self.task.target_kind]
-        return f"{predicted}: {', '.join(self.task.targets)}, for each {self.task.id_column}"
+        return f"{predicted}: {', '.join(self.task.targets)} for each {self.task.id_column}"
 
     @property
     def task_values(self) -> dict[str, Value]:
