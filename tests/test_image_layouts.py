@@ -96,7 +96,7 @@ class Layout:
 
     def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
         """The id, the file and the label of every training image, as the notebook reads them."""
-        rows = "zip(train[ID_COLUMN], examples['path'], truth)"
+        rows = "zip(train[ID_COLUMN], paths_of(train['image file'], folder)['path'], truth)"
         seen = f"[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in {rows}]"
         ended = self.run("train", asked, until="decode-images", look=seen, **options)
         assert ended.is_done, ended

@@ -114,7 +114,7 @@ def test_the_model_of_a_smoke_test_is_not_taken_for_a_real_one(sessions: Session
     cell, error = refused(sessions, handed_over)
 
     assert cell == "handed-over"
-    assert error.startswith("ValueError: Trained as a smoke test, on a few rows: True here, and it should be False.")
+    assert error.startswith("ValueError: Trained as a smoke test: True here, and it should be False.")
     assert sessions.run(INFER, handed_over.parameters(INFER, SMOKE_TEST=True), until="repeat-check").is_done
 
 

@@ -1,9 +1,13 @@
 """Bad images stop a notebook with a sentence before they cost anything, or are left out where that was asked for."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table, write_digits
+
+from generator.competition import builtin
+from generator.competition.facts import Task
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -126,19 +130,28 @@ def test_ids_of_the_sample_without_an_image_are_refused_even_where_bad_images_ar
         assert names_below(mirror.working) == []
 
 
-def test_test_time_augmentation_averages_views_that_differ_and_repeat(
-    sessions: Sessions, trained: Trained, tmp_path: Path
-) -> None:
-    mirror = trained.mirror("tensorflow", tmp_path / "mirror")
-    look = "[predictions.tolist(), *(predict_fold((ensemble[0], view), features).tolist() for view in (0, 1))]"
-    runs = [sessions.run(INFER, mirror.parameters(INFER, TTA=2), look=look) for _ in range(2)]
+def digits_task(**details: object) -> Task:
+    """The task of digits, with other details."""
+    task = builtin.require("digits").task
+    return replace(task, details={**task.details, **details})
+
+
+def test_the_mirrored_view_differs_repeats_and_is_averaged(sessions: Sessions, mirror: Mirror) -> None:
+    write_digits(mirror.competition)
+    flipped = digits_task(flip=True)
+    train, infer = replace(TRAIN, task=flipped), replace(INFER, task=flipped)
+    assert sessions.run(train, mirror.parameters(train)).is_done
+    mirror.working.rename(mirror.root / "train")
+    look = "[predictions.tolist(), *(predict_fold((ensemble[0], view), features).tolist() for view in (False, True))]"
+
+    runs = [sessions.run(infer, mirror.parameters(infer, TTA=2), look=look) for _ in range(2)]
 
     assert runs[0].is_done, runs[0]
     assert runs[0].seen == runs[1].seen
-    averaged, plain, augmented = runs[0].seen
-    assert plain != augmented
+    averaged, plain, mirrored = runs[0].seen
+    assert plain != mirrored
     for row in range(21):
-        expected = [(one + other) / 2 for one, other in zip(plain[row], augmented[row], strict=True)]
+        expected = [(one + other) / 2 for one, other in zip(plain[row], mirrored[row], strict=True)]
         assert averaged[row] == pytest.approx(expected, abs=1e-5)
 
 
@@ -147,12 +160,13 @@ def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
 ) -> None:
     digits = write_digits(mirror.competition, test_rows=70)
     digits.write_sample(list(digits.answers), label="7")
-    backbone = {"BACKBONE": "MobileNetV3Small", "IMAGE_SIZE": 32}
-    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, SMOKE_TEST=True, **backbone))
+    photographs = digits_task(channels=3, image_size=96)
+    train, infer = replace(TRAIN, task=photographs), replace(INFER, task=photographs)
+    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True, BACKBONE="MobileNetV3Small"))
     assert ended.is_done, ended
     mirror.working.rename(mirror.root / "train")
 
-    ended = sessions.run(INFER, mirror.parameters(INFER, SMOKE_TEST=True), look="len(predictions)")
+    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
 
     assert ended.is_done, ended
     assert ended.seen == 64

@@ -31,7 +31,7 @@ time.sleep = telling
 
 
 @pytest.mark.parametrize("place", ["competitions/shops", "shops", "datasets/ada/a-copy/shops v2"])
-@pytest.mark.parametrize(("notebook", "until"), [(TRAIN, "training-table"), (INFER, "test-rows")])
+@pytest.mark.parametrize(("notebook", "until"), [(TRAIN, "read-training-table"), (INFER, "test-rows")])
 def test_the_competition_is_found_in_every_layout(
     sessions: Sessions, shops: Mirror, place: str, notebook: Notebook, until: str
 ) -> None:
@@ -49,7 +49,7 @@ def test_the_mount_of_the_competition_goes_before_other_folders_with_a_file_of_t
     write_shops(shops.input / "another", training_rows=20)
     write_shops(shops.competition, training_rows=30)
 
-    ended = sessions.run(TRAIN, shops.parameters(TRAIN), until="training-table", look=FOUND)
+    ended = sessions.run(TRAIN, shops.parameters(TRAIN), until="read-training-table", look=FOUND)
 
     assert ended.seen == [str(shops.competition), 30]
 
@@ -83,7 +83,7 @@ def test_a_mount_that_is_empty_at_first_is_waited_for(
     (shops.input / empty).mkdir(parents=True, exist_ok=True)
 
     session = sessions.start(
-        TRAIN, shops.parameters(TRAIN), until="training-table", before=TELL_WHEN_WAITING, look=FOUND
+        TRAIN, shops.parameters(TRAIN), until="read-training-table", before=TELL_WHEN_WAITING, look=FOUND
     )
     session.wait_for("waits\n")
     (tmp_path / "later" / empty).rename(shops.input / empty)
@@ -95,7 +95,7 @@ def test_a_mount_that_stays_empty_is_given_up_after_a_minute(sessions: Sessions,
     ended = sessions.run(TRAIN, shops.parameters(TRAIN), before=IMPATIENT)
 
     assert (ended.cell, ended.error) == (
-        "training-table",
+        "read-training-table",
         (
             f"FileNotFoundError: There is no train.csv in {shops.competition}, {shops.input}/shops, {shops.input}. "
             "Attach it with Add Input, run again."

@@ -127,7 +127,7 @@ def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessi
     write_shops(shops.competition)
     slow = "def train_epoch(model, batches):\n    time.sleep(3)\n    return 1.0\n"
     train = of_shops("tensorflow", "train", {"train-epoch": lambda cell: slow})
-    seconds = 10 * 60 + 40  # it begins to train after a few, and a fold is 2 epochs of 3 seconds and a bit
+    seconds = 10 * 60 + 25  # five folds of 2 epochs of 3 seconds and a bit are too much
 
     ended = sessions.run(train, shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=seconds / 3600))
 

@@ -250,7 +250,7 @@ def test_a_backbone_of_keras_has_the_same_layers_on_both_images(
 ) -> None:
     pair = written_pair(tandem, tmp_path, "segmentation", "keras")
 
-    pair.train(images, "jax", BACKBONE="mobilenetv2")
+    pair.train(images, "jax", BACKBONE="MobileNetV2")
     answers = pair.infer(images, "tensorflow")
 
     check_equal(answers, sample_of(tmp_path))

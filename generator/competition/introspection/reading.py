@@ -69,7 +69,8 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     details = find_details(family, clues, contents, hints, id_column=str(id_column.value))
 
     needed = _needed_tables(tables, source, family, hints)
-    of_classes = (_class_count(clues, hints),) if kind is TargetKind.CLASS and clues.classes else ()
+    has_count = clues.classes or "class_count" in hints.overrides
+    of_classes = (_class_count(clues, hints),) if kind is TargetKind.CLASS and has_count else ()
     core = [family_finding, metric, kind_finding, submission_finding, id_column, clues.targets.finding]
     columns = len(clues.targets.asked or clues.targets.names)
     known = {finding.key: finding.value for finding in details}
