@@ -7,6 +7,7 @@ loaded. It needs what notebooks import and nothing else, so that any environment
 """
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -16,18 +17,21 @@ from pathlib import Path
 from typing import Any
 
 SESSION_SECONDS = 300
+IMPORTED_ONCE = (
+    "jax",
+    "keras",
+    "matplotlib.pyplot",
+    "pandas",
+    "scipy.special",
+    "sklearn.model_selection",
+    "tensorflow",
+)
 
 
 def _serve() -> None:
     """Imports what the notebooks import, then forks a session for every line of stdin."""
-    import jax  # noqa: F401
-    import keras  # noqa: F401
-    import matplotlib.pyplot as _plt  # noqa: F401
-    import pandas  # noqa: F401
-    import scipy.special as _special  # noqa: F401
-    import sklearn.model_selection  # noqa: F401
-    import tensorflow  # noqa: F401
-
+    for name in IMPORTED_ONCE:
+        importlib.import_module(name)
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()

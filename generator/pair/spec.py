@@ -1,4 +1,4 @@
-"""What the templates are told of a pair, and what its two kernels are called on Kaggle."""
+"""What the templates are told of a pair."""
 
 import hashlib
 import json
@@ -13,11 +13,11 @@ from generator.competition.schema import families, keys_of, task_of, values_of
 from generator.competition.submission import FileFormat, format_of
 from generator.errors import PairError
 from generator.pair.choices import Choices
+from generator.pair.kernel_name import KernelName, kernel_name
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
 _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
-_LONGEST_TITLE = 50
 _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
@@ -41,24 +41,6 @@ class PretrainedModelError(PairError):
             f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes '
             "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/2."
         )
-
-
-@dataclass(frozen=True)
-class KernelName:
-    """What a kernel is called: `title` is 5 to 50 characters, and its slug is the kernel's slug on Kaggle."""
-
-    title: str
-    owner: str
-
-    @property
-    def slug(self) -> str:
-        """What Kaggle makes of the title."""
-        return slugified(self.title)
-
-    @property
-    def ref(self) -> str:
-        """The id in `kernel-metadata.json`."""
-        return f"{self.owner}/{self.slug}"
 
 
 @dataclass(frozen=True)
@@ -432,7 +414,7 @@ def spec_of(choices: Choices) -> PairSpec:
     }
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
-    names = {role: _kernel_name(chosen, role) for role in Role}
+    names = {role: kernel_name(chosen, role) for role in Role}
     shared = {key: values[key] for key, rule in keys.items() if not rule.scope}
     return PairSpec(
         pair_id=_pair_id(chosen, shared),
@@ -450,29 +432,6 @@ def _format_of_table(name: str) -> str:
     if promised is FileFormat.PARQUET:
         return "parquet"
     return "json" if promised in (FileFormat.JSON, FileFormat.JSON_LINES) else "csv"
-
-
-def slugified(title: str) -> str:
-    """The slug that Kaggle makes of a title that consists of ASCII letters, digits, spaces and hyphens."""
-    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
-
-
-def _kernel_name(chosen: dict[str, Any], role: Role) -> KernelName:
-    ending = f"{chosen['framework']}-{role}".replace("_", "-")
-    # Another pair of the same competition has a name of its own, so that the two do not write into the same kernels.
-    stem = _shortened(chosen.get("name") or chosen["competition"], _LONGEST_TITLE - len(ending) - 1)
-    title = f"{stem}-{ending}".replace("-", " ")
-    return KernelName(title=title[0].upper() + title[1:], owner=chosen["owner"])
-
-
-def _shortened(slug: str, room: int) -> str:
-    """Cuts a slug at a hyphen, and adds four digits of its hash so that two long ones do not become the same."""
-    slug = slugified(slug)
-    if len(slug) <= room:
-        return slug
-    digest = hashlib.sha256(slug.encode()).hexdigest()[:4]
-    start = slug[: room - len(digest)]
-    return f"{start.rpartition('-')[0] or start[:-1]}-{digest}"
 
 
 def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:

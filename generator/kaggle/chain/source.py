@@ -12,8 +12,8 @@ from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained, read_text
 from generator.kaggle.api import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
+from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
-from generator.pair.spec import slugified
 from generator.pair.workspace import PairFolder, Role
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50

@@ -1,0 +1,52 @@
+"""What the two kernels of a pair are called on Kaggle."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from generator.pair.workspace import Role
+
+_LONGEST_TITLE = 50
+
+
+@dataclass(frozen=True)
+class KernelName:
+    """What a kernel is called: `title` is 5 to 50 characters, and its slug is the kernel's slug on Kaggle."""
+
+    title: str
+    owner: str
+
+    @property
+    def slug(self) -> str:
+        """What Kaggle makes of the title."""
+        return slugified(self.title)
+
+    @property
+    def ref(self) -> str:
+        """The id in `kernel-metadata.json`."""
+        return f"{self.owner}/{self.slug}"
+
+
+def slugified(title: str) -> str:
+    """The slug that Kaggle makes of a title that consists of ASCII letters, digits, spaces and hyphens."""
+    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+
+
+def kernel_name(chosen: Mapping[str, Any], role: Role) -> KernelName:
+    """The name of one of the two kernels, from the choices of a pair by their keys."""
+    ending = f"{chosen['framework']}-{role}".replace("_", "-")
+    # Another pair of the same competition has a name of its own, so that the two do not write into the same kernels.
+    stem = _shortened(chosen.get("name") or chosen["competition"], _LONGEST_TITLE - len(ending) - 1)
+    title = f"{stem}-{ending}".replace("-", " ")
+    return KernelName(title=title[0].upper() + title[1:], owner=chosen["owner"])
+
+
+def _shortened(slug: str, room: int) -> str:
+    """Cuts a slug at a hyphen, and adds four digits of its hash so that two long ones do not become the same."""
+    slug = slugified(slug)
+    if len(slug) <= room:
+        return slug
+    digest = hashlib.sha256(slug.encode()).hexdigest()[:4]
+    start = slug[: room - len(digest)]
+    return f"{start.rpartition('-')[0] or start[:-1]}-{digest}"
