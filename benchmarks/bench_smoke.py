@@ -47,7 +47,7 @@ def main() -> None:
                 rehearsal = Rehearsal(Path(temporary).resolve(), layout, framework)
                 samples = [rehearsal.seconds()]
             say(f"{family.name}, {framework}: {samples[0]:.0f} s")
-            rows.append(Row(f"{family.name}, {framework}", samples, bar=Bar("<", 90)))
+            rows.append(Row(f"{family.name}, {framework}", samples, bar=Bar("<=", 60)))
     print_table(rows)
 
 

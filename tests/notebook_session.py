@@ -399,29 +399,6 @@ class Mirror:
         return roots | training | others
 
 
-# Cells that look at the machine; without them a notebook's first half needs no framework.
-OF_THE_MACHINE = {
-    *("framework", "devices", "check-accelerator", "accelerator-found", "distribute", "precision"),
-    *("find-accelerator", "find-replicas", "replicas"),
-}
-
-
-def known_after(mirror: Mirror, cells: Mapping[str, str], *, until: str, **parameters: object) -> dict[str, Any]:
-    """What a notebook knows once the cell `until` is done, executed in this process without a framework.
-
-    Cells that draw a figure and those that look at the machine are left out.
-    """
-    names: dict[str, Any] = {}
-    for name, source in cells.items():
-        if name not in OF_THE_MACHINE and "plt.show()" not in source:
-            exec(compile(source, f"<cell {name}>", "exec"), names)  # noqa: S102 - the cells are what is tested
-        if name == "parameters":
-            names |= {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), **parameters}
-        if name == until:
-            break
-    return names
-
-
 @pytest.fixture(scope="session")
 def sessions(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
     """Sessions of notebooks in processes that have imported the frameworks once."""

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, known_after, read_table, rendered_cells
+from notebook_cells import known_after
+from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 from PIL import Image
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -61,7 +62,7 @@ def write_scans(folder: Path, *, first: int = 1) -> dict[str, float]:
 
 def known(mirror: Mirror, role: str, *, until: str) -> dict[str, Any]:
     """What a notebook knows once a cell is done."""
-    return known_after(mirror, rendered_cells("keras", role, SCANS), until=until)
+    return vars(known_after(until, SCANS, role, mirror.competition))
 
 
 @pytest.mark.parametrize(("height", "width"), [(24, 24), (25, 100), (10, 50), (7, 7), (200, 31)])
