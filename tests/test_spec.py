@@ -75,4 +75,4 @@ def test_a_choice_of_training_alone_leaves_the_pair_id() -> None:
     ],
 )
 def test_a_sample_is_read_with_its_own_separator(task: Mapping[str, Value], separator: str) -> None:
-    assert spec(task=task).sample_separator == separator
+    assert spec(task=task).files.sample_separator == separator

@@ -10,10 +10,10 @@ from generator.accelerators.catalog import catalog
 from generator.competition import metrics
 from generator.competition.facts import Competition, Medium, SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import families, keys_of, task_of, values_of
-from generator.competition.submission import FileFormat, format_of
 from generator.errors import PairError
 from generator.pair.choices import Choices
 from generator.pair.kernel_name import KernelName, kernel_name
+from generator.pair.task_files import TaskFiles
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
@@ -135,7 +135,7 @@ class PairSpec:
     def reads_sample_alone(self) -> bool:
         """Whether the sample submission, a plain csv, is the only table that inference reads."""
         is_needed = self.reads_test_table or self.looks_up or self.is_served or not self.has_test_files
-        is_plain = self.has_plain_csv and self.has_sample_like_tables and bool(self.task.sample_submission)
+        is_plain = self.files.has_plain_csv and self.files.has_sample_like_tables and bool(self.task.sample_submission)
         of_images = "audio_column" not in self.task.details
         return is_plain and of_images and not is_needed and self.task.target_kind not in _PICTURES
 
@@ -163,7 +163,11 @@ class PairSpec:
     @property
     def reads_served_tables(self) -> bool:
         """Whether a served notebook of files reads a table as training does: the sample submission."""
-        return self.has_sample_like_tables or self.has_packed_tables or self.task.details.get("mask_rows") == "column"
+        return (
+            self.files.has_sample_like_tables
+            or self.files.has_packed_tables
+            or self.task.details.get("mask_rows") == "column"
+        )
 
     @property
     def file_column(self) -> str:
@@ -227,59 +231,10 @@ class PairSpec:
         return self.class_count > _MOST_CLASSES_SHOWN
 
     @property
-    def table_formats(self) -> tuple[str, ...]:
-        """What the tables are written in, by what their names promise: "csv", "json", "parquet"."""
-        tables = filter(None, (self.task.train_table, self.task.labels_table, self.task.test_table))
-        return tuple(sorted({_format_of_table(name) for name in tables})) or ("csv",)
-
-    @property
-    def table_reader(self) -> str:
-        """The file of the cell that reads tables."""
-        return self.table_formats[0] if len(self.table_formats) == 1 else "several"
-
-    @property
-    def sample_format(self) -> str:
-        """What the sample submission is written in: "csv", "json", "json lines" or "parquet"; "" if there is none."""
-        if not self.task.sample_submission:
-            return ""
-        is_lines = format_of(self.task.sample_submission).format is FileFormat.JSON_LINES
-        return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
-
-    @property
-    def has_sample_like_tables(self) -> bool:
-        """Whether what reads the tables reads the sample submission as well, since both are csv of one kind."""
-        is_csv = self.sample_format == "csv" and "csv" in self.table_formats
-        return is_csv and self.sample_separator == self.task_values["separator"]
-
-    @property
-    def has_sample_of_its_own(self) -> bool:
-        """Whether the sample submission is csv, but of another kind than the tables."""
-        return self.sample_format == "csv" and not self.has_sample_like_tables
-
-    @property
     def reads_targets(self) -> bool:
         """Whether inference needs to know what the targets are called to find out what is asked for."""
         has_endings = self.has_rows_for_labels and len(self.task.targets) > 1 and not self.is_served
         return not self.task.sample_submission or has_endings
-
-    @property
-    def has_packed_tables(self) -> bool:
-        """Whether a table, or the sample submission, is a member of a zip archive."""
-        task = self.task
-        tables = (task.train_table, task.labels_table, task.test_table, task.sample_submission)
-        return any(".zip/" in name for name in tables)
-
-    @property
-    def has_json_lines(self) -> bool:
-        """Whether the name of the training table promises an object on each line."""
-        return format_of(self.task.train_table).format is FileFormat.JSON_LINES
-
-    @property
-    def has_plain_csv(self) -> bool:
-        """Whether pandas reads the tables, where they are csv, without being told how they are written."""
-        values = self.task_values
-        is_usual = (values["separator"], values["encoding"], values["decimal"]) == (",", "utf-8", ".")
-        return is_usual and not self.has_packed_tables and not values["keep_null_words"]
 
     @property
     def submits_decided(self) -> bool:
@@ -321,46 +276,6 @@ class PairSpec:
         return int(self.metric_parameter or _USUAL_TOP_K)
 
     @property
-    def submission_separator(self) -> str:
-        """What stands between the cells of the submission, where it is a text: what its name says, else the task."""
-        said = format_of(self.task.submission_file).separator
-        return said or str(self.task_values["submission_separator"])
-
-    @property
-    def sample_separator(self) -> str:
-        """What stands between the cells of the sample submission, where it is a text: the tables may have another."""
-        said = format_of(self.task.sample_submission).separator if self.task.sample_submission else ""
-        return said or str(self.task_values["submission_separator"])
-
-    @property
-    def submission_writer(self) -> str:
-        """The file of the cells that write the submission, by what its name promises."""
-        promised = format_of(self.task.submission_file)
-        if promised.format is FileFormat.PARQUET:
-            return "parquet"
-        if promised.format in (FileFormat.JSON, FileFormat.JSON_LINES):
-            return "json"
-        if promised.compression == ".zip":
-            return "zip"
-        return "separated" if promised.compression or self.submission_separator != "," else "csv"
-
-    @property
-    def has_typed_sample(self) -> bool:
-        """Whether the sample submission says itself which of its columns are numbers."""
-        sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
-        return sample in (FileFormat.PARQUET, FileFormat.JSON, FileFormat.JSON_LINES)
-
-    @property
-    def has_typed_submission(self) -> bool:
-        """Whether the submission's format knows numbers from text."""
-        return self.submission_writer in ("json", "parquet")
-
-    @property
-    def writes_json_lines(self) -> bool:
-        """Whether the submission has an object on each line."""
-        return format_of(self.task.submission_file).format is FileFormat.JSON_LINES
-
-    @property
     def model_sources(self) -> tuple[str, ...]:
         """The Kaggle Models that both notebooks have attached: the pretrained one, if the user named one.
 
@@ -371,6 +286,11 @@ class PairSpec:
         if handle and not _MODEL_HANDLE.fullmatch(handle):
             raise PretrainedModelError(handle=handle)
         return (handle,) if handle else ()
+
+    @property
+    def files(self) -> TaskFiles:
+        """What the tables and the submission are written in."""
+        return TaskFiles(self.task, self.task_values)
 
     @property
     def task_sentence(self) -> str:
@@ -425,13 +345,6 @@ def spec_of(choices: Choices) -> PairSpec:
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
     )
-
-
-def _format_of_table(name: str) -> str:
-    promised = format_of(name).format
-    if promised is FileFormat.PARQUET:
-        return "parquet"
-    return "json" if promised in (FileFormat.JSON, FileFormat.JSON_LINES) else "csv"
 
 
 def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:
