@@ -3,24 +3,19 @@
 No framework is imported, so that a test takes a fraction of a second: cells that look at the machine are left out.
 """
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
-from written_submissions import without_frameworks
+from notebook_session import rendered_cells
 
-from generator.competition import builtin
 from generator.competition.facts import Task
 from generator.competition.introspection import Hints, read_task
 from generator.competition.survey import survey_folder
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.percent import CellKind
-from generator.pair.rendering import render_cells
-from generator.pair.spec import spec_of
-from generator.pair.workspace import Role
 
+FRAMEWORKS = {"jax", "keras", "tensorflow"}
 OF_THE_MACHINE = {"find-accelerator", "check-accelerator", "distribute", "replicas"}
 _BACKEND = re.compile(r"^os\.environ\[.*$", re.MULTILINE)
 
@@ -30,18 +25,10 @@ def task_in(folder: Path, metric: str, **overrides: str | list[str]) -> Task:
     return read_task(survey_folder(folder), Hints(slug="digits", metric_text=metric, overrides=overrides)).task
 
 
-def sources_of(task: Task, role: Role | str, framework: str = "keras") -> dict[str, str]:
-    """The code cells of a notebook by name, in their order; its competition is called `digits`."""
-    competition, owner = builtin.require("digits").competition, Choice("ada", MadeBy.FLAG)
-    choices = merged(proposed(competition, task, framework=framework, owner=owner), Choices(), flags={})
-    cells = render_cells(spec_of(choices), Role(role))
-    return {cell.name: cell.source for cell in cells if cell.kind is CellKind.CODE}
-
-
 def known_after(
     until: str,
     task: Task,
-    role: Role | str,
+    role: str,
     folder: Path,
     *,
     more: Sequence[str] = (),
@@ -59,7 +46,7 @@ def known_after(
         draws: Whether to execute cells that draw as well.
         parameters: What papermill would inject.
     """
-    sources = sources_of(task, role)
+    sources = rendered_cells("keras", role, task)
     names = list(sources)
     first = [name for name in names[: names.index(until) + 1] if name not in ("parameters", "imports")]
     roots = {"INPUT_ROOT": str(folder.parent), "WORKING_ROOT": str(folder.parent / "working")}
@@ -68,17 +55,29 @@ def known_after(
     return _executed(sources, [*first, *more], {"COMPETITION": folder.name, **roots, **parameters})
 
 
-def executed_alone(cells: Sequence[str], task: Task, role: Role | str, **names: object) -> SimpleNamespace:
+def executed_alone(cells: Sequence[str], task: Task, role: str, **names: object) -> SimpleNamespace:
     """What these cells of a notebook define, executed behind its parameters and imports and with these names."""
-    return _executed(sources_of(task, role), cells, names)
+    return _executed(rendered_cells("keras", role, task), cells, names)
+
+
+def without_frameworks(source: str) -> str:
+    """A cell without the statements that import a framework, which takes seconds."""
+    lines = source.split("\n")
+    for node in ast.parse(source).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.partition(".")[0] in FRAMEWORKS for name in names):
+            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
+    return "\n".join(lines)
 
 
 def _executed(sources: Mapping[str, str], cells: Sequence[str], injected: Mapping[str, object]) -> SimpleNamespace:
-    names: dict[str, Any] = {}
+    known = SimpleNamespace()
+    names = vars(known)  # what the cells' functions look names up in
     for cell in ("parameters", "imports", *cells):
         source = _BACKEND.sub("", without_frameworks(sources[cell]))
         if cell not in OF_THE_MACHINE:
             exec(compile(source, f"<cell {cell}>", "exec"), names)  # noqa: S102 - the cells are what is tested
         if cell == "parameters":
             names |= injected
-    return SimpleNamespace(**names)
+    return known

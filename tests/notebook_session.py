@@ -49,13 +49,15 @@ def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digi
     """The code cells of a notebook for a task, by name, in their order."""
     from generator.competition.facts import Competition
     from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-    from generator.pair.kernels import render_kernels
+    from generator.pair.percent import CellKind
+    from generator.pair.rendering import render_cells
+    from generator.pair.spec import spec_of
+    from generator.pair.workspace import Role
 
     competition = Competition(slug=slug, title=slug.title(), is_code_competition=True)
     proposal = proposed(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
-    files = render_kernels(merged(proposal, Choices(), flags={}))
-    cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
-    return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+    cells = render_cells(spec_of(merged(proposal, Choices(), flags={})), Role(role))
+    return {cell.name: cell.source for cell in cells if cell.kind is CellKind.CODE}
 
 
 class Executable(Protocol):

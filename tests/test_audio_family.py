@@ -1,16 +1,16 @@
 """The family `audio`: sounds of any width and rate, parts of long recordings, spectrograms that show their tones."""
 
-import ast
 import math
 import struct
 import sys
 import wave
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from notebook_cells import executed_alone
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
@@ -44,27 +44,9 @@ TONES = Task(
 )
 
 
-@pytest.fixture
-def cells() -> Callable[..., dict[str, Any]]:
-    """Executes cells that need no framework, and returns what they define."""
-
-    def run(*wanted: str, role: str = "infer", details: dict[str, Value] | None = None) -> dict[str, Any]:
-        task = replace(TONES, details={**TONES.details, **(details or {})})
-        source = rendered_cells("keras", role, task)
-        names: dict[str, Any] = {}
-        exec(source["parameters"], names)  # noqa: S102 - the cells are what is tested
-        exec(imports(source["imports"]), names)  # noqa: S102
-        for name in wanted:
-            exec(source[name], names)  # noqa: S102
-        return names
-
-    return run
-
-
-def imports(source: str) -> str:
-    """The imports of a notebook without those of frameworks."""
-    lines = [ast.unparse(node) for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return "\n".join(line for line in lines if line.split()[1] not in ("jax", "keras", "tensorflow"))
+def executed(*cells: str, role: str = "infer", details: Mapping[str, Value] | None = None, **names: object) -> Any:
+    """What some cells define, which need no framework."""
+    return executed_alone(cells, replace(TONES, details={**TONES.details, **(details or {})}), role, **names)
 
 
 READING = ("read-part", "load-sound")
@@ -101,35 +83,35 @@ def loudest_hertz(sound: Any, rate: int = RATE) -> float:
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
-def test_samples_of_every_width_are_the_same_sound(cells: Callable[..., Any], tmp_path: Path, width: int) -> None:
+def test_samples_of_every_width_are_the_same_sound(tmp_path: Path, width: int) -> None:
     import numpy as np
 
     samples = np.array([0, 0.5, -0.5, 0.99, -0.99, 0.25])
     path = write_wav(tmp_path / "a.wav", samples, width=width)
 
-    rate, read = cells(*READING)["read_part"](str(path), -1, 30)
+    rate, read = executed(*READING).read_part(str(path), -1, 30)
 
     assert rate == RATE
     assert read == pytest.approx(samples, abs=0.01 if width == 1 else 1e-4)
 
 
-def test_samples_written_as_floats_keep_their_scale(cells: Callable[..., Any], tmp_path: Path) -> None:
+def test_samples_written_as_floats_keep_their_scale(tmp_path: Path) -> None:
     content = struct.pack("<4f", 0, 0.5, -0.5, 1)
     header = struct.pack("<4sI4s4sIHHIIHH", b"RIFF", 36 + 16, b"WAVE", b"fmt ", 16, 3, 1, RATE, 4 * RATE, 4, 32)
     (tmp_path / "a.wav").write_bytes(header + struct.pack("<4sI", b"data", 16) + content)
 
-    _, read = cells(*READING)["read_part"](str(tmp_path / "a.wav"), -1, 30)
+    _, read = executed(*READING).read_part(str(tmp_path / "a.wav"), -1, 30)
 
     assert read.tolist() == [0, 0.5, -0.5, 1]
 
 
-def test_channels_are_mixed_and_another_rate_keeps_the_pitch(cells: Callable[..., Any], tmp_path: Path) -> None:
+def test_channels_are_mixed_and_another_rate_keeps_the_pitch(tmp_path: Path) -> None:
     import numpy as np
 
     left = tone(440, 1, rate=44_100)
     path = write_wav(tmp_path / "a.wav", left, np.zeros_like(left), rate=44_100)
 
-    sound = cells(*READING)["load_sound"](str(path), -1, 30, RATE)
+    sound = executed(*READING).load_sound(str(path), -1, 30, RATE)
 
     assert sound.dtype == "int16"
     assert len(sound) == RATE
@@ -137,12 +119,12 @@ def test_channels_are_mixed_and_another_rate_keeps_the_pitch(cells: Callable[...
     assert np.abs(sound[500:-500]).max() / 32_767 == pytest.approx(0.25, abs=0.01)
 
 
-def test_a_part_is_read_around_its_second_and_ends_with_the_sound(cells: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_part_is_read_around_its_second_and_ends_with_the_sound(tmp_path: Path) -> None:
     import numpy as np
 
     seconds = np.repeat([0.1, 0.2, 0.3, 0.4], RATE)
     path = str(write_wav(tmp_path / "a.wav", seconds))
-    load = cells(*READING)["load_sound"]
+    load = executed(*READING).load_sound
 
     def heard(middle: float, length: float) -> list[float]:
         return sorted(set((load(path, middle, length, RATE) / 32_767).round(2).tolist()))
@@ -153,25 +135,23 @@ def test_a_part_is_read_around_its_second_and_ends_with_the_sound(cells: Callabl
     assert heard(99, 2) == [0.0]
 
 
-def test_sounds_that_are_no_wav_say_what_would_decode_them(
-    cells: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sounds_that_are_no_wav_say_what_would_decode_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "soundfile", None)
 
     with pytest.raises(ImportError, match=r"soundfile decodes these sounds.* Install it .*convert the sounds to WAV"):
-        cells("read-part", details={"are_wav": False})
+        executed("read-part", details={"are_wav": False})
 
 
 def test_of_wav_files_no_library_for_others_is_spoken_of() -> None:
     assert "soundfile" not in "".join(rendered_cells("keras", "train", TONES).values())
 
 
-def test_sounds_that_cannot_be_read_are_told_from_those_that_can(cells: Callable[..., Any], tmp_path: Path) -> None:
+def test_sounds_that_cannot_be_read_are_told_from_those_that_can(tmp_path: Path) -> None:
     good = write_wav(tmp_path / "good.wav", tone(300, 0.5))
     (tmp_path / "cut.wav").write_bytes(good.read_bytes()[:3_000])
     (tmp_path / "empty.wav").touch()
     (tmp_path / "text.wav").write_bytes(b"RIFF, but not really a sound")
-    length_of = cells(*READING)["length_of"]
+    length_of = executed(*READING).length_of
 
     good_one, cut, *bad = (
         length_of(str(tmp_path / f"{name}.wav")) for name in ("good", "cut", "empty", "text", "gone")
@@ -182,31 +162,28 @@ def test_sounds_that_cannot_be_read_are_told_from_those_that_can(cells: Callable
     assert all(map(math.isnan, bad))
 
 
-def test_ids_are_found_by_whole_name_by_stem_and_in_folders_below(cells: Callable[..., Any]) -> None:
+def test_ids_are_found_by_whole_name_by_stem_and_in_folders_below() -> None:
     import pandas as pd
 
     files = ["a.wav", "deep/b.ogg", "one/c.wav", "two/c.wav"]
-    found = cells("files-named")["files_named"](pd.Series(["a", "a.wav", "b", "c"]), files, ".wav")
+    found = executed("files-named").files_named(pd.Series(["a", "a.wav", "b", "c"]), files, ".wav")
 
     assert found.tolist() == ["a.wav", "a.wav", "deep/b.ogg", "c.wav"]
 
 
 @pytest.mark.parametrize("first", [5, 0])
-def test_ids_with_a_second_are_parts_that_end_or_begin_there(
-    cells: Callable[..., Any], tmp_path: Path, first: int
-) -> None:
+def test_ids_with_a_second_are_parts_that_end_or_begin_there(tmp_path: Path, first: int) -> None:
     write_wav(tmp_path / "test" / "forest_12.wav", tone(300, 0.5))
     ids = [f"forest_12_{first + 5 * part}" for part in range(3)]
     (tmp_path / "sample_submission.csv").write_text("\n".join(["id,label", *(f"{key},low" for key in ids)]) + "\n")
     details: dict[str, Value] = {"part_seconds": 5.0}
-    names = cells("find-folder", "read-table", "list-sounds", "files-named", *READING, details=details)
-    names |= {"input_root": tmp_path.parent, "competition_mounts": [tmp_path.name]}
+    reading = ("find-folder", "read-table", "list-sounds", "files-named", *READING)
+    mounted = {"input_root": tmp_path.parent, "competition_mounts": [tmp_path.name]}
 
-    for name in ("test-ids", "test-sounds"):
-        exec(rendered_cells("keras", "infer", replace(TONES, details=TONES.details | details))[name], names)  # noqa: S102
+    names = executed(*reading, "test-ids", "test-sounds", details=details, **mounted)
 
-    assert names["paths"].tolist() == [str(tmp_path / "test" / "forest_12.wav")] * 3
-    assert names["middle"].tolist() == [2.5, 7.5, 12.5]
+    assert names.paths.tolist() == [str(tmp_path / "test" / "forest_12.wav")] * 3
+    assert names.middle.tolist() == [2.5, 7.5, 12.5]
 
 
 @pytest.mark.parametrize(
@@ -217,35 +194,32 @@ def test_ids_with_a_second_are_parts_that_end_or_begin_there(
     ],
 )
 def test_labels_are_read_from_folders_and_names(
-    cells: Callable[..., Any], tmp_path: Path, labels_from: str, files: list[str], labels: list[str]
+    tmp_path: Path, labels_from: str, files: list[str], labels: list[str]
 ) -> None:
     for file in (*files, ".hidden/3.wav", "readme.txt"):
         path = tmp_path / "competition" / "train" / file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    details: dict[str, Value] = {"labels_from": labels_from}
-    names = cells("find-folder", "list-sounds", role="train", details=details)
-    names |= {"input_root": tmp_path, "competition_mounts": ["competition"]}
+    mounted = {"input_root": tmp_path, "competition_mounts": ["competition"]}
 
-    exec(rendered_cells("keras", "train", replace(TONES, details=TONES.details | details))["training-sounds"], names)  # noqa: S102
+    listing = ("find-folder", "list-sounds", "training-sounds")
+    names = executed(*listing, role="train", details={"labels_from": labels_from}, **mounted)
 
-    assert names["train"]["file"].tolist() == files
-    assert names["train"]["label"].tolist() == labels
+    assert names.train["file"].tolist() == files
+    assert names.train["label"].tolist() == labels
 
 
 @pytest.mark.parametrize(("rate", "mels"), [(8_000, 128), (32_000, 64)])
-def test_every_row_of_a_spectrogram_hears_something_and_tones_are_in_order(
-    cells: Callable[..., Any], rate: int, mels: int
-) -> None:
+def test_every_row_of_a_spectrogram_hears_something_and_tones_are_in_order(rate: int, mels: int) -> None:
     import numpy as np
 
-    names = cells("fixed-matrices")
+    names = executed("fixed-matrices")
     hop = rate * 16 // 1000
-    filters = names["mel_filters"](rate, hop, mels, 50.0)
-    waves = tone(1_000, 2 * hop / rate, rate, loudness=1.0) @ names["fourier_matrix"](hop)
+    filters = names.mel_filters(rate, hop, mels, 50.0)
+    waves = tone(1_000, 2 * hop / rate, rate, loudness=1.0) @ names.fourier_matrix(hop)
     power = waves[:hop] ** 2 + waves[hop:] ** 2
 
-    assert not (names["fourier_matrix"](hop).view("uint32") & 0xFFFF).any()  # bfloat16 has as many bits
+    assert not (names.fourier_matrix(hop).view("uint32") & 0xFFFF).any()  # bfloat16 has as many bits
     assert filters.shape == (hop, mels)
     assert (filters.max(axis=0) > 0.4).all()
     assert (np.diff(filters.argmax(axis=0)) >= 0).all()

@@ -401,7 +401,7 @@ def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]
 
     predictions = np.array([[0.75, 0.25], [1.0, 0.0], [0.25, 0.75]])
     names: dict[str, Any] = {"pd": pd, "ids": ids, "predictions": predictions, "ID_COLUMN": "patient"}
-    exec(cells["average-per-id"], names)  # noqa: S102 (the notebook's own cell)
+    exec(cells["average-per-id"], names)  # noqa: S102 - the notebook's own cell
     return dict(zip(names["ids"], names["predictions"].tolist(), strict=True))
 
 
@@ -474,7 +474,7 @@ def answers_of(
         "PART_COLUMN": "FeatureName",
         "answer_columns": ["Location"],
     }
-    exec(cells["answers-of"], names)  # noqa: S102 (the notebook's own cell)
+    exec(cells["answers-of"], names)  # noqa: S102 - the notebook's own cell
     return dict(names["answers_of"](np.array(predictions), ["3", "1"])["Location"])
 
 

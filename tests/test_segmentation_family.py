@@ -1,6 +1,5 @@
 """The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
 
-import ast
 import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from notebook_cells import executed_alone
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -59,22 +59,9 @@ PIECES = replace(CODES, details={**CODES.details, "mask_rows": "piece"})
 TASKS = {"codes": CODES, "files": FILES, "classes": CLASSES, "column": COLUMN, "ids": OF_IDS, "pieces": PIECES}
 
 
-def imports(source: str) -> str:
-    """The imports of a notebook without those of frameworks."""
-    lines = [ast.unparse(node) for node in ast.parse(source).body if isinstance(node, ast.Import | ast.ImportFrom)]
-    return "\n".join(line for line in lines if line.split()[1] not in ("jax", "keras", "tensorflow"))
-
-
 def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
     """What some cells define, which need no framework."""
-    known: dict[str, Any] = {}
-    source = rendered_cells("keras", role, TASKS[masks])
-    exec(imports(source["imports"]), known)  # noqa: S102 - the cells are what is tested
-    exec(source["parameters"], known)  # noqa: S102
-    known |= names
-    for name in cells:
-        exec(source[name], known)  # noqa: S102
-    return known
+    return vars(executed_alone(cells, TASKS[masks], role, **names))
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 import csv
 import importlib
 import json
-import os
 import random
 import sys
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from gateway_package import write_gateway
-from notebook_session import Mirror, Notebook, Sessions, rendered_cells
+from notebook_cells import executed_alone
+from notebook_session import Mirror, Notebook, Sessions
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
@@ -285,15 +284,6 @@ def test_a_gateway_may_have_names_of_its_own_where_there_is_no_sample(
     assert set(found["id"]) == set(right)
 
 
-def executed(task: Task, *cells: str, **known: Any) -> dict[str, Any]:
-    """What some cells of the inference notebook define, once the others have defined `known`."""
-    sources = rendered_cells("keras", "infer", task)
-    names = {"pd": pd, "np": np, "os": os, "Path": Path, "tempfile": tempfile, "ID_COLUMN": "id", **known}
-    for cell in cells:
-        exec(sources[cell], names)  # noqa: S102 - the notebook's own code
-    return names
-
-
 @pytest.mark.parametrize(
     ("in_sample", "classes", "decided", "expected"),
     [
@@ -311,9 +301,9 @@ def test_answers_have_one_type_in_every_batch(
     task = replace(TASK, metric="accuracy", target_kind=TargetKind.CLASS, submission=SubmissionKind.LABEL)
     sample = pd.DataFrame({"id": [1], "height": [in_sample]})
     known = {"sample": sample, "classes": classes, "answer_columns": ["height"]}
-    names = executed(task, "answers-of", "as-wanted", **known)
+    names = executed_alone(["answers-of", "as-wanted"], task, "infer", **known)
 
-    wanted = names["as_wanted"](names["answers_of"](np.array(decided), [7, 8]), pl.DataFrame)
+    wanted = names.as_wanted(names.answers_of(np.array(decided), [7, 8]), pl.DataFrame)
 
     assert wanted.columns == ["id", "height"]
     assert wanted["id"].to_list() == [7, 8]
@@ -322,7 +312,7 @@ def test_answers_have_one_type_in_every_batch(
 
 
 def test_a_batch_becomes_what_a_file_with_its_rows_would_be() -> None:
-    names = executed(TASK, "read-table", "batch-as-table", "as-read")
+    names = executed_alone(["read-table", "batch-as-table", "as-read"], TASK, "infer")
     batch = pl.DataFrame(
         {
             "id": ["NA", "b"],
@@ -333,8 +323,8 @@ def test_a_batch_becomes_what_a_file_with_its_rows_would_be() -> None:
         }
     )
 
-    rows, library = names["table_of"]((batch, None))
-    read = names["as_read"](rows, ["kind", "when"])
+    rows, library = names.table_of((batch, None))
+    read = names.as_read(rows, ["kind", "when"])
 
     assert (rows["id"].tolist(), library) == (["NA", "b"], pl.DataFrame)
     assert read["age"].fillna(-1).tolist() == [7, -1]
@@ -344,14 +334,14 @@ def test_a_batch_becomes_what_a_file_with_its_rows_would_be() -> None:
 
 
 def test_a_batch_that_is_no_table_is_refused_in_words() -> None:
-    names = executed(TASK, "batch-as-table")
+    names = executed_alone(["batch-as-table"], TASK, "infer")
 
     with pytest.raises(TypeError, match="hands over int, NoneType, and table_of needs a table"):
-        names["table_of"]((3, None))
+        names.table_of((3, None))
 
 
 def test_batches_have_few_sizes() -> None:
-    of_two_gpus = executed(TASK, "batch-size-for", BATCH_SIZE=64, global_batch=128)["batch_size_for"]
+    of_two_gpus = executed_alone(["batch-size-for"], TASK, "infer", BATCH_SIZE=64, global_batch=128).batch_size_for
 
     assert [of_two_gpus(examples) for examples in (1, 2, 3, 9, 100, 1000)] == [2, 2, 4, 16, 128, 128]
 

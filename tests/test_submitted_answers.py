@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from written_submissions import executed, submitted, table_task
+from notebook_cells import executed_alone
+from written_submissions import submitted, table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.schema import keys_of, values_of
@@ -177,7 +178,7 @@ def test_a_submission_that_could_not_be_scored_never_gets_its_name(tmp_path: Pat
     known["submission"] = eval(wrong, {"submission": known["sample"]})  # noqa: S307 - of this test
 
     with pytest.raises(ValueError, match=problem):
-        executed(task, "infer", ["write-submission"], **known)
+        executed_alone(["write-submission"], task, "infer", **known)
 
     assert not (tmp_path / "submission.csv").exists()
 
@@ -270,7 +271,7 @@ def test_training_rows_for_a_label_each_become_a_row_for_each_example(tmp_path: 
     (tmp_path / "train.csv").write_text("id,Label\nx_any,1\nx_ear,1\ny_1_any,0\ny_1_ear,0\nz_any,1\nz_ear,0\n")
 
     template = environment(template_folder()).get_template("shared/training_table.train.py.j2")
-    known = executed(task, "train", ["read-table"])
+    known = vars(executed_alone(["read-table"], task, "train"))
     pair = SimpleNamespace(family="image_classification")
     source = template.render(task=SimpleNamespace(**values_of(task, keys_of("tabular"))), pair=pair)
     exec(source, known)  # noqa: S102 - the cell is what is tested

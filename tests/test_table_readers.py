@@ -10,7 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from miniature import write_tree
-from written_submissions import executed, submitted, table_task
+from notebook_cells import executed_alone
+from written_submissions import submitted, table_task
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection import Hints, read_task
@@ -50,7 +51,7 @@ def test_a_table_is_the_same_in_every_format(tmp_path: Path, name: str, labels: 
     WRITERS[name](path)
     task = replace(table_task(TargetKind.CLASS), train_table=name, test_table="", labels_table=labels)
 
-    read = executed(task, "train", ["opened", "read-table"])["read_table"]
+    read = executed_alone(["opened", "read-table"] if ".zip" in name else ["read-table"], task, "train").read_table
 
     assert read(path, ["id", "label", "elsewhere"]).to_dict("records") == ROWS
     if labels:
@@ -63,7 +64,7 @@ def test_nested_fields_are_columns_and_numbers_become_text_where_that_is_asked(t
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
     task = replace(table_task(TargetKind.CLASS), train_table="train.jsonl", test_table="")
 
-    table = executed(task, "train", ["read-table"])["read_table"](tmp_path / "train.jsonl", ["id", "meta.ok"])
+    table = executed_alone(["read-table"], task, "train").read_table(tmp_path / "train.jsonl", ["id", "meta.ok"])
 
     assert table["id"].tolist() == ["7", "8"]
     assert table["meta.ok"].tolist() == ["True", "False"]
@@ -76,7 +77,7 @@ def test_a_csv_is_read_with_its_separator_encoding_and_decimal_sign(tmp_path: Pa
     (tmp_path / "train.csv").write_text("id;wine;x\n007;rosé;1,5\n", encoding="cp1252")
     task = table_task(TargetKind.CLASS, separator=";", encoding="cp1252", decimal=",")
 
-    read = executed(task, role, ["read-table"])["read_table"](tmp_path / "train.csv", ["id"])
+    read = executed_alone(["read-table"], task, role).read_table(tmp_path / "train.csv", ["id"])
 
     assert read.to_dict("records") == [{"id": "007", "wine": "rosé", "x": 1.5}]
 
@@ -104,7 +105,7 @@ def test_a_class_named_none_and_an_id_na_are_text(tmp_path: Path) -> None:
     write_tree(tmp_path, {name: "\n".join(lines) + "\n" for name, lines in files.items()})
 
     task = read_task(survey_folder(tmp_path), Hints(slug="names")).task
-    table = executed(task, "train", ["read-table"])["read_table"](tmp_path / "train.csv", ["id", "label"])
+    table = executed_alone(["read-table"], task, "train").read_table(tmp_path / "train.csv", ["id", "label"])
 
     assert task.details["keep_null_words"] is True
     assert table["id"].tolist()[:2] == ["NA", "x1"]

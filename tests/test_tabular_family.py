@@ -204,9 +204,9 @@ def test_rare_categories_are_one(folder: Path) -> None:
 
 def fold_of(names: SimpleNamespace, task: Task) -> dict[str, Any]:
     """The inputs of the rows inside and outside of a fold, by the template of the loop of training."""
-    from notebook_cells import sources_of
+    from notebook_session import rendered_cells
 
-    lines = sources_of(task, "train")["train"].split("\n")
+    lines = rendered_cells("keras", "train", task)["train"].split("\n")
     first = next(number for number, line in enumerate(lines) if line.strip().startswith("preprocessor ="))
     last = next(number for number, line in enumerate(lines) if line.strip().startswith("arguments ="))
     code = "\n".join(line[4:] for line in lines[first:last])

@@ -12,9 +12,9 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -210,48 +210,37 @@ def sample_of(folder: Path) -> Path:
     return next(path for path in (folder / "input" / "competitions" / SLUG).iterdir() if "sample" in path.name)
 
 
-@pytest.mark.parametrize("family", SMALL_COMPETITIONS)
-def test_what_keras_trains_with_jax_gives_the_same_answers_on_the_gpu_image(
-    images: Images, tandem: Callable[..., Outcome], tmp_path: Path, family: str
+@dataclass(frozen=True)
+class Crossing:
+    """What is trained on the TPU image and applied on both: a family in a framework, and the backend of each half."""
+
+    framework: str
+    family: str
+    training: str = "jax"
+    inference: str = "tensorflow"
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+
+CROSSINGS = {
+    **{f"keras {family}": Crossing("keras", family) for family in SMALL_COMPETITIONS},
+    "the JAX of the GPU image": Crossing("keras", "tabular", inference="jax"),
+    "a backbone of Keras": Crossing("keras", "segmentation", choices={"BACKBONE": "MobileNetV2"}),
+    **{
+        f"tensorflow {family}": Crossing("tensorflow", family, training="tensorflow")
+        for family in ("image_classification", "sequence", "text")
+    },
+}
+
+
+@pytest.mark.parametrize("crossing", CROSSINGS.values(), ids=CROSSINGS)
+def test_what_the_tpu_image_trains_gives_the_same_answers_on_the_gpu_image(
+    images: Images, tandem: Callable[..., Outcome], tmp_path: Path, crossing: Crossing
 ) -> None:
-    pair = written_pair(tandem, tmp_path, family, "keras")
+    pair = written_pair(tandem, tmp_path, crossing.family, crossing.framework)
+    choices = {"BACKEND": "jax"} if crossing.inference == "jax" else {}
 
-    pair.train(images, "jax")
-    answers = pair.infer(images, "tensorflow")
-
-    check_equal(answers, sample_of(tmp_path))
-
-
-def test_keras_gives_the_same_answers_with_the_jax_of_the_gpu_image(
-    images: Images, tandem: Callable[..., Outcome], tmp_path: Path
-) -> None:
-    pair = written_pair(tandem, tmp_path, "tabular", "keras")
-
-    pair.train(images, "jax")
-    answers = pair.infer(images, "jax", BACKEND="jax")
-
-    check_equal(answers, sample_of(tmp_path))
-
-
-@pytest.mark.parametrize("family", ["image_classification", "sequence", "text"])
-def test_what_tensorflow_trains_gives_the_same_answers_on_the_gpu_image(
-    images: Images, tandem: Callable[..., Outcome], tmp_path: Path, family: str
-) -> None:
-    pair = written_pair(tandem, tmp_path, family, "tensorflow")
-
-    pair.train(images, "tensorflow")
-    answers = pair.infer(images, "tensorflow")
-
-    check_equal(answers, sample_of(tmp_path))
-
-
-def test_a_backbone_of_keras_has_the_same_layers_on_both_images(
-    images: Images, tandem: Callable[..., Outcome], tmp_path: Path
-) -> None:
-    pair = written_pair(tandem, tmp_path, "segmentation", "keras")
-
-    pair.train(images, "jax", BACKBONE="MobileNetV2")
-    answers = pair.infer(images, "tensorflow")
+    pair.train(images, crossing.training, **crossing.choices)
+    answers = pair.infer(images, crossing.inference, **choices)
 
     check_equal(answers, sample_of(tmp_path))
 

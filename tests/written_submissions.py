@@ -1,6 +1,5 @@
 """What the cells of an inference notebook for a table write of predictions that a test makes up; no framework."""
 
-import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from notebook_cells import executed_alone
 from notebook_session import rendered_cells
 
 from generator.competition.builtin.tumours import TUMOURS
 from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 
-FRAMEWORKS = {"jax", "keras", "tensorflow"}
 USUAL = {
     TargetKind.CLASS: (SubmissionKind.LABEL, "accuracy"),
     TargetKind.LABELS: (SubmissionKind.NUMBERS, "auc_mean_columns"),
@@ -45,29 +44,6 @@ def table_task(
     )
 
 
-def without_frameworks(source: str) -> str:
-    """A cell without the statements that import a framework, which takes seconds."""
-    lines = source.split("\n")
-    for node in ast.parse(source).body:
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-        if any(name.partition(".")[0] in FRAMEWORKS for name in names):
-            lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
-    return "\n".join(lines)
-
-
-def executed(task: Task, role: str, cells: Sequence[str], *, framework: str = "keras", **names: Any) -> dict[str, Any]:
-    """What these cells of a notebook define, those that there are, executed behind its imports and parameters."""
-    sources = rendered_cells(framework, role, task)
-    known: dict[str, Any] = {}
-    for cell in ("parameters", "imports", *cells):
-        if cell in sources:
-            exec(without_frameworks(sources[cell]), known)  # noqa: S102 - the cells are what is tested
-        if cell == "parameters":
-            known |= names
-    return known
-
-
 def submitted(
     folder: Path,
     task: Task,
@@ -97,10 +73,11 @@ def submitted(
     (folder / task.test_table).write_text("\n".join(separator.join(row) for row in rows))
     cells = list(rendered_cells("keras", "infer", task))
     first = next(cells.index(name) for name in ("class-of-column", "answers-of") if name in cells)
-    known = executed(
+    reading = [name for name in ("opened", "read-table", "read-rows", "test-rows", "decide") if name in cells]
+    known = executed_alone(
+        [*reading, *cells[first:]],
         task,
         "infer",
-        ["opened", "read-table", "read-rows", "test-rows", "decide", *cells[first:]],
         competition_folder=folder,
         working_root=folder,
         train=pd.DataFrame(),
@@ -111,4 +88,4 @@ def submitted(
         **parameters,
     )
     (folder / task.test_table).unlink()
-    return Path(known["working_root"], task.submission_file)
+    return Path(known.working_root, task.submission_file)
