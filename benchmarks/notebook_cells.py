@@ -4,6 +4,7 @@ import json
 import linecache
 import os
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -12,7 +13,14 @@ from types import ModuleType
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 
 
-def run_cells(pair: str, role: str, *, parameters: Mapping[str, object], last: str | None = None) -> ModuleType:
+def run_cells(
+    pair: str,
+    role: str,
+    *,
+    parameters: Mapping[str, object],
+    last: str | None = None,
+    seconds: dict[str, float] | None = None,
+) -> ModuleType:
     """Executes a notebook's code cells in order, as a kernel would, and returns what they defined.
 
     Args:
@@ -20,6 +28,7 @@ def run_cells(pair: str, role: str, *, parameters: Mapping[str, object], last: s
         role: "train" or "infer".
         parameters: What stands in the place of the defaults, as papermill puts it behind the parameters cell.
         last: The name of the cell to end with; all of them by default.
+        seconds: Filled with how long each cell takes, by its name.
     """
     os.environ["MPLBACKEND"] = "Agg"
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -27,7 +36,10 @@ def run_cells(pair: str, role: str, *, parameters: Mapping[str, object], last: s
     sys.modules[notebook.__name__] = notebook
     with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
         for name, source, tags in _code_cells(KERNELS / pair / role / f"{role}.ipynb"):
+            started = time.perf_counter()
             _execute(name, source, notebook)
+            if seconds is not None:
+                seconds[name] = time.perf_counter() - started
             if "parameters" in tags:
                 vars(notebook).update(parameters)
             if name == last:

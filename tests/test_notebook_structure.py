@@ -247,3 +247,16 @@ def test_templates_stay_short_and_shallow() -> None:
         assert "{% set" not in text, name
         assert "{% macro" not in text, name
         assert "{% for" not in text, name
+
+
+def test_every_template_is_part_of_some_notebook() -> None:
+    computed = re.compile(r'"\s*~\s*(?:\(.*?\)|[\w.]+)\s*~\s*"')
+    reached, waiting = set(), {TEMPLATES / "train.py.j2", TEMPLATES / "infer.py.j2"}
+    while waiting:
+        path = waiting.pop()
+        reached.add(path)
+        for statement in re.findall(r"\{% (?:include|extends) .*? %\}", path.read_text()):
+            names = re.findall(r'"([^"]+\.j2)"', computed.sub("*", statement))
+            waiting |= {found for name in names for found in TEMPLATES.glob(name)} - reached
+
+    assert sorted(set(TEMPLATES.rglob("*.j2")) - reached) == []
