@@ -124,6 +124,7 @@ def is_of_a_framework(template: str) -> bool:
     return bool({"frameworks", "models"} & set(Path(template).parent.parts))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
 def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
     layout: Layout, pair_of: Callable[[Layout], Pair]

@@ -112,6 +112,7 @@ def combinations() -> Iterator[Combination]:
                 yield Combination(family.name, target, spelled, submissions[place % len(submissions)], place)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
 @pytest.mark.parametrize("family", [family.name for family in OFFERED])
 def test_every_combination_renders_to_notebooks_that_a_linter_likes(
@@ -133,6 +134,7 @@ def test_every_combination_renders_to_notebooks_that_a_linter_likes(
         assert done.returncode == 0, done.stdout[-4_000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [family.name for family in OFFERED])
 def test_the_two_notebooks_of_every_family_agree_and_read_well(family: str) -> None:
     for combination in (each for each in combinations() if each.family == family):
