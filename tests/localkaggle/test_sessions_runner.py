@@ -19,7 +19,6 @@ from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.choice import best_isolation
 from generator.localkaggle.sessions.isolation import Isolation
-from generator.localkaggle.sessions.namespaces import Namespaces
 from generator.localkaggle.sessions.notebook_runner import STOPPED, TOO_LARGE, NotebookRunner
 from generator.localkaggle.sessions.plain import PlainProcess
 from generator.localkaggle.sessions.runner import SessionEnd, SessionOrder
@@ -30,7 +29,6 @@ pytestmark = pytest.mark.slow
 
 FOUND: dict[str, Callable[[], Isolation | None]] = {
     "bubblewrap": Bubblewrap.found,
-    "namespaces": Namespaces.found,
     "plain": PlainProcess,
 }
 PARAMETERS = 'INPUT_ROOT = "/kaggle/input"\nWORKING_ROOT = "/kaggle/working"\nALLOW_CPU = False'
@@ -237,9 +235,7 @@ def isolation(request: pytest.FixtureRequest) -> Isolation:
 
 
 def test_the_best_isolation_is_a_sandbox_where_there_is_one() -> None:
-    expected = Bubblewrap if Bubblewrap.found() else Namespaces if Namespaces.found() else PlainProcess
-
-    assert isinstance(best_isolation(), expected)
+    assert isinstance(best_isolation(), Bubblewrap if Bubblewrap.found() else PlainProcess)
 
 
 def test_a_time_limit_ends_a_session_and_keeps_what_there_was(tmp_path: Path, isolation: Isolation) -> None:
