@@ -20,7 +20,7 @@ from typing import IO
 import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.environment import process_variables, session_variables
-from generator.localkaggle.sessions.isolation import Isolation, Place, session_folders
+from generator.localkaggle.sessions.isolation import Isolation, Launch, Place, session_folders
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
 from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, TIMEOUT, WorkOrder
@@ -72,7 +72,7 @@ class NotebookRunner(Runner):
         shutil.copyfile(order.notebook, session / NOTEBOOK)
         place = self._isolation.place(order)
         watch = _Watch(order, stop)
-        with _started(self._isolation.command(order, _program()), order, place) as process:
+        with _started(self._isolation.launch(order, _program()), order, place) as process:
             said = _Said(log)
             listening = threading.Thread(target=said.listen, args=(process.stdout,), daemon=True)
             listening.start()
@@ -116,7 +116,7 @@ def _work(order: SessionOrder, place: Place) -> WorkOrder:
 
 
 @contextmanager
-def _started(command: list[str], order: SessionOrder, place: Place) -> Iterator[subprocess.Popen[bytes]]:
+def _started(launch: Launch, order: SessionOrder, place: Place) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
     (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
     variables = {
@@ -128,9 +128,10 @@ def _started(command: list[str], order: SessionOrder, place: Place) -> Iterator[
         "PYTHONPATH": f"{place.home}/{_PACKAGES}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    with (order.private / "worker.txt").open("wb") as errors:
+    with launch, (order.private / "worker.txt").open("wb") as errors:
         process = subprocess.Popen(  # noqa: S603 - a sandbox's program, with paths that this package made
-            command,
+            launch.arguments,
+            pass_fds=launch.inherited,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
