@@ -211,6 +211,8 @@ def _ended_by_signals(end: Callable[[], None]) -> Iterator[set[int]]:
 
 
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
+    from generator.localkaggle.web.formats import size
+
     account = printable(local_kaggle.site.account)
     lines = [
         f"Local Kaggle of {account}, in {printable(str(local_kaggle.site.root))}",
@@ -219,6 +221,8 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     ]
     if faults:
         lines.insert(2, f"It misbehaves: {', '.join(map(printable, faults))}")
+    if local_kaggle.swept:
+        lines.append(f"Removed {size(local_kaggle.swept)} that sessions left when the server was killed.")
     for line in lines:
         click.echo(line, err=True)
 

@@ -232,10 +232,14 @@ def test_a_notebook_that_runs_ends_with_the_server_and_is_marked_as_failed(tmp_p
         process.send_signal(number)
         process.wait(timeout=60)
         assert _soon(lambda: not any(child.is_running() and child.status() != "zombie" for child in started))
-    with serving(tmp_path / "site") as (line, _):
+    with serving(tmp_path / "site") as (line, process):
         status = _ask(line, "GetKernelSessionStatus", **kernel)
         assert status["status"] == "ERROR"
         assert "stopped" in status["failureMessage"]
+        assert not (tmp_path / "site" / "sessions" / "1" / "private").exists()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+        assert ("that sessions left when the server was killed" in said) == (number == signal.SIGKILL)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from kernel_desk import ME, KernelDesk
-from scripted import ScriptedRunner
+from scripted import ScriptedRunner, writing
 
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.trees import remove_tree
@@ -79,6 +79,23 @@ def test_a_link_in_what_is_removed_is_removed_alone(tmp_path: Path) -> None:
 
     assert not (tmp_path / "left").exists()
     assert (tmp_path / "mine" / "a.txt").read_text() == "1"
+
+
+def test_what_a_killed_server_left_is_swept_and_outputs_stay(tmp_path: Path) -> None:
+    first = KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
+    first.push()
+    session = tmp_path / "sessions" / "1"
+    (session / "private" / "scratch").mkdir(parents=True)
+    (session / "private" / "scratch" / "large.bin").write_bytes(b"x" * 2**20)
+    dig(session / "private")
+    (session / ".output.zip.part").write_bytes(b"x" * 2**20)
+    second = KernelDesk(tmp_path)
+
+    assert second.service.start() >= 2 * 2**20
+    assert not (session / "private").exists()
+    assert not (session / ".output.zip.part").exists()
+    assert second.output() == ["a.txt"]
+    assert second.service.start() == 0
 
 
 # In a file system of its own: the session fills it, and it is made empty again while the session is still not over.

@@ -17,7 +17,7 @@ from generator.localkaggle.services.kernel_saving import PushError
 from generator.localkaggle.sessions.queue import SessionQueue
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.scripts import notebook_of
-from generator.localkaggle.sessions.trees import remove_tree
+from generator.localkaggle.sessions.trees import remove_tree, size_of
 from generator.localkaggle.sessions.watch import largest_memory
 from generator.localkaggle.site import Rerun, Site
 
@@ -120,8 +120,13 @@ class KernelSessions:
         """The files of a session."""
         return SessionFolder(self._site.root / "sessions" / str(session))
 
-    def start(self) -> None:
-        """Takes up what the last run of the server left: what ran is lost, what waited waits again."""
+    def start(self) -> int:
+        """Takes up what the last run of the server left: what ran is lost, what waited waits again.
+
+        Returns:
+            The bytes of what sessions needed meanwhile, and nobody removed: now they are.
+        """
+        swept = self._sweep()
         for session in self._records.untold_reruns():
             self._has_written(partial(self._tell, session))
         for session in self._records.unfinished():
@@ -129,6 +134,7 @@ class KernelSessions:
                 self._has_written(partial(self._end, session, CUT_OFF))
             else:
                 self._queue.add(session.id)
+        return swept
 
     def close(self) -> None:
         """Stops all sessions."""
@@ -277,6 +283,16 @@ class KernelSessions:
             return None
         session = self._records.newest_success(kernel, int(pinned[0]) if pinned else None)
         return self.folder(session.id).working if session is not None else None
+
+    def _sweep(self) -> int:
+        """Removes what the sessions of a server that was killed have left; none runs now."""
+        swept = 0
+        for session in self._records.sessions():
+            folder = self.folder(session.id)
+            for left in (folder.private, *folder.path.glob(".output*")):
+                swept += size_of(left)
+                remove_tree(left)
+        return swept
 
     def _end(self, session: SessionRecord, failure: str) -> None:
         self._records.end(session.id, failure=failure, now=self._site.clock.now())
