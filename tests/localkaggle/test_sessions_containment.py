@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_sessions_runner import notebook, run
 
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
+from generator.localkaggle.sessions.runner import SessionEnd
 from generator.localkaggle.sessions.system_calls import exported_filter
 
 pytestmark = pytest.mark.slow
@@ -202,3 +204,47 @@ def test_without_the_library_sessions_run_and_say_that_nothing_is_filtered(monke
 
     assert sandbox is not None
     assert "no filter of system calls" in sandbox.description
+
+
+# Stands in for systemd's own: what it was asked for is written down, and the program takes its place as it does there.
+SYSTEMD_RUN = """#!/bin/sh
+echo "$@" >> {asked}
+while [ "$1" != "--" ]; do shift; done
+shift
+exec "$@"
+"""
+
+
+def test_where_there_is_systemd_the_kernel_holds_a_session_to_its_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "systemd-run"
+    program.parent.mkdir()
+    program.write_text(SYSTEMD_RUN.format(asked=tmp_path / "asked.txt"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/of-the-server")
+    sandbox = Bubblewrap.found()
+    if sandbox is None:
+        pytest.skip("this machine has no bubblewrap that works")
+    text = notebook("import os\nprint('manager:', os.environ.get('XDG_RUNTIME_DIR'))")
+    session = run(tmp_path / "session", text, sandbox, memory_limit=2**30, process_limit=500)
+    asked = (tmp_path / "asked.txt").read_text().splitlines()[-1]
+
+    assert session.end == SessionEnd(), session.log
+    assert "--scope" in asked
+    assert f"--property=MemoryMax={int(2**30 * 1.1)}" in asked
+    assert "--property=TasksMax=500" in asked
+    assert "manager: None" in session.log
+
+
+def test_a_systemd_that_makes_no_groups_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "systemd-run"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sandbox = Bubblewrap.found()
+    if sandbox is None:
+        pytest.skip("this machine has no bubblewrap that works")
+
+    assert sandbox.group is None

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from generator.localkaggle.sessions.control_group import ControlGroup
 from generator.localkaggle.sessions.isolation import (
     REAL_PLACE,
     SYSTEM_FILES,
@@ -35,12 +36,14 @@ _NO_USER_NAMESPACES = "--disable-userns"  # since bubblewrap 0.8
 class Bubblewrap:
     """A new root folder with nothing in it but what a session needs; see `man bwrap`.
 
-    `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls.
+    `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls, `group` what
+    has the kernel limit a session.
     """
 
     program: str
     hardening: tuple[str, ...] = ()
     refused_calls: bytes = b""
+    group: ControlGroup | None = None
 
     is_sandbox = True
 
@@ -51,9 +54,13 @@ class Bubblewrap:
         found = cls(program) if program is not None else None
         if found is None or not found.works():
             return None
-        for better in ({"hardening": (_NO_USER_NAMESPACES,)}, {"refused_calls": exported_filter()}):
-            candidate = replace(found, **better)
-            found = candidate if candidate.works() else found
+        for change in (
+            {"hardening": (_NO_USER_NAMESPACES,)},
+            {"refused_calls": exported_filter()},
+            {"group": ControlGroup.found()},
+        ):
+            better = replace(found, **change)
+            found = better if better != found and better.works() else found
         return found
 
     @property
@@ -87,7 +94,7 @@ class Bubblewrap:
         # The folders between the mounts belong to file systems in memory, which nobody measures: nothing may be
         # written to them either.
         options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", REAL_PLACE.working]
-        return self._launch(options, program)
+        return self._launch(options, program, memory=order.memory_limit, tasks=order.process_limit)
 
     def works(self) -> bool:
         """Whether a program runs in it, tried out."""
@@ -105,7 +112,14 @@ class Bubblewrap:
             return False
         return ended.returncode == 0
 
-    def _launch(self, options: Sequence[str], program: Sequence[str]) -> Launch:
+    def _launch(
+        self,
+        options: Sequence[str],
+        program: Sequence[str],
+        *,
+        memory: int = SessionOrder.memory_limit,
+        tasks: int = SessionOrder.process_limit,
+    ) -> Launch:
         arguments = [self.program, *_APART, *self.hardening]
         inherited: tuple[int, ...] = ()
         if self.refused_calls:
@@ -114,4 +128,9 @@ class Bubblewrap:
                 pipe.write(self.refused_calls)  # some hundred bytes, which a pipe holds
             inherited = (reading,)
             arguments += ["--seccomp", str(reading)]
-        return Launch((*arguments, *options, "--", *program), inherited)
+        if self.group is None:
+            return Launch((*arguments, *options, "--", *program), inherited)
+        # What leads to the manager of the group is none of the notebook's business.
+        unset = [part for name in self.group.variables for part in ("--unsetenv", name)]
+        grouped = self.group.around([*arguments, *unset, *options, "--", *program], memory=memory, tasks=tasks)
+        return Launch(grouped, inherited, self.group.variables)

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Protocol, Self
 
@@ -38,10 +38,14 @@ class Place:
 
 @dataclass(frozen=True)
 class Launch:
-    """What to execute on this machine, and the file descriptors that it inherits; leaving it closes them here."""
+    """What to execute on this machine, with which variables beside the session's own.
+
+    It inherits file descriptors, which are closed here when this is left.
+    """
 
     arguments: tuple[str, ...]
     inherited: tuple[int, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
         return self

@@ -125,6 +125,7 @@ def _started(launch: Launch, order: SessionOrder, place: Place) -> Iterator[subp
     (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
     variables = {
         **process_variables(),
+        **launch.variables,
         "HOME": place.home,
         # What a notebook installs goes where it may write, and is found there before what was there already.
         "PIP_PREFIX": place.home,
