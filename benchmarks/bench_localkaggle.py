@@ -80,7 +80,8 @@ class Address:
 @contextmanager
 def server(root: Path) -> Iterator[tuple[Address, psutil.Process]]:
     """The server in a process of its own, as a user starts it."""
-    command = [program("tandem"), "serve", "--root", str(root), "--port", "0", "--sessions", "2"]
+    options = ["--root", str(root), "--port", "0", "--sessions", "2", "--i-trust-these-notebooks"]
+    command = [program("tandem"), "serve", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         line = urlsplit(process.stdout.readline().strip())

@@ -124,7 +124,10 @@ def contained(path: Path, *, root: Path) -> Path:
     Raises:
         PathOutsideError: The path leads elsewhere.
     """
-    resolved = path.resolve()
+    try:
+        resolved = path.resolve()
+    except (ValueError, RuntimeError) as error:  # a NUL in it, or links in a circle
+        raise PathOutsideError(path=path, root=root) from error
     if not resolved.is_relative_to(root.resolve()):
         raise PathOutsideError(path=path, root=root)
     return resolved

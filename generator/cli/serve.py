@@ -53,6 +53,17 @@ class ServeNotInstalledError(LocalKaggleError):
         )
 
 
+class UncontainedError(LocalKaggleError):
+    """Notebooks would run as root, with nothing to hold them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "You are root and there is no bubblewrap here that works, so a notebook could do anything to this machine. "
+            "Install it (apt-get install bubblewrap), start the server as an ordinary user, or add "
+            "--i-trust-these-notebooks if you know them all."
+        )
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--root",
@@ -94,6 +105,11 @@ class ServeNotInstalledError(LocalKaggleError):
     is_flag=True,
     help="Needed for a --host beyond this machine: whoever has the token runs notebooks here.",
 )
+@click.option(
+    "--i-trust-these-notebooks",
+    is_flag=True,
+    help="Needed as root where there is no sandbox: notebooks can then do anything to this machine.",
+)
 @click.option("--env", "as_environment", is_flag=True, help="Print `export` lines for clients of the running server.")
 def serve(**options: Any) -> int:
     """Serve a Kaggle of your own: the API, sessions that run notebooks, scores, and pages to look at.
@@ -121,13 +137,19 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     from generator.localkaggle.http.server import Server
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.services.kernel_sessions import SessionRules
+    from generator.localkaggle.sessions.choice import best_isolation
+    from generator.localkaggle.sessions.notebook_runner import NotebookRunner
 
     listening = _listening(options)
+    isolation = best_isolation()
+    if os.geteuid() == 0 and not isolation.is_sandbox and not options["i_trust_these_notebooks"]:
+        raise UncontainedError
     faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
     local_kaggle = LocalKaggle(
         root,
         account=options["account"],
         competitions=options["competitions"],
+        runner=NotebookRunner(isolation),
         faults=faults,
         rules=SessionRules(slots=options["sessions"], flat_mounts=options["flat_mounts"]),
     )
@@ -189,6 +211,8 @@ def _ended_by_signals(end: Callable[[], None]) -> Iterator[set[int]]:
 
 
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
+    from generator.localkaggle.web.formats import size
+
     account = printable(local_kaggle.site.account)
     lines = [
         f"Local Kaggle of {account}, in {printable(str(local_kaggle.site.root))}",
@@ -197,6 +221,8 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     ]
     if faults:
         lines.insert(2, f"It misbehaves: {', '.join(map(printable, faults))}")
+    if local_kaggle.swept:
+        lines.append(f"Removed {size(local_kaggle.swept)} that sessions left when the server was killed.")
     for line in lines:
         click.echo(line, err=True)
 

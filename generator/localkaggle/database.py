@@ -1,5 +1,7 @@
 """The SQLite file behind a local Kaggle: one connection a thread, short transactions, nothing lost by a restart."""
 
+import errno
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,6 +13,7 @@ from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 _BUSY_SECONDS = 30
+_OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 
 class DatabaseUnusableError(LocalKaggleError):
@@ -44,15 +47,23 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """A write transaction: all of it or nothing; one at a time over all threads."""
+        """A write transaction: all of it or nothing; one at a time over all threads.
+
+        Raises:
+            OSError: The disk is full, or does not let the database be written; nothing was.
+        """
         connection = self._connection()
-        connection.execute("BEGIN IMMEDIATE")
         try:
+            connection.execute("BEGIN IMMEDIATE")
             yield connection
-        except BaseException:
-            connection.execute("ROLLBACK")
+            connection.execute("COMMIT")
+        except BaseException as error:
+            # SQLite may have done that itself, when the disk was full.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path)) from error
             raise
-        connection.execute("COMMIT")
 
     def all(self, query: str, values: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Every row of a query."""

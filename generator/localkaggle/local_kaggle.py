@@ -95,7 +95,8 @@ class LocalKaggle:
         self.competitions.use_reruns(self.kernels)
         self._methods = self._table()
         # Last, since what the last server left may end at once, and is told to those who listen.
-        self.kernels.start()
+        self.swept = self.kernels.start()
+        """The bytes that the sessions of a killed server had left, and that are free again."""
 
     def _opened(self, account: str, clock: Clock, faults: Faults) -> Site:
         self.accounts = Accounts(self._database)

@@ -425,6 +425,8 @@ def test_a_session_ends_with_an_error_that_is_not_the_notebooks(tmp_path: Path, 
     desk = faulty(tmp_path, f"{rule}@tester/my-trainx1")
     desk.push()
     struck, orders = desk.status(), len(desk.runner.orders)
+    archive = desk.fetched(desk.ask("DownloadKernelOutput", ownerSlug="tester", kernelSlug="my-train"))
+    assert len(zipfile.ZipFile(archive.path).namelist()) == ran
     desk.push()
 
     assert (struck, orders) == ("ERROR", ran)

@@ -22,13 +22,15 @@ from miniature import Outcome
 from generator.local_place import ServerRecord
 
 TANDEM = [sys.executable, "-m", "generator"]
+# The notebooks of these tests are known, whatever this machine has to hold them.
+TRUSTED = "--i-trust-these-notebooks"
 
 
 @contextmanager
 def serving(root: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The verb in a process of its own: the first line that it printed."""
     process = subprocess.Popen(
-        [*TANDEM, "serve", "--root", str(root), "--port", "0", *options],
+        [*TANDEM, "serve", TRUSTED, "--root", str(root), "--port", "0", *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -96,22 +98,45 @@ def test_a_folder_that_is_no_competition_is_explained_and_nothing_is_made(
     tandem: Callable[..., Outcome], tmp_path: Path
 ) -> None:
     (tmp_path / "holiday").mkdir()
-    outcome = tandem("serve", "--root", tmp_path / "site", "--competition", tmp_path / "holiday")
+    outcome = tandem("serve", TRUSTED, "--root", tmp_path / "site", "--competition", tmp_path / "holiday")
     assert outcome.code == 1
     assert "holiday/data cannot be hosted" in outcome.err
     assert not (tmp_path / "site").exists()
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user need not trust notebooks")
+def test_root_without_a_sandbox_has_to_trust_the_notebooks(
+    tandem: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "without-bubblewrap"))
+    outcome = tandem("serve", "--root", tmp_path / "site", "--port", "0")
+
+    assert outcome.code == 1
+    assert "apt-get install bubblewrap" in outcome.err
+    assert "--i-trust-these-notebooks" in outcome.err
+    assert not (tmp_path / "site").exists()
+
+
+@pytest.mark.slow
+def test_the_start_says_what_contains_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "without-bubblewrap"))
+    with serving(tmp_path / "site") as (_, process):
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+
+    assert "Notebooks run in: a plain process" in said
+
+
 def test_a_wrong_fault_is_explained(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
-    outcome = tandem("serve", "--root", tmp_path / "site", "--fault", "earthquake")
+    outcome = tandem("serve", TRUSTED, "--root", tmp_path / "site", "--fault", "earthquake")
     assert (outcome.code, "earthquake" in outcome.err) == (1, True)
-    outcome = tandem("serve", "--root", tmp_path / "site", "--fault", "429%150")
+    outcome = tandem("serve", TRUSTED, "--root", tmp_path / "site", "--fault", "429%150")
     assert (outcome.code, '"429%150" is no fault' in outcome.err) == (1, True)
 
 
 def test_a_database_that_is_none_is_explained(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
     (tmp_path / "kaggle.sqlite").write_text("This is a letter, and a long one." * 10)
-    outcome = tandem("serve", "--root", tmp_path, "--port", "0")
+    outcome = tandem("serve", TRUSTED, "--root", tmp_path, "--port", "0")
     assert outcome.code == 1
     assert "kaggle.sqlite cannot be used as the database" in outcome.err
     assert "--root" in outcome.err
@@ -129,7 +154,7 @@ def test_the_first_line_opens_the_server_and_the_record_is_its_owners_alone(tmp_
         assert stat.S_IMODE(record.stat().st_mode) == 0o600
         assert json.loads(record.read_text())["pid"] == process.pid
         second = subprocess.run(
-            [*TANDEM, "serve", "--root", str(tmp_path / "site"), "--port", "0"],
+            [*TANDEM, "serve", TRUSTED, "--root", str(tmp_path / "site"), "--port", "0"],
             capture_output=True,
             text=True,
             timeout=60,
@@ -207,10 +232,14 @@ def test_a_notebook_that_runs_ends_with_the_server_and_is_marked_as_failed(tmp_p
         process.send_signal(number)
         process.wait(timeout=60)
         assert _soon(lambda: not any(child.is_running() and child.status() != "zombie" for child in started))
-    with serving(tmp_path / "site") as (line, _):
+    with serving(tmp_path / "site") as (line, process):
         status = _ask(line, "GetKernelSessionStatus", **kernel)
         assert status["status"] == "ERROR"
         assert "stopped" in status["failureMessage"]
+        assert not (tmp_path / "site" / "sessions" / "1" / "private").exists()
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=30)
+        assert ("that sessions left when the server was killed" in said) == (number == signal.SIGKILL)
 
 
 @pytest.mark.slow
@@ -218,7 +247,7 @@ def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
     with serving(tmp_path / "site") as (line, _):
         port = line.partition("/?")[0].rpartition(":")[2]
         second = subprocess.run(
-            [*TANDEM, "serve", "--root", str(tmp_path / "other"), "--port", port],
+            [*TANDEM, "serve", TRUSTED, "--root", str(tmp_path / "other"), "--port", port],
             capture_output=True,
             text=True,
             timeout=60,

@@ -13,24 +13,33 @@ from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import psutil
 import pytest
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.choice import best_isolation
 from generator.localkaggle.sessions.isolation import Isolation
-from generator.localkaggle.sessions.namespaces import Namespaces
-from generator.localkaggle.sessions.notebook_runner import STOPPED, TOO_LARGE, NotebookRunner
+from generator.localkaggle.sessions.notebook_runner import NotebookRunner
 from generator.localkaggle.sessions.plain import PlainProcess
 from generator.localkaggle.sessions.runner import SessionEnd, SessionOrder
 from generator.localkaggle.sessions.scripts import notebook_of
 from generator.localkaggle.sessions.session_log import read_all
+from generator.localkaggle.sessions.trees import remove_tree
+from generator.localkaggle.sessions.watch import (
+    MACHINE_IS_FULL,
+    OUT_OF_MEMORY,
+    STOPPED,
+    TOO_DEEP,
+    TOO_LARGE,
+    TOO_MANY_FILES,
+    TOO_MANY_PROCESSES,
+)
 
 pytestmark = pytest.mark.slow
 
 FOUND: dict[str, Callable[[], Isolation | None]] = {
     "bubblewrap": Bubblewrap.found,
-    "namespaces": Namespaces.found,
     "plain": PlainProcess,
 }
 PARAMETERS = 'INPUT_ROOT = "/kaggle/input"\nWORKING_ROOT = "/kaggle/working"\nALLOW_CPU = False'
@@ -237,9 +246,7 @@ def isolation(request: pytest.FixtureRequest) -> Isolation:
 
 
 def test_the_best_isolation_is_a_sandbox_where_there_is_one() -> None:
-    expected = Bubblewrap if Bubblewrap.found() else Namespaces if Namespaces.found() else PlainProcess
-
-    assert isinstance(best_isolation(), expected)
+    assert isinstance(best_isolation(), Bubblewrap if Bubblewrap.found() else PlainProcess)
 
 
 def test_a_time_limit_ends_a_session_and_keeps_what_there_was(tmp_path: Path, isolation: Isolation) -> None:
@@ -318,6 +325,106 @@ def test_too_much_output_ends_the_session(tmp_path: Path) -> None:
     session = run(tmp_path, text, output_limit=5 * 2**20)
 
     assert session.end.failure == TOO_LARGE
+
+
+def test_too_much_memory_ends_the_session_whichever_process_has_it(tmp_path: Path, isolation: Isolation) -> None:
+    text = notebook(
+        "import subprocess, sys, time\n"
+        "take = 'import time; taken = b\"x\" * 150 * 2**20; time.sleep(60)'\n"
+        "children = [subprocess.Popen([sys.executable, '-c', take]) for _ in range(4)]\n"
+        "time.sleep(60)"
+    )
+    session = run(tmp_path, text, isolation, memory_limit=500 * 2**20)
+
+    assert session.end.failure == OUT_OF_MEMORY
+    assert "Exceeded Allowed Compute" in session.log
+    assert session.seconds < 40
+
+
+def test_memory_that_processes_share_is_counted_once(tmp_path: Path) -> None:
+    text = notebook(
+        "import os, time\n"
+        "shared, children = b'x' * 150 * 2**20, []\n"
+        "for _ in range(5):\n"
+        "    pid = os.fork()\n"
+        "    if not pid: time.sleep(2); os._exit(0)\n"
+        "    children.append(pid)\n"
+        "for pid in children: os.waitpid(pid, 0)"
+    )
+    session = run(tmp_path, text, memory_limit=600 * 2**20)
+
+    assert session.end == SessionEnd(), session.log
+
+
+def test_too_many_processes_end_the_session(tmp_path: Path, isolation: Isolation) -> None:
+    text = notebook(
+        "import subprocess, time\nchildren = [subprocess.Popen(['sleep', '60']) for _ in range(100)]\ntime.sleep(60)"
+    )
+    session = run(tmp_path, text, isolation, process_limit=60)
+
+    # An ordinary user in a sandbox is refused by the kernel before anybody looks.
+    assert session.end.failure == TOO_MANY_PROCESSES or "Resource temporarily unavailable" in session.end.failure
+    assert session.seconds < 40
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "failure"),
+    [
+        ("_MOST_FILES", 50, TOO_MANY_FILES),
+        ("_SPARE_DISK", 2**60, MACHINE_IS_FULL.format("disk space")),
+        ("_SPARE_MEMORY", 2**60, MACHINE_IS_FULL.format("memory")),
+    ],
+)
+def test_a_session_ends_before_it_exhausts_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int, failure: str
+) -> None:
+    monkeypatch.setattr(f"generator.localkaggle.sessions.watch.{bound}", value)
+    text = notebook("import time\nfor n in range(100): open(f'{n}.txt', 'w').close()\ntime.sleep(60)")
+    session = run(tmp_path, text)
+
+    assert session.end.failure == failure
+
+
+# A notebook may write to whatever its worker has open.
+FLOOD = """
+import os
+worker = open(f"/proc/{os.getppid()}/fd/2", "wb", buffering=0)
+for _ in range(200): worker.write(b"x" * 2**20)
+os.kill(os.getppid(), 9)
+"""
+
+
+def test_what_a_worker_says_before_it_dies_is_not_kept_whole(tmp_path: Path) -> None:
+    before = psutil.Process().memory_info().rss
+    session = run(tmp_path, notebook(FLOOD), output_limit=50 * 2**20)
+
+    assert "process died" in session.end.failure, session.log
+    assert psutil.Process().memory_info().rss - before < 100 * 2**20
+    written = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert written < 50 * 2**20
+
+
+DIG = """
+import os
+from pathlib import Path
+def dig(top, levels):
+    os.chdir(top)
+    for _ in range(levels):
+        os.mkdir("a")
+        os.chdir("a")
+"""
+
+
+@pytest.mark.parametrize("where", ["WORKING_ROOT", "'/tmp'"])
+def test_folders_without_end_do_the_server_no_harm(tmp_path: Path, where: str) -> None:
+    text = notebook(f"{DIG}\ndig({where}, 3_000)\nimport time; time.sleep(60 if {where} == '/tmp' else 0)")
+    if isinstance(best_isolation(), PlainProcess) and where == "'/tmp'":
+        pytest.skip("there is no sandbox, whose /tmp it would be")
+    session = run(tmp_path / "session", text)
+
+    assert session.end.failure == TOO_DEEP
+    remove_tree(tmp_path / "session")
+    assert not (tmp_path / "session").exists()
 
 
 def test_a_kernel_that_dies_is_the_end_of_its_session(tmp_path: Path) -> None:

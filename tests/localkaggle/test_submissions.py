@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.competitions.records import Stage
+from generator.localkaggle.sessions.watch import TOO_MANY_PROCESSES
 
 TOY = "toy-heights"
 KERNEL = {"competitionName": TOY, "kernelOwner": "tester", "kernelSlug": "heights-infer", "kernelVersion": 3}
@@ -268,6 +270,7 @@ def test_a_notebook_on_a_tpu_is_refused(opening: Opening, notebooks: Notebooks) 
         ({"submission.csv": submission_text(people=4)}, "", "Submission Scoring Error: Your notebook generated"),
         ({}, "ValueError: no such column", "Notebook Threw Exception"),
         ({}, "Your notebook was stopped because it exceeded the max allowed execution duration.", "Notebook Timeout"),
+        ({}, TOO_MANY_PROCESSES, "Notebook Exceeded Allowed Compute"),
         ({}, "The server was stopped while this session ran.", "Kaggle Error"),
     ],
 )
@@ -282,6 +285,25 @@ def test_a_rerun_that_does_not_end_well_is_an_error_in_kaggles_words(
 
     assert found["status"] == "ERROR"
     assert found["errorDescription"].startswith(sentence)
+
+
+@pytest.mark.parametrize("what", ["links that lead to each other", "a file that nobody may read"])
+def test_a_file_that_cannot_be_read_is_none(opening: Opening, notebooks: Notebooks, tmp_path: Path, what: str) -> None:
+    desk = opening(is_code=True)
+    desk.service.use_reruns(notebooks)
+    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
+    output = tmp_path / "notebooks" / f"rerun-{ref}"
+    output.mkdir(parents=True)
+    if what == "links that lead to each other":
+        (output / "submission.csv").symlink_to(output / "other.csv")
+        (output / "other.csv").symlink_to(output / "submission.csv")
+    elif os.geteuid() == 0:
+        pytest.skip("root may read any file")
+    else:
+        (output / "submission.csv").touch(mode=0)
+    notebooks.end(ref)
+
+    assert desk.outcome(ref)["errorDescription"].startswith("Submission CSV Not Found")
 
 
 def test_a_link_that_a_rerun_left_is_not_followed(opening: Opening, notebooks: Notebooks, tmp_path: Path) -> None:

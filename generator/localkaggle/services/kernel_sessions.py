@@ -1,11 +1,12 @@
 """From a version of a kernel to a session that is over: its inputs, its faults, its limits, its place in the queue."""
 
+import errno
 import logging
-import shutil
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from generator.accelerators.catalog import AcceleratorKind
@@ -16,12 +17,16 @@ from generator.localkaggle.services.kernel_saving import PushError
 from generator.localkaggle.sessions.queue import SessionQueue
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.scripts import notebook_of
+from generator.localkaggle.sessions.trees import remove_tree, size_of
+from generator.localkaggle.sessions.watch import largest_memory
 from generator.localkaggle.site import Rerun, Site
 
 CUT_OFF = "The server was stopped while this session ran."
 DELETED = "The notebook was deleted."
 KILLED = "Your notebook was stopped because it exceeded the max allowed execution duration."
 MACHINE_FAILED = "Kaggle Error: the machine of this session failed."
+_RETRY_SECONDS = 2.0
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _KILLED_AFTER = timedelta(seconds=5)
 _LOG = logging.getLogger(__name__)
 
@@ -36,6 +41,8 @@ class SessionRules:
         concurrent: How many sessions of a kind may wait and run, over which a push is refused.
         flat_mounts: Whether inputs are mounted as they were before 2026, all in one folder.
         output_limit: The bytes that a session may write.
+        memory_limit: The bytes of memory that it may use: as many as on Kaggle, where this machine has them.
+        process_limit: The processes that it may start.
     """
 
     slots: int = 2
@@ -44,6 +51,8 @@ class SessionRules:
     )
     flat_mounts: bool = False
     output_limit: int = 20 * 2**30
+    memory_limit: int = field(default_factory=lambda: min(30 * 2**30, largest_memory()))
+    process_limit: int = 4_096
 
 
 @dataclass(frozen=True)
@@ -79,9 +88,13 @@ class SessionFolder:
 
     def make(self) -> None:
         """Makes the folders, empty."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.remove()
         self.working.mkdir(parents=True)
         self.private.mkdir(mode=0o700)
+
+    def remove(self) -> None:
+        """Removes all of it."""
+        remove_tree(self.path)
 
 
 class KernelSessions:
@@ -107,15 +120,21 @@ class KernelSessions:
         """The files of a session."""
         return SessionFolder(self._site.root / "sessions" / str(session))
 
-    def start(self) -> None:
-        """Takes up what the last run of the server left: what ran is lost, what waited waits again."""
+    def start(self) -> int:
+        """Takes up what the last run of the server left: what ran is lost, what waited waits again.
+
+        Returns:
+            The bytes of what sessions needed meanwhile, and nobody removed: now they are.
+        """
+        swept = self._sweep()
         for session in self._records.untold_reruns():
-            self._tell(session)
+            self._has_written(partial(self._tell, session))
         for session in self._records.unfinished():
             if session.started is not None:
-                self._end(session, CUT_OFF)
+                self._has_written(partial(self._end, session, CUT_OFF))
             else:
                 self._queue.add(session.id)
+        return swept
 
     def close(self) -> None:
         """Stops all sessions."""
@@ -154,14 +173,7 @@ class KernelSessions:
         With a submission it is the version's rerun for it, on the hidden test of a competition.
         """
         now = self._site.clock.now()
-        session = self._records.add_session(version, now=now, submission=submission, competition=competition)
-        folder = self.folder(session)
-        folder.make()
-        source = self._records.source(version)
-        if version.settings.kernel_type == "script":
-            source = notebook_of(source, language=version.settings.language)
-        folder.notebook.write_text(source, encoding="utf-8")
-        return session
+        return self._records.add_session(version, now=now, submission=submission, competition=competition)
 
     def queue(self, session: int) -> None:
         """Lets a session run when its turn has come."""
@@ -172,24 +184,37 @@ class KernelSessions:
         for session in sessions:
             was_waiting = self._queue.stop(session.id)
             if was_waiting:
-                self._tell(replace(session, failure=DELETED))
+                self._has_written(partial(self._tell, replace(session, failure=DELETED)))
             if session.is_over or was_waiting:
-                shutil.rmtree(self.folder(session.id).path, ignore_errors=True)
+                self.folder(session.id).remove()
 
     def _execute(self, number: int, stop: threading.Event) -> None:
         session = self._records.session(number)
         if session is None or session.is_over:
             return
-        self._records.begin(number, now=self._site.clock.now())
         try:
+            self._records.begin(number, now=self._site.clock.now())
+            self.folder(number).make()
             end = self._run(session, stop)
-        except Exception:  # noqa: BLE001 - whatever it is, the session is over and says so; the log has the traceback
+        except Exception as error:  # noqa: BLE001 - whatever it is, the session is over and says so
             _LOG.exception("session %d of %s failed", number, session.ref)
-            end = SessionEnd(MACHINE_FAILED)
+            end = SessionEnd(machine_failed(error))
+        remove_tree(self.folder(number).private)
+        failure = CUT_OFF if stop.is_set() and end.failure else end.failure
+        # The disk may be full, and not remain so.
+        while not self._has_written(partial(self._end, session, failure)) and not stop.wait(_RETRY_SECONDS):
+            pass
         if self._records.session(number) is None:  # deleted meanwhile
-            shutil.rmtree(self.folder(number).path, ignore_errors=True)
-        shutil.rmtree(self.folder(number).private, ignore_errors=True)
-        self._end(session, CUT_OFF if stop.is_set() and end.failure else end.failure)
+            self.folder(number).remove()
+
+    def _has_written(self, write: Callable[[], None]) -> bool:
+        """Writes the end of a session down, or tells of it; False if that is to be tried again: the disk is full."""
+        try:
+            write()
+        except Exception as error:  # noqa: BLE001 - what cannot be told now is told at the next start
+            _LOG.exception("the end of a session could not be written")
+            return not (isinstance(error, OSError) and error.errno in _DISK_FULL)
+        return True
 
     def _run(self, session: SessionRecord, stop: threading.Event) -> SessionEnd:
         faults = self._site.faults
@@ -207,6 +232,7 @@ class KernelSessions:
         if version is None:
             raise LookupError(f"{session.ref} was deleted before its session began")
         settings, folder, faults = version.settings, self.folder(session.id), self._site.faults
+        folder.notebook.write_text(self._notebook(version), encoding="utf-8")
         accelerator = settings.accelerator
         # A pinned image replaces the TPU machine's own, and the TPU with it (Kaggle/kaggle-cli#1197).
         is_wrong = accelerator.kind is AcceleratorKind.TPU and (
@@ -233,7 +259,15 @@ class KernelSessions:
             devices=1 if is_wrong else accelerator.devices,
             time_limit=min(hours, timedelta(seconds=settings.timeout_seconds)) if settings.timeout_seconds else hours,
             output_limit=self._rules.output_limit,
+            memory_limit=self._rules.memory_limit,
+            process_limit=self._rules.process_limit,
         )
+
+    def _notebook(self, version: VersionRecord) -> str:
+        source = self._records.source(version)
+        if version.settings.kernel_type == "script":
+            return notebook_of(source, language=version.settings.language)
+        return source
 
     def _environment(self, session: SessionRecord) -> Mapping[str, str]:
         # In a rerun an inference server waits for Kaggle's gateway. Here nobody would come: without the variable the
@@ -250,6 +284,16 @@ class KernelSessions:
         session = self._records.newest_success(kernel, int(pinned[0]) if pinned else None)
         return self.folder(session.id).working if session is not None else None
 
+    def _sweep(self) -> int:
+        """Removes what the sessions of a server that was killed have left; none runs now."""
+        swept = 0
+        for session in self._records.sessions():
+            folder = self.folder(session.id)
+            for left in (folder.private, *folder.path.glob(".output*")):
+                swept += size_of(left)
+                remove_tree(left)
+        return swept
+
     def _end(self, session: SessionRecord, failure: str) -> None:
         self._records.end(session.id, failure=failure, now=self._site.clock.now())
         if session.submission is not None:
@@ -262,6 +306,12 @@ class KernelSessions:
         for listener in self._listeners:
             listener(rerun)
         self._records.told(session.id)
+
+
+def machine_failed(error: Exception) -> str:
+    """Why a session ended that could not be run; what the operating system says of it is told."""
+    why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
+    return f"{MACHINE_FAILED}{why}"
 
 
 def session_limit_reached(kind: AcceleratorKind, limit: int) -> str:

@@ -51,9 +51,12 @@ class Kernels:
             f"{_SERVICE}/GetAcceleratorQuotaStatistics": self._quota,
         }
 
-    def start(self) -> None:
-        """Takes up what the last run of the server left; to be called when everybody listens who wants to."""
-        self.sessions.start()
+    def start(self) -> int:
+        """Takes up what the last run of the server left, and returns how many bytes of that were of no use any more.
+
+        To be called when everybody listens who wants to.
+        """
+        return self.sessions.start()
 
     def close(self) -> None:
         """Stops the sessions that run."""

@@ -1,64 +1,136 @@
 """Sessions in a sandbox of bubblewrap: Kaggle's own paths, read-only inputs, no network where it is off."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from generator.localkaggle.sessions.control_group import ControlGroup
 from generator.localkaggle.sessions.isolation import (
     REAL_PLACE,
     SYSTEM_FILES,
     SYSTEM_FOLDERS,
+    Launch,
     Place,
     input_folders,
     python_folders,
     session_folders,
 )
 from generator.localkaggle.sessions.runner import SessionOrder
+from generator.localkaggle.sessions.system_calls import exported_filter
 
 _PROBE_SECONDS = 10
+# As root the user of this machine is still root: whatever the kernel asks only the user for is to be covered below.
+_APART = (
+    *("--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL"),
+    *("--die-with-parent", "--new-session", "--hostname", "kaggle"),
+)
+# Without the second option files of /proc that root owns could be written to, and be a way out, such as
+# /proc/sys/kernel/core_pattern.
+_PROC = ("--proc", "/proc", "--remount-ro", "/proc")
+_NO_USER_NAMESPACES = "--disable-userns"  # since bubblewrap 0.8
 
 
+@dataclass(frozen=True)
 class Bubblewrap:
-    """A new root folder with nothing in it but what a session needs; see `man bwrap`."""
+    """A new root folder with nothing in it but what a session needs; see `man bwrap`.
 
-    description = "a sandbox of bubblewrap (Kaggle's paths, read-only inputs, no network where it is off)"
+    `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls, `group` what
+    has the kernel limit a session.
+    """
 
-    def __init__(self, program: str) -> None:
-        self._program = program
+    program: str
+    hardening: tuple[str, ...] = ()
+    refused_calls: bytes = b""
+    group: ControlGroup | None = None
+
+    is_sandbox = True
 
     @classmethod
     def found(cls) -> "Bubblewrap | None":
-        """The bubblewrap of this machine, if there is one that works for this user."""
+        """The bubblewrap of this machine with all that it can do, if it works for this user."""
         program = shutil.which("bwrap")
-        if program is None:
+        found = cls(program) if program is not None else None
+        if found is None or not found.works():
             return None
-        trial = [program, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
-        try:
-            # S603: the program of the user's own PATH.
-            ended = subprocess.run(trial, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603 - a program of ours
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return cls(program) if ended.returncode == 0 else None
+        for change in (
+            {"hardening": (_NO_USER_NAMESPACES,)},
+            {"refused_calls": exported_filter()},
+            {"group": ControlGroup.found()},
+        ):
+            better = replace(found, **change)
+            found = better if better != found and better.works() else found
+        return found
+
+    @property
+    def description(self) -> str:
+        """What it is, in a few words for people."""
+        missing = "no filter of system calls, for want of libseccomp or pyseccomp"
+        filtered = "system calls filtered" if self.refused_calls else missing
+        return (
+            "a sandbox of bubblewrap (Kaggle's paths, read-only inputs, no network where it is off, no privileges; "
+            f"{filtered})"
+        )
 
     def place(self, _order: SessionOrder) -> Place:
         """Kaggle's own paths."""
         return REAL_PLACE
 
-    def command(self, order: SessionOrder, program: Sequence[str]) -> list[str]:
+    def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """The program in the sandbox; it dies with this process."""
-        command = [self._program, "--unshare-all", "--die-with-parent", "--new-session", "--hostname", "kaggle"]
-        if order.internet:
-            command.append("--share-net")
+        options = ["--share-net"] if order.internet else []
         for path in (*SYSTEM_FOLDERS, *SYSTEM_FILES):
-            command += ["--ro-bind-try", path, path]
-        command += ["--proc", "/proc", "--dev", "/dev"]
+            options += ["--ro-bind-try", path, path]
+        options += [*_PROC, "--dev", "/dev"]
         # First the folders of the session's own: Python may live below one of the places that they take.
         for at, folder in session_folders(order).items():
-            command += ["--bind", str(folder), at]
+            options += ["--bind", str(folder), at]
         for folder in python_folders():
-            command += ["--ro-bind", str(folder), str(folder)]
-        command += ["--dir", REAL_PLACE.input_root]
+            options += ["--ro-bind", str(folder), str(folder)]
+        options += ["--dir", REAL_PLACE.input_root]
         for at, folder in input_folders(order).items():
-            command += ["--ro-bind", str(folder), at]
-        # The folders between the mounts belong to an empty file system in memory: nothing may be written to it either.
-        return [*command, "--remount-ro", "/", "--chdir", REAL_PLACE.working, "--", *program]
+            options += ["--ro-bind", str(folder), at]
+        # The folders between the mounts belong to file systems in memory, which nobody measures: nothing may be
+        # written to them either.
+        options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", REAL_PLACE.working]
+        return self._launch(options, program, memory=order.memory_limit, tasks=order.process_limit)
+
+    def works(self) -> bool:
+        """Whether a program runs in it, tried out."""
+        launch = self._launch(["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"], ["true"])
+        try:
+            with launch:
+                ended = subprocess.run(  # noqa: S603 - the program of the user's own PATH
+                    launch.arguments,
+                    pass_fds=launch.inherited,
+                    capture_output=True,
+                    timeout=_PROBE_SECONDS,
+                    check=False,
+                )
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return ended.returncode == 0
+
+    def _launch(
+        self,
+        options: Sequence[str],
+        program: Sequence[str],
+        *,
+        memory: int = SessionOrder.memory_limit,
+        tasks: int = SessionOrder.process_limit,
+    ) -> Launch:
+        arguments = [self.program, *_APART, *self.hardening]
+        inherited: tuple[int, ...] = ()
+        if self.refused_calls:
+            reading, writing = os.pipe()
+            with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
+                pipe.write(self.refused_calls)  # some hundred bytes, which a pipe holds
+            inherited = (reading,)
+            arguments += ["--seccomp", str(reading)]
+        if self.group is None:
+            return Launch((*arguments, *options, "--", *program), inherited)
+        # What leads to the manager of the group is none of the notebook's business.
+        unset = [part for name in self.group.variables for part in ("--unsetenv", name)]
+        grouped = self.group.around([*arguments, *unset, *options, "--", *program], memory=memory, tasks=tasks)
+        return Launch(grouped, inherited, self.group.variables)

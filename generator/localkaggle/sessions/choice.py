@@ -2,10 +2,9 @@
 
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.isolation import Isolation
-from generator.localkaggle.sessions.namespaces import Namespaces
 from generator.localkaggle.sessions.plain import PlainProcess
 
 
 def best_isolation() -> Isolation:
-    """The best that works here, tried out: bubblewrap, namespaces of the system's own tools, or a plain process."""
-    return Bubblewrap.found() or Namespaces.found() or PlainProcess()
+    """The best that works here, tried out: bubblewrap, or a plain process."""
+    return Bubblewrap.found() or PlainProcess()

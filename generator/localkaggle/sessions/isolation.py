@@ -1,10 +1,11 @@
 """The seam between a session and what keeps it apart from this machine, and what a session must see of the machine."""
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Protocol, Self
 
 import generator
 from generator.localkaggle.sessions.runner import SessionOrder
@@ -35,6 +36,25 @@ class Place:
     is_real: bool
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What to execute on this machine, with which variables beside the session's own.
+
+    It inherits file descriptors, which are closed here when this is left.
+    """
+
+    arguments: tuple[str, ...]
+    inherited: tuple[int, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self.inherited:
+            os.close(descriptor)
+
+
 class Isolation(Protocol):
     """A way to run a process apart from this machine."""
 
@@ -42,10 +62,14 @@ class Isolation(Protocol):
     def description(self) -> str:
         """What it is, and what it does not do, in a few words for people."""
 
+    @property
+    def is_sandbox(self) -> bool:
+        """Whether it holds back a notebook that wants to get out."""
+
     def place(self, order: SessionOrder) -> Place:
         """The paths that the session will see."""
 
-    def command(self, order: SessionOrder, program: Sequence[str]) -> list[str]:
+    def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """What to execute on this machine for the program to run in the session; its folders are made already."""
 
 
@@ -66,6 +90,8 @@ def session_folders(order: SessionOrder) -> dict[str, Path]:
         REAL_PLACE.home: order.private / "home",
         "/tmp": order.private / "scratch",  # noqa: S108 - a folder of the session's own
         "/kaggle/temp": order.private / "temp",
+        # Shared memory is on the disk as well, where it is measured with the rest.
+        "/dev/shm": order.private / "shared",  # noqa: S108 - a folder of the session's own
     }
 
 

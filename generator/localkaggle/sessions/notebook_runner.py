@@ -9,10 +9,8 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO
@@ -20,26 +18,22 @@ from typing import IO
 import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.environment import process_variables, session_variables
-from generator.localkaggle.sessions.isolation import Isolation, Place, session_folders
+from generator.localkaggle.sessions.isolation import Isolation, Launch, Place, session_folders
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, TIMEOUT, WorkOrder
+from generator.localkaggle.sessions.watch import GRACE, Watch
+from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
 
-TOO_LARGE = "Your notebook was stopped because its output exceeded the disk space of a session."
-STOPPED = "The session was stopped."
+DIED = "The session's process died. It may have run out of memory."
 _EMULATED = {
     AcceleratorKind.CPU: "",
     AcceleratorKind.GPU: " (the CPU of this machine stands for it)",
     AcceleratorKind.TPU: " (emulated: {} devices of this machine's CPU)",
 }
-_LOOK_SECONDS = 0.25
-_SIZE_SECONDS = 2.0
-# How long a worker has to end a notebook in good order before everything is killed.
-_GRACE = 15.0
 _PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 _LONGEST_LINE = 2**20
+_LAST_WORDS = 16 * 1024
 _LONGEST_FAILURE = 500
-_MOST_FILES = 200_000
 _LARGEST_NOTEBOOK = 256 * 2**20
 _LOG = logging.getLogger(__name__)
 
@@ -71,16 +65,24 @@ class NotebookRunner(Runner):
         session = order.private / "session"
         shutil.copyfile(order.notebook, session / NOTEBOOK)
         place = self._isolation.place(order)
-        watch = _Watch(order, stop)
-        with _started(self._isolation.command(order, _program()), order, place) as process:
-            said = _Said(log)
-            listening = threading.Thread(target=said.listen, args=(process.stdout,), daemon=True)
-            listening.start()
+        watch = Watch(order, stop)
+        with _started(self._isolation.launch(order, _program()), order, place) as process:
+            said, last_words = _Said(log), _LastWords()
+            listening = [
+                threading.Thread(target=said.listen, args=(process.stdout,), daemon=True),
+                threading.Thread(target=last_words.listen, args=(process.stderr,), daemon=True),
+            ]
+            for thread in listening:
+                thread.start()
             _give(process, _work(order, place))
             reason = watch.until_end(process)
-        listening.join(_GRACE)
+        for thread in listening:
+            thread.join(GRACE)
         _keep(session / EXECUTED, order.executed)
-        failure = reason or said.failure(order)
+        failure = reason or said.failure
+        if failure is None:
+            _LOG.warning("the worker of %s died: %s", order.title, last_words.text)
+            failure = DIED
         if failure:
             log.write(f"{failure}\n", stream="stderr")
         return SessionEnd(failure)
@@ -111,16 +113,19 @@ def _work(order: SessionOrder, place: Place) -> WorkOrder:
         offline=not order.internet and not place.is_real,
         seconds=order.time_limit.total_seconds(),
         largest_file=order.output_limit,
+        # Outside of a sandbox the processes of the user are counted, whatever they belong to.
+        most_processes=order.process_limit if place.is_real else 0,
         roots=roots,
     )
 
 
 @contextmanager
-def _started(command: list[str], order: SessionOrder, place: Place) -> Iterator[subprocess.Popen[bytes]]:
+def _started(launch: Launch, order: SessionOrder, place: Place) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
     (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
     variables = {
         **process_variables(),
+        **launch.variables,
         "HOME": place.home,
         # What a notebook installs goes where it may write, and is found there before what was there already.
         "PIP_PREFIX": place.home,
@@ -128,12 +133,13 @@ def _started(command: list[str], order: SessionOrder, place: Place) -> Iterator[
         "PYTHONPATH": f"{place.home}/{_PACKAGES}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    with (order.private / "worker.txt").open("wb") as errors:
+    with launch:
         process = subprocess.Popen(  # noqa: S603 - a sandbox's program, with paths that this package made
-            command,
+            launch.arguments,
+            pass_fds=launch.inherited,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=errors,
+            stderr=subprocess.PIPE,
             env=variables,
             cwd=order.working,
             start_new_session=True,
@@ -142,7 +148,7 @@ def _started(command: list[str], order: SessionOrder, place: Place) -> Iterator[
         yield process
     finally:
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
-        _end(process, grace=0.0 if place.is_real else _GRACE)
+        _end(process, grace=0.0 if place.is_real else GRACE)
 
 
 def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
@@ -166,54 +172,6 @@ def _end(process: "subprocess.Popen[bytes]", *, grace: float) -> None:
             process.stdin.close()
 
 
-@dataclass
-class _Watch:
-    """Looks at a session from outside, and says why it must end."""
-
-    order: SessionOrder
-    stop: threading.Event
-    started: float = field(default_factory=time.monotonic)
-    looked: float = 0.0
-
-    def until_end(self, process: "subprocess.Popen[bytes]") -> str:
-        """Waits until the process ends or has to: why, or nothing if it ended by itself."""
-        while True:
-            try:
-                process.wait(_LOOK_SECONDS)
-            except subprocess.TimeoutExpired:
-                reason = self._reason()
-                if reason:
-                    return reason
-            else:
-                return ""
-
-    def _reason(self) -> str:
-        now = time.monotonic()
-        if self.stop.is_set():
-            return STOPPED
-        # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
-        if now - self.started > self.order.time_limit.total_seconds() + _GRACE:
-            return TIMEOUT
-        if now - self.looked > _SIZE_SECONDS:
-            self.looked = now
-            if any(_is_larger(folder, self.order.output_limit) for folder in (self.order.working, self.order.private)):
-                return TOO_LARGE
-        return ""
-
-
-def _is_larger(folder: Path, limit: int) -> bool:
-    """Whether the files of a folder take more of the disk than that, or are too many to be looked at."""
-    total = count = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += os.lstat(os.path.join(where, name)).st_blocks * 512  # noqa: PTH118 - thousands of files
-        count += len(names)
-        if total > limit or count > _MOST_FILES:
-            return True
-    return False
-
-
 class _Said:
     """What a worker says on its standard output; whoever runs in the session may have said it."""
 
@@ -233,15 +191,30 @@ class _Said:
                     self._log.write(str(message["text"]), stream=stream)
             except (ValueError, TypeError, RecursionError):
                 continue
+            except OSError:  # the disk is full: the log has a gap, and the session goes on
+                continue
 
-    def failure(self, order: SessionOrder) -> str:
-        """Why the notebook ended before its end, or nothing."""
-        if self._end is not None:
-            return self._end[:_LONGEST_FAILURE]
-        _LOG.warning(
-            "the worker of %s died: %s", order.title, (order.private / "worker.txt").read_text(errors="replace")
-        )
-        return "The session's process died. It may have run out of memory."
+    @property
+    def failure(self) -> str | None:
+        """Why the notebook ended before its end, or nothing; None if the worker did not say how it ended."""
+        return self._end[:_LONGEST_FAILURE] if self._end is not None else None
+
+
+class _LastWords:
+    """The end of what a process writes to a pipe, however much that is."""
+
+    def __init__(self) -> None:
+        self._end = b""
+
+    def listen(self, stream: IO[bytes]) -> None:
+        """Takes down what is written until there is no more."""
+        while piece := os.read(stream.fileno(), _LAST_WORDS):
+            self._end = (self._end + piece)[-_LAST_WORDS:]
+
+    @property
+    def text(self) -> str:
+        """It as a text."""
+        return self._end.decode(errors="replace")
 
 
 def _keep(executed: Path, at: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from generator.localkaggle.sessions.isolation import Place, session_folders
+from generator.localkaggle.sessions.isolation import Launch, Place, session_folders
 from generator.localkaggle.sessions.runner import SessionOrder
 
 
@@ -13,6 +13,7 @@ class PlainProcess:
     description = (
         "a plain process (mapped paths; Python code is kept from the inputs and the network, programs are not)"
     )
+    is_sandbox = False
 
     def place(self, order: SessionOrder) -> Place:
         """Paths of this machine, which reach the notebook as its parameters."""
@@ -25,7 +26,7 @@ class PlainProcess:
             is_real=False,
         )
 
-    def command(self, order: SessionOrder, program: Sequence[str]) -> list[str]:
+    def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """The program itself, once the links are there."""
         root = order.private / "input"
         root.mkdir()
@@ -33,4 +34,4 @@ class PlainProcess:
             link = Path(root, place)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(folder, target_is_directory=True)
-        return list(program)
+        return Launch(tuple(program))

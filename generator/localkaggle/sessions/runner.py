@@ -33,7 +33,9 @@ class SessionOrder:
         accelerator: What the session was given; a TPU is emulated by `devices` devices of the CPU.
         devices: How many devices a framework is to see.
         time_limit: After this long the session is killed.
-        output_limit: More bytes than this in `working` end the session.
+        output_limit: More bytes than this in `working`, or beside it, end the session.
+        memory_limit: So do more bytes of memory than this in all of its processes,
+        process_limit: and more processes than this.
     """
 
     title: str
@@ -50,6 +52,8 @@ class SessionOrder:
     devices: int = 1
     time_limit: timedelta = timedelta(hours=12)
     output_limit: int = 20 * 2**30
+    memory_limit: int = 30 * 2**30
+    process_limit: int = 4_096
 
 
 @dataclass(frozen=True)

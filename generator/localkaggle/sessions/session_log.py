@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,13 @@ def read_piece(path: Path, *, position: int = 0) -> LogPiece:
     except FileNotFoundError:
         return LogPiece((), position)
     whole = content[: content.rfind(b"\n") + 1]
-    return LogPiece(tuple(json.loads(line) for line in whole.splitlines()), position + len(whole))
+    return LogPiece(tuple(_events(whole)), position + len(whole))
+
+
+def _events(lines: bytes) -> Iterator[dict[str, Any]]:
+    for line in lines.splitlines():
+        with suppress(ValueError):  # half a line, from when the disk was full
+            yield json.loads(line)
 
 
 def read_all(path: Path) -> Iterator[dict[str, Any]]:

@@ -36,6 +36,7 @@ class WorkOrder:
     offline: bool
     seconds: float
     largest_file: int
+    most_processes: int = 0
     roots: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
@@ -47,7 +48,7 @@ def main() -> None:
     """Executes what standard input asks for."""
     work = WorkOrder(**json.loads(sys.stdin.readline()))
     threading.Thread(target=_die_with_the_server, daemon=True).start()
-    _limit_files(work.largest_file)
+    _set_limits(work)
     try:
         failure = execute_work(work)
     except KeyboardInterrupt:
@@ -137,9 +138,14 @@ def _die_with_the_server() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _limit_files(largest: int) -> None:
+def _set_limits(work: WorkOrder) -> None:
+    """Limits what this process and those that it starts may do; none of them can take that back."""
     import resource
 
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (largest if hard < 0 else min(largest, hard), hard))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limits = {resource.RLIMIT_FSIZE: work.largest_file, resource.RLIMIT_CORE: 0}
+    if work.most_processes:
+        limits[resource.RLIMIT_NPROC] = work.most_processes
+    for kind, limit in limits.items():
+        _, hard = resource.getrlimit(kind)
+        least = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(kind, (least, least))

@@ -1,6 +1,7 @@
 """The scoring of submissions, one after the other, in a thread of its own."""
 
 import logging
+import os
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -97,7 +98,7 @@ class ScoringDesk:
             written = contained(rerun.output / submission.file_name, root=rerun.output)
         except PathOutsideError:
             written = None
-        if written is None or not written.is_file():
+        if written is None or not written.is_file() or not os.access(written, os.R_OK):
             self._submissions.fail(submission.ref, wording.FILE_NOT_FOUND)
         else:
             self.receive(submission, written)

@@ -18,7 +18,7 @@ CUT_OFF = "Kaggle Error: Something went wrong on our end. Please try again."
 # By words of the failures that sessions end with; anything else is of the notebook's own doing.
 _FAILURES = (
     (("execution duration", "time limit", "timeout"), _TIMEOUT),
-    (("memory", "disk space", "output size"), _COMPUTE),
+    (("allowed compute", "memory"), _COMPUTE),
     (("server was stopped", "was deleted", "kaggle error"), CUT_OFF),
 )
 FILE_NOT_FOUND = (

@@ -1,0 +1,139 @@
+"""A session looked at from outside: its time, its memory and processes, its files; and why it has to end."""
+
+import shutil
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped,unused-ignore]
+
+from generator.localkaggle.sessions.runner import SessionOrder
+from generator.localkaggle.sessions.trees import DEEPEST, blocks_of, is_too_deep, walk
+from generator.localkaggle.sessions.worker import TIMEOUT
+
+# How long a worker has to end a notebook in good order before everything is killed.
+GRACE = 15.0
+STOPPED = "The session was stopped."
+_EXCEEDED = "Notebook Exceeded Allowed Compute"
+OUT_OF_MEMORY = f"{_EXCEEDED}: it used more memory than a session has."
+TOO_MANY_PROCESSES = f"{_EXCEEDED}: it started more processes than a session may."
+TOO_LARGE = f"{_EXCEEDED}: its files took more than the disk space of a session."
+TOO_MANY_FILES = f"{_EXCEEDED}: it made more files than a session may."
+TOO_DEEP = f"{_EXCEEDED}: it made folders below one another that are too deep, of which {DEEPEST} are allowed."
+MACHINE_IS_FULL = f"{_EXCEEDED}: this machine has hardly any {{}} left."
+
+_LOOK_SECONDS = 0.25
+_FILES_SECONDS = 2.0
+_MOST_FILES = 200_000
+# What is left to the machine. A notebook can hold memory and disk that belong to none of its processes and files.
+_SPARE_MEMORY = 256 * 2**20
+_SPARE_DISK = 256 * 2**20
+
+
+def largest_memory() -> int:
+    """The bytes of memory that a session can have without taking all of this machine's."""
+    return int(psutil.virtual_memory().total * 0.8)
+
+
+@dataclass
+class Watch:
+    """Looks at a session from outside, and says why it must end."""
+
+    order: SessionOrder
+    stop: threading.Event
+    started: float = field(default_factory=time.monotonic)
+    looked: float = 0.0
+
+    def until_end(self, process: "subprocess.Popen[bytes]") -> str:
+        """Waits until the process ends or has to: why, or nothing if it ended by itself and within its limits."""
+        while True:
+            try:
+                process.wait(_LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                reason = self._reason(process.pid)
+                if reason:
+                    return reason
+            else:
+                return _too_much(self.order.working, self.order.output_limit)
+
+    def _reason(self, pid: int) -> str:
+        now = time.monotonic()
+        if self.stop.is_set():
+            return STOPPED
+        # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
+        if now - self.started > self.order.time_limit.total_seconds() + GRACE:
+            return TIMEOUT
+        reason = self._processes(pid)
+        if not reason and now - self.looked > _FILES_SECONDS:
+            self.looked = now
+            reason = self._files()
+        return reason
+
+    def _processes(self, pid: int) -> str:
+        processes = _tree(pid)
+        reason = self._exceeded(processes)
+        if reason:
+            # The notebook's at once, before they take more: outside of a sandbox the worker is given time to end well.
+            for process in processes[1:]:
+                with suppress(psutil.Error):
+                    process.kill()
+        return reason
+
+    def _exceeded(self, processes: list[psutil.Process]) -> str:
+        if len(processes) > self.order.process_limit:
+            return TOO_MANY_PROCESSES
+        # Pages that processes share are counted for each of them here; only what is too much so is looked at closely.
+        limit = self.order.memory_limit
+        if sum(map(_resident, processes)) > limit and sum(map(_proportional, processes)) > limit:
+            return OUT_OF_MEMORY
+        if psutil.virtual_memory().available + psutil.swap_memory().free < _SPARE_MEMORY:
+            return MACHINE_IS_FULL.format("memory")
+        return ""
+
+    def _files(self) -> str:
+        for folder in (self.order.working, self.order.private):
+            reason = _too_much(folder, self.order.output_limit)
+            if reason:
+                return reason
+        if shutil.disk_usage(self.order.working).free < _SPARE_DISK:
+            return MACHINE_IS_FULL.format("disk space")
+        return ""
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    try:
+        root = psutil.Process(pid)
+        return [root, *root.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _proportional(process: psutil.Process) -> int:
+    """The memory of a process with its part of what it shares; where the system does not say that, what is its own."""
+    try:
+        memory = process.memory_full_info()
+    except psutil.Error:  # gone, or no business of this user
+        return _resident(process)
+    return int(getattr(memory, "pss", memory.uss))
+
+
+def _too_much(folder: Path, limit: int) -> str:
+    """Why the files of a folder are too much, or nothing."""
+    size = 0
+    for count, (depth, entry) in enumerate(walk(folder), start=1):
+        size += blocks_of(entry)
+        if entry.is_dir(follow_symlinks=False) and is_too_deep(depth, entry):
+            return TOO_DEEP
+        if size > limit or count > _MOST_FILES:
+            return TOO_LARGE if size > limit else TOO_MANY_FILES
+    return ""
