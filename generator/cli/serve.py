@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.files import FileWriteError
+from generator.installation import install_command
 from generator.local_place import serve_command
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
@@ -49,7 +50,7 @@ class ServeNotInstalledError(LocalKaggleError):
     def __init__(self, *, package: str) -> None:
         super().__init__(
             f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
-            'Install what it is made of: pip install "kaggle-tandem[serve]"'
+            f"Install what it is made of: {install_command('serve')}"
         )
 
 
