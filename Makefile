@@ -38,8 +38,9 @@ format: $(VENV)/dev.stamp
 types: $(VENV)/dev.stamp
 	$(BIN)/mypy
 
+# In a clone nothing tells a changed template from an edited notebook, and git has what is overwritten.
 kernels: $(VENV)/dev.stamp ## render the reference pairs again from their pair.toml
-	$(BIN)/generate --all
+	$(BIN)/generate --all --force
 
 drift: $(VENV)/dev.stamp ## show where the reference pairs differ from what the templates give
 	$(BIN)/generate --all --check

@@ -1,10 +1,32 @@
-"""Where the kit's own files are, in a clone and in an installed package."""
+"""Where the kit's own files are, in a clone and in an installed package, and how packages are added to it."""
 
+import re
+import shlex
 from pathlib import Path
+
+from generator.untrusted import printable
+
+_PACKAGE = Path(__file__).resolve().parent
 
 
 def template_folder() -> Path:
     """The kit's templates: inside of the package when it was installed from a wheel, else beside it in the clone."""
-    package = Path(__file__).resolve().parent
-    installed = package / "templates"
-    return installed if installed.is_dir() else package.parent / "templates"
+    installed = _PACKAGE / "templates"
+    return installed if installed.is_dir() else _PACKAGE.parent / "templates"
+
+
+def install_command(extra: str) -> str:
+    """The command that installs what an extra of the kit names: by the clone, or else by the packages' own names.
+
+    The kit is on no package index, so its name there would be an error, or some day a stranger's program.
+    """
+    clone = _PACKAGE.parent
+    if (clone / "pyproject.toml").is_file():
+        wanted = ["-e", f"{clone}[{extra}]"]
+    else:
+        from importlib.metadata import requires
+
+        condition = re.compile(rf"(;| and) extra == ['\"]{extra}['\"]$")
+        required = [line for line in requires("kaggle-tandem") or () if condition.search(line)]
+        wanted = [condition.sub("", line).replace("'", '"') for line in required]
+    return printable(shlex.join(["pip", "install", *wanted]))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -22,7 +23,8 @@ class ServerRecordError(TandemError):
 
     def __init__(self, *, path: Path, why: str) -> None:
         super().__init__(
-            f"{printable(str(path))} is not what a local Kaggle writes there: {why}; start it again, `tandem serve`."
+            f"{printable(str(path))} is not what a local Kaggle writes there: {why}; start it again, "
+            f"`{serve_command(path.parent)}`."
         )
 
 
@@ -78,6 +80,13 @@ def default_root(environment: Mapping[str, str] = os.environ) -> Path:
     data = environment.get("XDG_DATA_HOME") or ""
     # The XDG specification has relative paths ignored.
     return (Path(data) if Path(data).is_absolute() else home / ".local" / "share") / "tandem" / "local-kaggle"
+
+
+def serve_command(root: Path, *options: str, environment: Mapping[str, str] = os.environ) -> str:
+    """The command for this root that works in another terminal, where nothing is set for a local Kaggle."""
+    usual = default_root({name: value for name, value in environment.items() if name != ROOT_VARIABLE})
+    named = [] if root == usual else ["--root", str(root)]
+    return printable(shlex.join(["tandem", "serve", *named, *options]))
 
 
 def read_record(root: Path) -> ServerRecord | None:

@@ -160,7 +160,8 @@ def test_a_workspace_that_is_a_file_is_refused(tandem: Tandem, tmp_path: Path) -
         ["--competition", "digits", "--all"],
         ["--list", "--check"],
         ["--all", "--framework", "keras"],
-        ["--all", "--force"],
+        ["--list", "--force"],
+        ["--all", "--check", "--force"],
     ],
 )
 def test_combinations_that_mean_nothing_are_usage(tandem: Tandem, arguments: list[str]) -> None:
@@ -188,6 +189,53 @@ def test_all_writes_what_its_check_asks_for(tandem: Tandem, tmp_path: Path) -> N
     assert "+++ kernels/digits/train/train.ipynb as rendered" in stale.out
     assert "kernel-metadata.json  written" in written.out
     assert fresh.out == "Every file is as rendered.\n"
+
+
+def test_no_verb_overwrites_a_notebook_that_was_edited(
+    tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace_with_data.root)
+    for name in ("digits", "clean"):
+        tandem("generate", "--competition", "digits", "--name", name, "--owner", "ada")
+    # What would be written anew, were it not for the edits in the other pair.
+    choices = workspace_with_data.pair("clean").choices
+    choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
+    notebook = workspace_with_data.pair("digits").notebook(Role.TRAIN)
+    notebook.write_text(notebook.read_text().replace("import json", "import json  # mine"))
+    before = {path: path.read_bytes() for path in Path("kernels").rglob("*") if path.is_file()}
+
+    refused = [tandem("generate", *options) for options in (["--competition", "digits"], ["--all"])]
+    for verb in (["--dry-run"], ["--check"]):
+        tandem("generate", "--all", *verb)
+    for verb in (["push", "digits", "--to", "local", "--dry-run"], ["push", "digits", "--workflow", "github"]):
+        assert tandem(*verb).code == 0
+
+    assert [outcome.code for outcome in refused] == [1, 1]
+    for outcome in refused:
+        assert "train/train.ipynb (cells changed: imports)" in outcome.err
+        assert "--force" in outcome.err
+    assert before == {path: path.read_bytes() for path in Path("kernels").rglob("*") if path.is_file()}
+
+
+def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_tree(tmp_path, {"kernels/digits/pair.toml": '[pair]\ncompetition = "digits"\n'}))
+    tandem("generate", "--all")
+    notebook = Workspace(tmp_path).pair("digits").notebook(Role.INFER)
+    rendered = notebook.read_bytes()
+    notebook.write_bytes(rendered.replace(b"import json", b"import json  # mine"))
+
+    check = tandem("generate", "--all", "--check")
+    assert (check.code, "+++ kernels/digits/infer/infer.ipynb as rendered" in check.out) == (1, True)
+    assert "kernels/digits/infer/infer.ipynb (cells changed: imports)" in check.err
+    assert "`tandem generate --all` writes nothing" in check.err
+    report = json.loads(tandem("generate", "--all", "--check", "--json").out)
+    assert report["edited"] == {"kernels/digits/infer/infer.ipynb": "cells changed: imports"}
+
+    forced = tandem("generate", "--all", "--force")
+    assert (forced.code, forced.out) == (0, "kernels/digits/infer/infer.ipynb  written\n")
+    assert notebook.read_bytes() == rendered
 
 
 def test_generating_imports_nothing_that_is_slow(workspace_with_data: Workspace) -> None:

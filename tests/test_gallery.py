@@ -78,5 +78,5 @@ def test_a_reference_pair_runs_whole_on_a_specimen(
     report = json.loads(outcome.out)
     assert report["specimen"]
     assert report["submission"]["rows"] > 0
-    handoff = json.loads((workspace.output(f"{slug}-specimen") / "train" / "handoff.json").read_text())
+    handoff = json.loads((workspace.output(slug) / "specimen/smoke/train/handoff.json").read_text())
     assert handoff["specimen"]

@@ -91,7 +91,7 @@ def test_a_smoke_run_with_a_backbone_fetches_nothing(tmp_path: Path, isolated_ho
     report = ran(workspace, "--smoke", *backbone, **nowhere)
 
     assert (report["smoke"], report["submission"]["rows"]) == (True, 540)
-    training = workspace / "output/digits/train"
+    training = workspace / "output/digits/smoke/train"
     handoff = json.loads((training / "handoff.json").read_text())
     assert handoff["folds"][0]["arguments"]["backbone"] == "MobileNetV3Small"
     assert handoff["reading"] == {"image_size": 32, "channels": 3}

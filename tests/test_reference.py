@@ -8,7 +8,7 @@ from miniature import write_tree
 from generator.competition.builtin import UnknownCompetitionError
 from generator.pair import reference
 from generator.pair.choices import MissingKeyError
-from generator.pair.reference import FlagshipError, NoPairsError
+from generator.pair.reference import EditedPairsError, FlagshipError, NoPairsError
 from generator.pair.template_folder import FrameworkOfFamilyError, UnknownTemplateError
 from generator.pair.workspace import Workspace
 
@@ -73,6 +73,40 @@ def test_outputs_in_a_reference_notebook_are_drift_and_are_removed(
     notebook.write_text(notebook.read_text().replace('"execution_count": null', '"execution_count": 3'))
 
     assert reference.write(workspace, templates=miniature_templates) == [Path("kernels/digits/train/train.ipynb")]
+
+
+def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
+    workspace: Workspace, miniature_templates: Path
+) -> None:
+    reference.write(workspace, templates=miniature_templates)
+    template = miniature_templates / "infer.py.j2"
+    template.write_text(template.read_text().replace("predicting", "foretelling"))
+    notebook = workspace.root / "kernels/digits-tensorflow/infer/infer.ipynb"
+    root = workspace.root / "kernel-metadata.json"
+    notebook.write_text(notebook.read_text().replace("predicting", "guessing"))
+    root.write_text(root.read_text().replace('"is_private": true', '"is_private": false'))
+    before = {path: path.read_bytes() for path in workspace.root.rglob("*") if path.is_file()}
+
+    with pytest.raises(EditedPairsError) as caught:
+        reference.write(workspace, templates=miniature_templates)
+
+    assert "kernels/digits-tensorflow/infer/infer.ipynb (cells changed: work)" in str(caught.value)
+    assert "  kernel-metadata.json (fields changed: is_private)" in str(caught.value)
+    assert "kernels/digits/" not in str(caught.value)
+    assert before == {path: path.read_bytes() for path in workspace.root.rglob("*") if path.is_file()}
+    assert len(reference.write(workspace, force=True, templates=miniature_templates)) == 3
+
+
+def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
+    workspace: Workspace, miniature_templates: Path
+) -> None:
+    reference.write(workspace, templates=miniature_templates)
+    choices = workspace.pair("digits").choices
+    choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
+
+    written = reference.write(workspace, templates=miniature_templates)
+
+    assert Path("kernel-metadata.json") in written
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_users_log_level_is_kept(tmp_path: Path) -> None:
 def test_without_a_kernel_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "REQUIRED_PACKAGES", ("papermill", "not_a_package"))
 
-    with pytest.raises(PackagesMissingError, match=r'not_a_package is not .*pip install "kaggle-tandem\[run\]"'):
+    with pytest.raises(PackagesMissingError, match=r"not_a_package is not .*pip install -e '/.*\[run\]'$"):
         require_packages()
 
 

@@ -71,6 +71,102 @@ def test_the_previous_training_survives_one_that_got_nowhere(tmp_path: Path) -> 
     assert (previous / "fold0.weights.h5").read_text() == "from the first run"
 
 
+def finish(folder: OutputFolder, text: str) -> None:
+    """Leaves what a run of both notebooks leaves at its end."""
+    folder.path.mkdir(exist_ok=True)
+    for role, name in ((Role.TRAIN, "oof.csv"), (Role.INFER, "submission.csv")):
+        folder.empty(role)
+        (folder.working(role) / name).write_text(text)
+    (folder.working(Role.TRAIN) / "handoff.json").write_text('{"complete": true}')
+    folder.report.write_text(text)
+
+
+def texts(folder: OutputFolder) -> list[str]:
+    """What says of which run the oof.csv, the submission and the report are; those that are missing are left out."""
+    paths = (folder.working(Role.TRAIN) / "oof.csv", folder.working(Role.INFER) / "submission.csv", folder.report)
+    return [path.read_text() for path in paths if path.exists()]
+
+
+def test_a_finished_run_is_kept_whole_and_only_the_last_one(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path)
+    for name in ("first", "second"):
+        finish(folder, name)
+        assert folder.keep(Role.TRAIN) == folder.previous.path
+        assert texts(folder.previous) == [name] * 3
+    assert texts(folder) == []
+    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == ["previous"]
+
+
+def test_inference_alone_takes_nothing_of_an_earlier_training_away(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path)
+    finish(folder, "first")
+    folder.keep(Role.TRAIN)
+    finish(folder, "second")
+
+    folder.keep(Role.INFER)
+
+    assert texts(folder) == ["second"]
+    assert texts(folder.previous) == ["first", "second", "second"]
+
+
+def test_a_run_that_got_nowhere_does_not_replace_a_finished_one(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path)
+    finish(folder, "finished")
+    folder.keep(Role.TRAIN)
+    folder.empty(Role.TRAIN)
+    (folder.working(Role.TRAIN) / "train.ipynb").touch()
+
+    assert folder.keep(Role.TRAIN) is None
+    assert texts(folder.previous) == ["finished"] * 3
+
+
+@pytest.mark.parametrize("left", [{"fold0.weights.h5": ""}, {"handoff.json": '{"complete": false}'}])
+def test_a_training_that_is_resumed_leaves_the_finished_run_before_it(tmp_path: Path, left: dict[str, str]) -> None:
+    folder = OutputFolder(tmp_path)
+    finish(folder, "finished")
+    folder.keep(Role.TRAIN)
+    folder.empty(Role.TRAIN)
+    for name, text in left.items():
+        (folder.working(Role.TRAIN) / name).write_text(text)
+
+    resumed = folder.set_aside()
+
+    assert [path.name for path in resumed.iterdir()] == list(left)
+    assert texts(folder.previous) == ["finished"] * 3
+
+
+@pytest.mark.parametrize("place", ["previous", "interrupted"])
+def test_what_a_user_put_where_runs_are_kept_is_not_replaced(tmp_path: Path, place: str) -> None:
+    folder = OutputFolder(tmp_path)
+    finish(folder, "finished")
+    if place == "interrupted":
+        (folder.working(Role.TRAIN) / "handoff.json").unlink()
+    mine = tmp_path / place / "train" / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+
+    with pytest.raises(ForeignFolderError, match=place):
+        folder.keep(Role.TRAIN)
+    getattr(folder, place).remove()
+
+    assert mine.exists()
+    assert texts(folder) == ["finished"] * 3
+
+
+def test_a_link_is_no_place_to_keep_a_run_in(tmp_path: Path) -> None:
+    folder, elsewhere = OutputFolder(tmp_path / "output"), OutputFolder(tmp_path / "elsewhere")
+    finish(folder, "finished")
+    finish(elsewhere, "of somebody else")
+    (elsewhere.path / ".tandem-run").touch()
+    folder.previous.path.symlink_to(elsewhere.path)
+
+    with pytest.raises(ForeignFolderError):
+        folder.keep(Role.TRAIN)
+    folder.previous.remove()
+
+    assert texts(elsewhere) == ["of somebody else"] * 3
+
+
 def test_resuming_without_a_previous_training_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NothingToResumeError, match="without --resume"):
         OutputFolder(tmp_path).set_aside()

@@ -73,8 +73,8 @@ def test_parameters_reach_each_notebook_that_has_them(tandem: Tandem, tmp_path: 
     assert tandem("run", "tiny", "--smoke", "-P", "EPOCHS=1", "--parameter", "EPOCHS=2").code == 0
 
     for role in ("train", "infer"):
-        shown = outputs_of(tmp_path / f"output/tiny/{role}/{role}.ipynb", "show")
-        assert shown == f"True True 2 {tmp_path}/output/tiny/{role}\n"
+        shown = outputs_of(tmp_path / f"output/tiny/smoke/{role}/{role}.ipynb", "show")
+        assert shown == f"True True 2 {tmp_path}/output/tiny/smoke/{role}\n"
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest(tandem: Tandem, tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The wheel carries everything: outside of any clone it generates the same bytes."""
 
 import os
+import shlex
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
 from miniature import write_tree
+from packaging.requirements import Requirement
 
 from generator.pair.workspace import Workspace
 
@@ -42,6 +45,11 @@ def test_a_wheel_in_a_clean_environment_generates_the_same_bytes(tmp_path: Path)
     where = [str(python), "-c", "import generator; print(generator.__file__)"]
     shown = subprocess.run(where, env=clean, cwd=tmp_path, check=True, capture_output=True, text=True)
     assert Path(shown.stdout.strip()).is_relative_to(environment_folder)
+    where[-1] = "from generator.installation import install_command; print(install_command('run'))"
+    command = subprocess.run(where, env=clean, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    extras = tomllib.loads((CLONE / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    wanted = [Requirement(argument) for argument in shlex.split(command)[2:]]
+    assert {str(each) for each in wanted} == {str(Requirement(each)) for each in extras["run"]}
     from_wheel = generated([str(environment_folder / "bin" / "generate")], tmp_path / "a", clean)
     from_clone = generated(
         [sys.executable, "-m", "generator", "generate"], tmp_path / "b", {**clean, "PYTHONPATH": str(CLONE)}

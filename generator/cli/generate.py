@@ -26,7 +26,7 @@ from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
 _Command = Callable[..., Any]
-_DECIDING = ("data", "to", "inference_hours", "settings", "owner", "name", "force", "explain")  # with keys of pair.toml
+_DECIDING = ("data", "to", "inference_hours", "settings", "owner", "name", "explain")  # with keys of pair.toml
 
 
 def _keys_with_flags(section: str) -> dict[str, Key]:
@@ -65,7 +65,9 @@ def _flags_of_keys(command: _Command) -> _Command:
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any other key of the task in pair.toml.")
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
 @click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
-@click.option("--force", is_flag=True, help="Overwrite notebooks and metadata that were edited.")
+@click.option(
+    "--force", is_flag=True, help="Overwrite what was edited in notebooks and metadata; with --all in every pair."
+)
 @click.option(
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
@@ -95,8 +97,9 @@ def generate(context: click.Context, /, **options: Any) -> int:
         return _show_list(as_json=options["as_json"])
     workspace = Workspace(options["workspace"])
     if options["all_pairs"]:
-        report = _check_all if options["check"] or options["dry_run"] else _write_all
-        return report(workspace, as_json=options["as_json"])
+        if options["check"] or options["dry_run"]:
+            return _check_all(workspace, as_json=options["as_json"])
+        return _write_all(workspace, force=options["force"], as_json=options["as_json"])
     return _generate(workspace, options)
 
 
@@ -107,6 +110,8 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
         context.fail("Use exactly one of --competition SLUG, --list and --all.")
     if options["check"] and not options["all_pairs"]:
         context.fail("--check goes with --all.")
+    if options["force"] and (options["show_list"] or options["check"]):
+        context.fail("--force goes with writing pairs.")
     of_one_pair = {*_DECIDING, *_keys_with_flags("pair"), *_keys_with_flags("task")}
     given = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
     if given and not options["competition"]:
@@ -215,10 +220,10 @@ def _family_as_json(family: Family) -> dict[str, Any]:
     return {name: getattr(family, name) for name in names} | {"keys": keys}
 
 
-def _write_all(workspace: Workspace, *, as_json: bool) -> int:
+def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
     from generator.pair import reference
 
-    written = [path.as_posix() for path in reference.write(workspace)]
+    written = [path.as_posix() for path in reference.write(workspace, force=force)]
     text = "\n".join(f"{path}  written" for path in written) or "Every file is as rendered."
     click.echo(json.dumps({"written": written}, indent=2) if as_json else text)
     return 0
@@ -229,11 +234,17 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.pair import reference
 
     diffs = reference.differences(workspace)
+    edited = reference.edits_of(workspace, reference.rendered(workspace)) if diffs else {}
     if as_json:
-        click.echo(json.dumps({"differs": {path.as_posix(): diff for path, diff in diffs.items()}}, indent=2))
+        report = {
+            "differs": {path.as_posix(): diff for path, diff in diffs.items()},
+            "edited": {path.as_posix(): str(changes) for path, changes in edited.items()},
+        }
+        click.echo(json.dumps(report, indent=2))
     elif diffs:
         click.echo("".join(diffs.values()))
-        click.echo(f"{len(diffs)} files differ from what renders; `tandem generate --all` writes them.", err=True)
+        ways = reference.EditedPairsError(edited=edited) if edited else "`tandem generate --all` writes them."
+        click.echo(f"{len(diffs)} files differ from what renders. {ways}", err=True)
     else:
         click.echo("Every file is as rendered.")
     return EXIT_ERROR if diffs else 0

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +14,7 @@ from generator.run.events import (
     Event,
     NotebookFinished,
     NotebookStarted,
+    OutputKept,
     OutputLine,
     ReportWritten,
 )
@@ -31,6 +33,10 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def _kept(path: Path) -> str:
+    return f"what an earlier run left is kept in {printable(str(path))}"
 
 
 class PlainProgress:
@@ -59,6 +65,8 @@ class PlainProgress:
                 self._tell(f"{printable(name)} took {seconds:.1f} s")
             case NotebookFinished(notebook=notebook, seconds=seconds, complete=complete):
                 self._tell(f"{printable(notebook)} {'done' if complete else 'stopped'} after {clock(seconds)}")
+            case OutputKept(path=path):
+                self._tell(_kept(path))
             case ReportWritten(path=path):
                 self._tell(f"report: {printable(str(path))}")
 
@@ -107,6 +115,8 @@ class TerminalProgress:
                 mark, style = ("✓", "green") if complete else ("✗", "red")
                 self._print(f"{mark} {printable(notebook)}  {clock(seconds)}", style=style)
                 self._bar.update(self._task, description="Looking at what it wrote")
+            case OutputKept(path=path):
+                self._print(_kept(path), style="")
 
     def _print(self, text: str, *, style: str) -> None:
         from rich.text import Text

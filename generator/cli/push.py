@@ -12,7 +12,7 @@ from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.kaggle.api import KernelPush
-    from generator.kaggle.chain.request import Request
+    from generator.kaggle.chain.request import Request, Subject
 
 _STEPS = ("train", "infer", "submit")
 _HANDOFFS = ("kernel", "dataset", "model")
@@ -106,6 +106,7 @@ def _show_plan(request: "Request", *, to: str, as_json: bool) -> int:
     check_exists(subject, to)
     there = _versions_that_stay(request, to)
     kernels = {role: prepare(subject.folder, role).push for role in Role}
+    _warn_of_owner(subject)
     if as_json:
         plan = [{"role": str(role), **_fields(kernel), "is_there": there.get(role)} for role, kernel in kernels.items()]
         click.echo(json.dumps({"pair": request.pair, "submit": request.submit, "push": plan}, indent=2))
@@ -163,11 +164,28 @@ def _sources(kernel: "KernelPush") -> tuple[str, ...]:
 def _write_workflow(request: "Request") -> int:
     from generator.files import write_atomically
     from generator.kaggle.chain.request import Subject
-    from generator.kaggle.workflow import github_workflow
+    from generator.kaggle.workflow import check_unedited, github_workflow
 
-    Subject.of(request.workspace, request.pair)
+    _warn_of_owner(Subject.of(request.workspace, request.pair))
     path = request.workspace.root / ".github" / "workflows" / f"tandem-{request.pair}.yml"
+    check_unedited(path, request.pair)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, github_workflow(request.pair, submit=request.submit).encode("utf-8"))
-    click.echo(f"{printable(str(path))}: add the repository secret KAGGLE_API_TOKEN, and run it from the Actions tab.")
+    click.echo(
+        f"{printable(str(path))}: add the repository secret KAGGLE_API_TOKEN, say in the variable TANDEM where pip "
+        "installs Tandem from unless the repository is a clone of it, and run it from the Actions tab."
+    )
     return 0
+
+
+def _warn_of_owner(subject: "Subject") -> None:
+    from generator.pair.owner import PLACEHOLDER_OWNER
+
+    spec = subject.spec
+    if spec.train.ref.partition("/")[0] == PLACEHOLDER_OWNER:
+        slug, name = printable(spec.competition.slug), printable(subject.folder.name)
+        click.echo(
+            f"Warning: the kernels belong to nobody yet ({PLACEHOLDER_OWNER}), and the real Kaggle would refuse them. "
+            f"Render them for yourself: `tandem generate --competition {slug} --name {name} --owner NAME`.",
+            err=True,
+        )

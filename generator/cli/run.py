@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 def run(context: click.Context, /, **options: Any) -> int:
     """Execute a pair on this machine, check and score its submission, and write a report.
 
-    Inputs are mounted as on Kaggle and read-only. The notebooks, their outputs and report.html are in output/PAIR.
+    Inputs are mounted as on Kaggle and read-only. The notebooks, their outputs and report.html are in output/PAIR;
+    those of the finished run before are in output/PAIR/previous. With --smoke they are in output/PAIR/smoke, with
+    --specimen in output/PAIR/specimen, and replace nothing of a full run.
 
     \b
     tandem run digits

@@ -6,7 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from generator.files import FileWriteError
+from generator.installation import install_command
+from generator.local_place import serve_command
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
 
 _USUAL_PORT, _LAST_PORT = 8400, 65_535
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Where nothing listens: what clients are sent to when there is no server, so that they do not reach the real Kaggle.
-_NOWHERE = "http://127.0.0.1:9"
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _CLEARED = (
     *("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_PATH", "KAGGLE_COMPETITION", "KAGGLE_API_V1_TOKEN"),
@@ -38,8 +39,8 @@ class NotServedError(LocalKaggleError):
 
     def __init__(self, *, root: Path) -> None:
         super().__init__(
-            f"No local Kaggle runs on {printable(str(root))}; start it with `tandem serve`, then take these lines "
-            "again. Until then Kaggle's clients reach nothing from a shell that took them."
+            f"No local Kaggle runs on {printable(str(root))}, so there is nothing to set, and clients in this shell "
+            f"reach the Kaggle that they did before. Start one with `{serve_command(root)}`, and ask again."
         )
 
 
@@ -49,7 +50,7 @@ class ServeNotInstalledError(LocalKaggleError):
     def __init__(self, *, package: str) -> None:
         super().__init__(
             f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
-            'Install what it is made of: pip install "kaggle-tandem[serve]"'
+            f"Install what it is made of: {install_command('serve')}"
         )
 
 
@@ -213,11 +214,11 @@ def _ended_by_signals(end: Callable[[], None]) -> Iterator[set[int]]:
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     from generator.localkaggle.web.formats import size
 
-    account = printable(local_kaggle.site.account)
+    account, root = printable(local_kaggle.site.account), local_kaggle.site.root
     lines = [
-        f"Local Kaggle of {account}, in {printable(str(local_kaggle.site.root))}",
+        f"Local Kaggle of {account}, in {printable(str(root))}",
         f"Notebooks run in: {local_kaggle.isolation}",
-        'For the official clients: eval "$(tandem serve --env)"; Ctrl-C ends the server.',
+        f'For the official clients: eval "$({serve_command(root, "--env")})"; Ctrl-C ends the server.',
     ]
     if faults:
         lines.insert(2, f"It misbehaves: {', '.join(map(printable, faults))}")
@@ -228,36 +229,28 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
 
 
 def _print_environment(root: Path) -> int:
-    from generator.local_place import ServerRecordError, read_record
+    from generator.local_place import read_record
 
-    record, unreadable = None, None
-    try:
-        record = read_record(root)
-    except ServerRecordError as error:
-        unreadable = error
+    record = read_record(root)
+    if record is None or not record.is_running():
+        raise NotServedError(root=root)
     for line in _environment(root, record):
         print(line)
-    if unreadable is not None:
-        raise unreadable
-    if record is None or not record.is_running():
-        # The lines are printed all the same: a shell that evaluates them must not be left with the real Kaggle.
-        raise NotServedError(root=root)
     return 0
 
 
-def _environment(root: Path, record: "ServerRecord | None") -> list[str]:
+def _environment(root: Path, record: "ServerRecord") -> list[str]:
     """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
-    if root.is_dir():
-        # Without it clients find no home, which is no reason to leave them with that of somebody.
-        with suppress(OSError):
-            home.mkdir(mode=0o700, exist_ok=True)
-    address = record.address if record is not None else _NOWHERE
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise FileWriteError(path=home, cause=error) from error
     values = {
         # Clients speak plain HTTP to http://localhost through the proxy; it refuses to connect to anything else.
         "KAGGLE_API_ENVIRONMENT": "LOCALHOST",
-        "KAGGLE_API_TOKEN": record.token if record is not None else "none",
-        **{variant: address for name in _PROXIES for variant in (name, name.upper())},
+        "KAGGLE_API_TOKEN": record.token,
+        **{variant: record.address for name in _PROXIES for variant in (name, name.upper())},
         "no_proxy": "",
         "NO_PROXY": "",
         "KAGGLE_CONFIG_DIR": str(home / ".kaggle"),

@@ -32,6 +32,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from generator.errors import TandemError
+from generator.local_place import serve_command
 from generator.untrusted import printable
 
 _LONGEST_QUOTE = 300  # characters of what a server said
@@ -71,8 +72,8 @@ class NoLocalKaggleError(KaggleError):
 
     def __init__(self, *, root: Path) -> None:
         super().__init__(
-            f"No local Kaggle runs on {printable(str(root))}: start one with `tandem serve` in another terminal, or "
-            "set TANDEM_LOCAL_KAGGLE to the folder of the one that runs."
+            f"No local Kaggle runs on {printable(str(root))}: start one with `{serve_command(root)}` in another "
+            "terminal, or set TANDEM_LOCAL_KAGGLE to the folder of the one that runs."
         )
 
 

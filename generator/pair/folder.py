@@ -118,26 +118,35 @@ def planned(
     Raises:
         EditedPairError: Which cells and fields were edited; never with `force`.
     """
-    states: dict[Path, FileState] = {}
-    edited: dict[Path, Edits] = {}
+    lost = {} if force else edited(folder, files, without_base=without_base)
+    if lost:
+        raise EditedPairError(folder=folder, edited=lost)
+    return {
+        path: FileState.UNCHANGED if _is_current(folder, path, rendered) else FileState.WRITTEN
+        for path, rendered in files.items()
+    }
+
+
+def edited(
+    folder: PairFolder, files: Mapping[Path, bytes], *, without_base: Callable[[], Mapping[Path, bytes]] = dict
+) -> dict[Path, Edits]:
+    """The edits that writing a pair would lose, by the path of the file inside of the folder.
+
+    Args:
+        folder: The pair.
+        files: As for `planned`.
+        without_base: As for `planned`.
+    """
+    found: dict[Path, Edits] = {}
     for path, rendered in files.items():
         existing = _content(folder.path / path)
+        if existing is None or path == Path(folder.choices.name) or _is_current(folder, path, rendered):
+            continue
         base = _content(folder.path / base_of(path))
-        if path == Path(folder.choices.name):
-            states[path] = FileState.UNCHANGED if existing == rendered else FileState.WRITTEN
-            continue
-        is_current = existing is not None and not edits(path, existing, since=rendered)
-        states[path] = FileState.UNCHANGED if is_current else FileState.WRITTEN
-        if existing is None or is_current:
-            continue
-        if base is None:
-            base = without_base().get(path, rendered)
-        changes = edits(path, existing, since=base)
+        changes = edits(path, existing, since=without_base().get(path, rendered) if base is None else base)
         if changes:
-            edited[path] = changes
-    if edited and not force:
-        raise EditedPairError(folder=folder, edited=edited)
-    return states
+            found[path] = changes
+    return found
 
 
 def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[Path, FileState]) -> None:
@@ -158,6 +167,14 @@ def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[
             changes[base_of(path)] = rendered
     if changes:
         commit(folder, changes)
+
+
+def _is_current(folder: PairFolder, path: Path, rendered: bytes) -> bool:
+    """Whether a file says what was rendered; the kit's copy of `pair.toml` is compared to the letter."""
+    existing = _content(folder.path / path)
+    if existing is None or path == Path(folder.choices.name):
+        return existing == rendered
+    return not edits(path, existing, since=rendered)
 
 
 def _content(path: Path) -> bytes | None:

@@ -1,16 +1,20 @@
 """The pairs that a workspace keeps as reference: rendering them again, and checking that nothing drifted."""
 
 import difflib
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import write_atomically
-from generator.pair.folder import pair_folder
+from generator.pair.drift import Edits, edits
+from generator.pair.folder import edited, pair_folder
 from generator.pair.generation import complete_choices, render_again
 from generator.pair.metadata import metadata_text
 from generator.pair.spec import spec_of
 from generator.pair.staging import base_of, commit
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.untrusted import printable
 
 _ROOT_METADATA = Path("kernel-metadata.json")
 
@@ -27,6 +31,18 @@ class FlagshipError(PairError):
 
     def __init__(self, *, names: list[str]) -> None:
         super().__init__(f"Only one pair can have `flagship = true` in its pair.toml, not {' and '.join(names)}.")
+
+
+class EditedPairsError(PairError):
+    """Files of some pairs were edited since they were rendered, so that writing all of them would lose the edits."""
+
+    def __init__(self, *, edited: Mapping[Path, Edits]) -> None:
+        files = "\n".join(f"  {printable(str(path))} ({changes})" for path, changes in edited.items())
+        super().__init__(
+            f"These were edited since they were rendered, so that `tandem generate --all` writes nothing:\n{files}\n"
+            "Render the other pairs one by one with `tandem generate --competition X`, or overwrite these edits with "
+            "`tandem generate --all --force`."
+        )
 
 
 def rendered(workspace: Workspace, *, templates: Path | None = None) -> dict[Path, bytes]:
@@ -70,18 +86,50 @@ def differences(workspace: Workspace, *, templates: Path | None = None) -> dict[
     return diffs
 
 
-def write(workspace: Workspace, *, templates: Path | None = None) -> list[Path]:
-    """Writes every file that does not hold what it should. Whatever was edited in them, outputs included, is replaced.
+def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Edits]:
+    """The edits that writing all pairs would lose. A file without the kit's copy of it counts as edited if it differs.
+
+    Args:
+        workspace: The workspace.
+        files: What was rendered.
+
+    Returns:
+        The edits in each file that has some, by its path inside of the workspace.
+    """
+    found: dict[Path, Edits] = {}
+    for pair in workspace.pairs():
+        relative = pair.path.relative_to(workspace.root)
+        of_pair = {path.relative_to(relative): text for path, text in files.items() if path.is_relative_to(relative)}
+        found |= {relative / path: changes for path, changes in edited(pair, of_pair).items()}
+    existing = _existing(workspace.root / _ROOT_METADATA)
+    if _ROOT_METADATA in files and existing is not None:
+        changes = edits(_ROOT_METADATA, existing, since=files[_ROOT_METADATA])
+        if changes and not _is_of_a_pair(workspace, existing):
+            found[_ROOT_METADATA] = changes
+    return found
+
+
+def write(workspace: Workspace, *, force: bool = False, templates: Path | None = None) -> list[Path]:
+    """Writes every file that does not hold what it should, outputs in notebooks included: all pairs, or none.
 
     `pair.toml` and the kit's copy of it stay as they are, so that an edit in it is still noticed later.
+
+    Args:
+        workspace: The workspace.
+        force: Whether edits may be overwritten.
+        templates: The folder of templates; by default the kit's own.
 
     Returns:
         The files that were written, by their paths inside of the workspace.
 
     Raises:
+        EditedPairsError: Some were edited; nothing is written. Never with `force`.
         FileWriteError: The pair at hand is unchanged; those before it are written.
     """
     files = rendered(workspace, templates=templates)
+    lost = {} if force else edits_of(workspace, files)
+    if lost:
+        raise EditedPairsError(edited=lost)
     stale = {path: content for path, content in files.items() if _existing(workspace.root / path) != content}
     for pair in workspace.pairs():
         relative = pair.path.relative_to(workspace.root)
@@ -101,6 +149,19 @@ def _is_flagship(pair: PairFolder) -> bool:
 def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
     code_file = flagship.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
     return metadata_text(spec_of(complete_choices(flagship)), Role.TRAIN, code_file=code_file).encode("utf-8")
+
+
+def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:
+    """Whether metadata at the root say what those of a pair's training kernel say, so that nobody edited them."""
+    for pair in workspace.pairs():
+        code_file = pair.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
+        try:
+            fields = json.loads(pair.metadata(Role.TRAIN).read_bytes())
+            if json.loads(metadata) == fields | {"code_file": code_file}:
+                return True
+        except (OSError, ValueError, TypeError, RecursionError):
+            continue
+    return False
 
 
 def _existing(path: Path) -> bytes | None:

@@ -49,13 +49,20 @@ class NotebookFinished:
 
 
 @dataclass(frozen=True)
+class OutputKept:
+    """What an earlier run left was moved out of the way of this one."""
+
+    path: Path
+
+
+@dataclass(frozen=True)
 class ReportWritten:
     """The report is there, of a success or of a failure."""
 
     path: Path
 
 
-Event = NotebookStarted | CellStarted | OutputLine | CellFinished | NotebookFinished | ReportWritten
+Event = NotebookStarted | CellStarted | OutputLine | CellFinished | NotebookFinished | OutputKept | ReportWritten
 
 
 class Listener(Protocol):

@@ -28,7 +28,7 @@ class HandOverMissingError(HandOverError):
     def __init__(self, *, path: Path) -> None:
         super().__init__(
             f"{printable(str(path))} does not exist, so there is no model to predict with. "
-            f"Run the training notebook to its end: `tandem run` without --only, or with --only train."
+            f"Run the training notebook to its end: the same command without --only, or with --only train."
         )
 
 

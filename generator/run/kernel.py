@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from generator.errors import RunError
+from generator.installation import install_command
 from generator.run import kernel_process
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class PackagesMissingError(RunError):
     def __init__(self, *, packages: list[str]) -> None:
         super().__init__(
             f"No Jupyter kernel can be started: {', '.join(packages)} {'is' if len(packages) == 1 else 'are'} not "
-            f'installed beside {sys.executable}. Install what a run needs: pip install "kaggle-tandem[run]"'
+            f"installed beside {sys.executable}. Install what a run needs: {install_command('run')}"
         )
 
 

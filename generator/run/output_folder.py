@@ -1,4 +1,4 @@
-"""The folder that a run writes to: one run at a time, and nothing of somebody else's is ever emptied.
+"""The folder that a run writes to: one run at a time, nothing of somebody else's emptied, a finished run kept.
 
 OutputError
 ├── AlreadyRunningError     another process runs this pair into the same folder
@@ -17,12 +17,13 @@ from pathlib import Path
 from generator.errors import RunError
 from generator.files import FileWriteError
 from generator.pair.workspace import Role
+from generator.run.handover import HandOverError, read_handover
 from generator.untrusted import printable
 
 MARKER = ".tandem-run"
 
-# What a training that was killed early has written already.
-_NO_PROGRESS = {"train.ipynb", "accelerator.json"}
+# What a notebook that was killed early has written already.
+_NO_PROGRESS = {"train.ipynb", "infer.ipynb", "accelerator.json"}
 
 
 class OutputError(RunError):
@@ -74,9 +75,14 @@ class OutputFolder:
         return self.working(role) / f"{role}.ipynb"
 
     @property
-    def previous(self) -> Path:
-        """The training output that a resumed training reads."""
-        return self.path / "previous"
+    def previous(self) -> "OutputFolder":
+        """What the last finished run left here before another replaced it."""
+        return OutputFolder(self.path / "previous")
+
+    @property
+    def interrupted(self) -> "OutputFolder":
+        """The training without an end that a resumed one goes on from; it is there until a training is complete."""
+        return OutputFolder(self.path / "interrupted")
 
     @property
     def report(self) -> Path:
@@ -123,6 +129,31 @@ class OutputFolder:
         except OSError as error:
             raise FileWriteError(path=folder, cause=error) from error
 
+    def keep(self, role: Role) -> Path | None:
+        """Moves what the next run of a notebook would replace out of its way, and returns where it is.
+
+        What is finished goes to `previous`: a training with the inference and the report that came of it, or the
+        inference alone. A training without an end goes to `interrupted`. What got nowhere stays, to be emptied.
+
+        Raises:
+            ForeignFolderError: Something else has the place.
+            FileWriteError: It cannot be moved.
+        """
+        kept, roles = self.previous, tuple(Role) if role is Role.TRAIN else (role,)
+        if not _is_finished(self.working(role), role):
+            if role is not Role.TRAIN or not _has_progress(self.working(role)):
+                return None
+            kept, roles = self.interrupted, (role,)
+        try:
+            kept.claim()
+            for each in roles:
+                _move(self.working(each), kept.working(each))
+            if kept == self.previous:
+                _move(self.report, kept.report)
+        except OSError as error:
+            raise FileWriteError(path=kept.path, cause=error) from error
+        return kept.path
+
     def set_aside(self) -> Path:
         """Moves the last training output away for a resumed training to read, and returns where it is.
 
@@ -131,14 +162,51 @@ class OutputFolder:
         Raises:
             NothingToResumeError: There is no training output with anything to go on from.
         """
-        current = self.working(Role.TRAIN)
-        if _has_progress(current):
-            if self.previous.exists():
-                shutil.rmtree(self.previous)
-            current.rename(self.previous)
-        if not _has_progress(self.previous):
-            raise NothingToResumeError(folder=current)
-        return self.previous
+        kept = self.keep(Role.TRAIN)
+        candidates = [self.interrupted, self.previous] if kept is None else [OutputFolder(kept)]
+        for candidate in candidates:
+            if _has_progress(candidate.working(Role.TRAIN)):
+                return candidate.working(Role.TRAIN)
+        raise NothingToResumeError(folder=self.working(Role.TRAIN))
+
+    def claim(self) -> None:
+        """Makes this folder one of ours, or makes sure that it is.
+
+        Raises:
+            ForeignFolderError: It is somebody else's.
+            OSError: It cannot be made.
+        """
+        marker = self.path / MARKER
+        if self.path.is_symlink():
+            raise ForeignFolderError(folder=self.path)
+        if not marker.is_file():
+            _refuse_foreign(self.path)
+            self.path.mkdir(exist_ok=True)
+            marker.touch(exist_ok=False)
+
+    def remove(self) -> None:
+        """Removes this folder with all that is in it, if it is one of ours."""
+        if not self.path.is_symlink() and (self.path / MARKER).is_file():
+            shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _is_finished(folder: Path, role: Role) -> bool:
+    if role is not Role.TRAIN:
+        return _has_progress(folder)
+    try:
+        return read_handover(folder).is_complete
+    except HandOverError:
+        return False
+
+
+def _move(source: Path, target: Path) -> None:
+    """Renames a file or a folder; what was there is gone, even if there is nothing to take its place."""
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
+    if source.exists():
+        source.rename(target)
 
 
 def _has_progress(folder: Path) -> bool:

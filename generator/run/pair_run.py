@@ -21,7 +21,7 @@ from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
 from generator.pair.shared_cells import check_shared_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.events import Listener, ReportWritten
+from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import ExecutedNotebook, Execution, execute
 from generator.run.handover import HandOver, Score, read_handover
 from generator.run.kernel import KernelPlace, private_folder, require_packages
@@ -74,7 +74,7 @@ class SubmissionMissingError(PairRunError):
 class RunRequest:
     """What the user asked for; `assignments` are texts such as `EPOCHS=3`.
 
-    With `specimen` the pair runs on made-up data in the layout of the competition's, and writes to a folder of its own.
+    With `specimen` the pair runs on made-up data in the layout of the competition's.
     """
 
     workspace: Workspace
@@ -87,10 +87,11 @@ class RunRequest:
     specimen: bool = False
     timeout: float | None = None
 
-    @property
-    def output_folder(self) -> Path:
-        """Where everything is written."""
-        return self.output or self.workspace.output(f"{self.pair}-specimen" if self.specimen else self.pair)
+    def output_folder(self, *, is_smoke: bool) -> Path:
+        """Where everything is written: what says nothing of the model lies below what does, and never replaces it."""
+        folder = self.output or self.workspace.output(self.pair)
+        below = [name for name, is_meant in (("specimen", self.specimen), ("smoke", is_smoke)) if is_meant]
+        return folder.joinpath(*below).absolute()
 
     def data(self, slug: str) -> Path:
         """The folder that stands for a competition's data."""
@@ -157,7 +158,7 @@ def run_pair(request: RunRequest, listener: Listener) -> RunResult:
     """
     require_packages()
     run = _PairRun(request, listener)
-    output = OutputFolder(request.output_folder.absolute())
+    output = OutputFolder(request.output_folder(is_smoke=run.is_smoke))
     with signals_as_interrupt(), output.locked(), private_folder() as private:
         result = run.execute(output, private)
     if result.failure is not None:
@@ -175,10 +176,14 @@ class _PairRun:
         check_shared_cells(self._pair)
         self._sources = {role: read_sources(self._pair, role) for role in Role}
 
+    @property
+    def is_smoke(self) -> bool:
+        """Whether a notebook runs in its smoke mode, by `--smoke`, by a parameter or by its own default."""
+        return any(self._parameters[role].value("SMOKE_TEST") is True for role in self._request.roles)
+
     def execute(self, output: OutputFolder, private: Path) -> RunResult:
         started = time.monotonic()
         progress = _Progress()
-        output.report.unlink(missing_ok=True)
         with self._failure_kept(progress):
             if Role.TRAIN in self._request.roles:
                 self._train(output, private, progress)
@@ -187,7 +192,7 @@ class _PairRun:
         result = RunResult(
             pair=self._pair.name,
             title=self._facts.title,
-            is_smoke=self._request.smoke,
+            is_smoke=self.is_smoke,
             is_specimen=self._request.specimen,
             seconds=time.monotonic() - started,
             notebooks=progress.notebooks,
@@ -203,14 +208,17 @@ class _PairRun:
         return result
 
     def _train(self, output: OutputFolder, private: Path, progress: _Progress) -> None:
-        previous = output.set_aside() if self._request.resume else None
         wanted = self._mounts(Role.TRAIN, outputs={})
-        if previous is not None:
+        if self._request.resume:
             at = PurePosixPath("notebooks", *self._sources[Role.TRAIN].ref.split("/"))
-            wanted.append(Mount(at=at, source=previous.resolve()))
-        output.empty(Role.TRAIN)
+            earlier = output.set_aside()
+            self._listener(OutputKept(earlier))
+            wanted.append(Mount(at=at, source=earlier.resolve()))
+        self._make_room(Role.TRAIN, output)
         self._execute(Role.TRAIN, wanted, output=output, private=private, progress=progress)
         progress.handover = read_handover(output.working(Role.TRAIN))
+        if progress.handover.is_complete:
+            output.interrupted.remove()
 
     def _infer(self, output: OutputFolder, private: Path, progress: _Progress) -> None:
         trained = output.working(Role.TRAIN)
@@ -219,7 +227,7 @@ class _PairRun:
         if not (progress.handover.is_complete or accepts_incomplete):
             raise TrainingIncompleteError(folder=trained)
         wanted = self._mounts(Role.INFER, outputs={self._sources[Role.TRAIN].ref: trained})
-        output.empty(Role.INFER)
+        self._make_room(Role.INFER, output)
         threading.Thread(target=_import_what_the_end_needs, args=[self._facts.competition], daemon=True).start()
         self._execute(Role.INFER, wanted, output=output, private=private, progress=progress)
         submission = output.working(Role.INFER) / self._submission_name()
@@ -228,6 +236,14 @@ class _PairRun:
         progress.submission = self._facts.checked(submission)
         if not self._request.specimen:
             progress.hidden_test = _hidden_test_score(self._facts.competition, submission)
+
+    def _make_room(self, role: Role, output: OutputFolder) -> None:
+        """Leaves a notebook an empty folder; of runs that measure something, what was there is kept."""
+        kept = None if self.is_smoke or self._request.specimen else output.keep(role)
+        if kept is not None:
+            self._listener(OutputKept(kept))
+        output.empty(role)
+        output.report.unlink(missing_ok=True)
 
     def _execute(
         self, role: Role, wanted: list[Mount], *, output: OutputFolder, private: Path, progress: _Progress

@@ -22,6 +22,7 @@ from generator.kaggle.chain.wheels import Wheels, install_cell, missing_requirem
 from generator.local_place import ROOT_VARIABLE, ServerRecord
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.sessions.runner import SessionOrder
+from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
 
 Tandem = Callable[..., Outcome]
@@ -137,6 +138,18 @@ def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
     assert not local.traffic.exchanges
 
 
+@pytest.mark.parametrize("options", [["--dry-run"], ["--dry-run", "--json"], ["--workflow", "github"]])
+def test_a_pair_that_belongs_to_nobody_is_warned_of(tandem: Tandem, tmp_path: Path, options: list[str]) -> None:
+    pair_in(tmp_path, slug="cells-code", owner=PLACEHOLDER_OWNER)
+    pair_in(tmp_path, slug="other-cells", owner="ada")
+
+    outcome = tandem("push", "cells-code", "--workspace", tmp_path, *options)
+    assert outcome.code == 0
+    assert "Warning: the kernels belong to nobody yet (your-kaggle-username)" in outcome.err
+    assert "`tandem generate --competition cells-code --name cells-code --owner NAME`" in outcome.err
+    assert tandem("push", "other-cells", "--workspace", tmp_path, *options).err == ""
+
+
 def test_a_dry_run_says_what_of_the_last_chain_stays(local: Served, tandem: Tandem) -> None:
     tandem("push", "cells", "--to", "local")
 
@@ -179,6 +192,22 @@ def test_a_workflow_names_its_secret_and_holds_none(tandem: Tandem, tmp_path: Pa
     assert "tandem push digits --submit --yes" in text
     assert "${{ secrets.KAGGLE_API_TOKEN }}" in text
     assert "{{" not in text.replace("${{", "")
+    assert 'pip install "$TANDEM"' in text
+
+
+def test_a_workflow_that_somebody_edited_is_left_as_it_is(tandem: Tandem, tmp_path: Path) -> None:
+    pair_in(tmp_path)
+    command = ("push", "digits", "--workspace", tmp_path, "--workflow", "github")
+    path = tmp_path / ".github" / "workflows" / "tandem-digits.yml"
+    assert [tandem(*command).code, tandem(*command, "--submit").code] == [0, 0]
+    path.write_text(path.read_text().replace("workflow_dispatch:", "schedule: [{cron: 0 6 * * *}]"))
+    edited = path.read_text()
+
+    outcome = tandem(*command)
+
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1)
+    assert "is left as it is" in outcome.err
+    assert path.read_text() == edited
 
 
 def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:

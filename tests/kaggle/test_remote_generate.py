@@ -135,7 +135,7 @@ def test_a_pair_from_facts_alone_runs_on_a_specimen_from_facts_alone(tandem: Tan
     outcome = tandem("run", "the-ferry", "--specimen", "--smoke")
 
     assert outcome.code == 0, outcome.err
-    submission = (workspace.output("the-ferry-specimen") / "infer" / "submission.csv").read_text().splitlines()
+    submission = (workspace.output("the-ferry") / "specimen/smoke/infer/submission.csv").read_text().splitlines()
     assert submission[0] == "PassengerId,Survived"
     assert {line.partition(",")[2] for line in submission[1:]} <= {"0", "1"}
     assert not workspace.competition_data("the-ferry").exists()

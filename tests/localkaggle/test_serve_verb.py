@@ -49,15 +49,25 @@ def exported(lines: str) -> Mapping[str, str]:
     return dict(pair.split("=", 1) for _, pair in found)
 
 
-def test_without_a_server_the_environment_leads_nowhere(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+def test_without_a_server_a_shell_that_asks_for_its_environment_stays_as_it_is(tmp_path: Path) -> None:
+    asked = shlex.join([*TANDEM, "serve", "--env", "--root", str(tmp_path / "a root")])
+    script = f'eval "$({asked})"; {asked}; echo "exit code $?"; echo "$HOME $https_proxy"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.stdout == f"exit code 1\n{os.environ['HOME']} {os.environ.get('https_proxy', '')}\n"
+    assert f"Start one with `tandem serve --root '{tmp_path}/a root'`" in done.stderr
+    assert not (tmp_path / "a root").exists()
+
+
+def test_the_record_of_a_server_that_was_killed_is_no_server(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    ServerRecord("http://127.0.0.1:8400", "local-token", "local", process.pid).write(tmp_path)
+
     outcome = tandem("serve", "--env", "--root", tmp_path)
-    assert outcome.code == 1
-    assert "start it with `tandem serve`" in outcome.err
-    variables = exported(outcome.out)
-    assert variables["KAGGLE_API_ENVIRONMENT"] == "LOCALHOST"
-    assert variables["https_proxy"] == variables["HTTP_PROXY"] == "http://127.0.0.1:9"
-    assert variables["NO_PROXY"] == variables["no_proxy"] == ""
-    assert variables["HOME"].startswith(str(tmp_path))
+
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "No local Kaggle runs on" in outcome.err
 
 
 def test_the_environment_is_that_of_the_server_that_runs(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
@@ -73,16 +83,31 @@ def test_the_environment_is_that_of_the_server_that_runs(tandem: Callable[..., O
     assert "unset KAGGLE_USERNAME KAGGLE_KEY" in outcome.out
 
 
-def test_a_folder_that_cannot_be_used_leads_clients_nowhere_either(
-    tandem: Callable[..., Outcome], tmp_path: Path
-) -> None:
+def test_a_folder_that_cannot_be_used_has_no_environment_either(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
     (tmp_path / "server.json").write_text('{"address": "htt')
     (tmp_path / "clients").write_text("a file where the clients' home would be")
     for root in (tmp_path, tmp_path / "clients"):
         outcome = tandem("serve", "--env", "--root", root)
-        assert outcome.code == 1
+        assert (outcome.code, outcome.out) == (1, "")
         assert "is not what a local Kaggle writes there" in outcome.err
-        assert exported(outcome.out)["https_proxy"] == "http://127.0.0.1:9"
+    ServerRecord("http://127.0.0.1:8400", "local-token", "local", os.getpid()).write(tmp_path)
+    outcome = tandem("serve", "--env", "--root", tmp_path)
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (1, "", 1)
+
+
+@pytest.mark.slow
+def test_the_line_for_the_official_clients_works_as_it_is_printed(tmp_path: Path) -> None:
+    root = tmp_path / "a root; with `odd` $(characters)"
+    with serving(root) as (line, process):
+        assert process.stderr is not None
+        told = next(text for text in process.stderr if "For the official clients: " in text)
+        command = told.partition("clients: ")[2].rpartition("; Ctrl-C")[0]
+        program = f'tandem() {{ {shlex.join(TANDEM)} "$@"; }}'
+        script = f'{program}; {command}; echo "$http_proxy $TANDEM_LOCAL_KAGGLE"'
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
+        page = requests.get(line, timeout=10).text
+    assert done.stdout == f"{line.partition('/?')[0]} {root}\n", done.stderr
+    assert 'eval "$(tandem serve --root' in page
 
 
 def test_other_machines_are_let_in_only_when_told_in_so_many_words(

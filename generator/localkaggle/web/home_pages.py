@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from generator.accelerators.catalog import AcceleratorKind
+from generator.local_place import serve_command
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import SessionRecord, State
 from generator.localkaggle.web import competition_facts
@@ -39,6 +40,7 @@ def home(visit: Visit) -> WebAnswer:
         queued=len(sessions) - running,
         quotas=_quotas(visit, visit.kernels.records.sessions()),
         kernels=kernel_rows(visit.kernels.records, most=_SHOWN_KERNELS),
+        clients_command=serve_command(visit.local_kaggle.site.root, "--env"),
         competitions=competition_facts.competitions(visit.asker)[:_SHOWN_COMPETITIONS],
         moves=bool(sessions),
     )
