@@ -20,6 +20,7 @@ from generator.localkaggle.services.dataset_store import (
     VersionState,
 )
 from generator.localkaggle.site import Site
+from generator.untrusted import quoted
 
 _SERVICE = "datasets.DatasetApiService"
 _SHORTEST, _LONGEST = 6, 50  # characters of a slug and of a title, as the official client checks them
@@ -222,7 +223,7 @@ class Datasets:
         owner, slug = call.text("ownerSlug"), call.text("datasetSlug")
         dataset = self._store.find(owner, slug)
         if dataset is None:
-            raise ApiError(404, f"There is no dataset {owner}/{slug}.")
+            raise ApiError(404, f"There is no dataset {quoted(f'{owner}/{slug}')}.")
         return dataset
 
     def _version(self, call: Call) -> tuple[Dataset, DatasetVersion, tuple[BundleFile, ...]]:
@@ -267,7 +268,7 @@ class Datasets:
 
 def _check_owner(call: Call, owner: str, *, what: str) -> None:
     if owner != call.caller:
-        raise ApiError(403, f"You ({call.caller}) may not {what} {owner}.")
+        raise ApiError(403, f"You ({call.caller}) may not {what} {quoted(owner)}.")
 
 
 def _wrong_name(kind: str, text: str) -> str:

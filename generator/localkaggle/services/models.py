@@ -13,6 +13,7 @@ from generator.localkaggle.services.bundles import file_in, files_in, pieces_of
 from generator.localkaggle.services.model_frameworks import framework_named, wire_name
 from generator.localkaggle.services.model_store import Model, ModelStore, ModelVersion, Variation
 from generator.localkaggle.site import Site
+from generator.untrusted import quoted
 
 _SERVICE = "models.ModelApiService"
 _LONGEST = 50  # characters of a slug
@@ -210,7 +211,7 @@ class Models:
         owner, slug = call.text("ownerSlug"), call.text("modelSlug")
         model = self._store.find(owner, slug)
         if model is None:
-            raise ApiError(404, f"There is no model {owner}/{slug}.")
+            raise ApiError(404, f"There is no model {quoted(f'{owner}/{slug}')}.")
         return model
 
     def _variation(self, call: Call) -> Variation:
@@ -218,7 +219,7 @@ class Models:
         framework = framework_named(call.text("framework")) or ""
         variation = self._store.variation(model, framework, slug)
         if variation is None:
-            raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{slug}.")
+            raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{quoted(slug)}.")
         return variation
 
     def _version(self, call: Call) -> tuple[Variation, ModelVersion]:
@@ -285,7 +286,7 @@ def _changed(call: Call, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_owner(call: Call, owner: str) -> None:
     if owner != call.caller:
-        raise ApiError(403, f"You ({call.caller}) may not change models of {owner}.")
+        raise ApiError(403, f"You ({call.caller}) may not change models of {quoted(owner)}.")
 
 
 def _refusal(sentence: str, *, code: int = _BAD) -> Fields:
