@@ -154,9 +154,9 @@ class KernelOutputs:
         return Redirect(self._site.tickets.download(call, Stored(file.path, file.name)))
 
     def _download_zip(self, call: Call) -> Answer:
-        session = self._records.session(call.integer("kernelSessionId"))
-        if session is None or session.owner != call.caller or not session.is_over:
-            raise ApiError(404, "There is no such session, or it is not over")
+        session = self._lookup.session_by_number(call)
+        if not session.is_over:
+            raise ApiError(404, "The session is not over")
         return self._redirect_to_archive(call, session)
 
     def _redirect_to_archive(self, call: Call, session: SessionRecord) -> Answer:
