@@ -56,6 +56,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """A request is complete; the next bytes are the head of another one."""
         super().on_message_complete()
         self._in_head = True
+        self._unwatch()
+
+    def on_response_complete(self) -> None:
+        """A request is answered; of one that was refused, the rest of the body may come, and not without end."""
+        super().on_response_complete()
+        if not self._in_head and self.cycle.response_complete and self._deadline is None:
+            self._watch()
 
     def _watch(self) -> None:
         self._deadline = self.loop.call_later(self.limits.head_seconds, self._give_up)

@@ -19,6 +19,8 @@ from generator.localkaggle.services.kernel_saving import (
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
 from generator.localkaggle.site import Site
 
+SAVE_KERNEL = "kernels.KernelsApiService/SaveKernel"
+
 _LONGEST_MOVED = 43
 
 
@@ -49,7 +51,7 @@ class KernelPushes:
 
     def methods(self) -> Methods:
         """The method by its name."""
-        return {"kernels.KernelsApiService/SaveKernel": self._save}
+        return {SAVE_KERNEL: self._save}
 
     def _save(self, call: Call) -> Answer:
         faults = self._site.faults
