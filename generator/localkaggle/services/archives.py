@@ -6,6 +6,7 @@ import lzma
 import os
 import shutil
 import tarfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable
@@ -84,42 +85,51 @@ def unpack(archive: Path, name: str, folder: Path, room: Room) -> bool:
     return True
 
 
-def pack_zip(folder: Path, names: Iterable[str], target: Path, *, moment: datetime) -> None:
-    """Writes the files into a zip without compressing them, each dated `moment`; the name appears when it is whole."""
+@dataclass(frozen=True)
+class Member:
+    """A file to be packed: its name in the archive, where it is, and the date that it gets there."""
+
+    name: str
+    path: Path
+    moment: datetime
+
+
+def pack_zip(members: Iterable[Member], target: Path, *, compression: int = zipfile.ZIP_STORED) -> None:
+    """Writes files into a zip; the name appears when it is whole."""
 
     def write(path: Path) -> None:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as packed:
-            for name in names:
-                entry = zipfile.ZipInfo(name, date_time=moment.timetuple()[:6])
+        with zipfile.ZipFile(path, "w", compression) as packed:
+            for member in members:
+                entry = zipfile.ZipInfo(member.name, date_time=member.moment.timetuple()[:6])
+                entry.compress_type = compression
                 entry.external_attr = 0o644 << 16
-                entry.file_size = (folder / name).stat().st_size
-                with (folder / name).open("rb") as source, packed.open(entry, "w") as sink:
+                entry.file_size = member.path.stat().st_size
+                with member.path.open("rb") as source, packed.open(entry, "w") as sink:
                     shutil.copyfileobj(source, sink, _CHUNK)
 
     _whole(target, write)
 
 
-def pack_tar_gz(folder: Path, names: Iterable[str], target: Path, *, moment: datetime) -> None:
-    """Writes the files into a tar, lightly compressed, each dated `moment`; the name appears when it is whole."""
-    seconds = int(moment.timestamp())
+def pack_tar_gz(members: Iterable[Member], target: Path) -> None:
+    """Writes files into a tar, lightly compressed; the name appears when it is whole."""
 
     def write(path: Path) -> None:
         with (
             path.open("wb") as raw,
-            gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=seconds) as pressed,
+            gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
             tarfile.open(fileobj=pressed, mode="w") as packed,
         ):
-            for name in names:
-                entry = tarfile.TarInfo(name)
-                entry.size, entry.mtime = (folder / name).stat().st_size, seconds
-                with (folder / name).open("rb") as source:
+            for member in members:
+                entry = tarfile.TarInfo(member.name)
+                entry.size, entry.mtime = member.path.stat().st_size, int(member.moment.timestamp())
+                with member.path.open("rb") as source:
                     packed.addfile(entry, source)
 
     _whole(target, write)
 
 
 def _whole(target: Path, write: Callable[[Path], None]) -> None:
-    part = target.with_name(f".{target.name}.part")
+    part = target.with_name(f".{target.name}.{threading.get_ident()}.part")
     try:
         write(part)
         part.replace(target)
