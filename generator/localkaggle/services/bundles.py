@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.localkaggle.rpc import ApiError, Call, Fields
-from generator.localkaggle.services.archives import Member, Room, pack_tar_gz, pack_zip, stem_of_archive, unpack
+from generator.localkaggle.services.archives import Budget, Member, Room, pack_tar_gz, pack_zip, stem_of_archive, unpack
 from generator.localkaggle.services.bundle_names import BundleRefusedError, checked_name
 from generator.localkaggle.site import Blob, Uploads
 
@@ -167,7 +167,7 @@ class Shelf:
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with piece.blob.path.open("rb") as source, target.open("xb") as sink:
-                    shutil.copyfileobj(source, sink, 1 << 20)
+                    Budget(piece.name, self._room, files).copy(source, sink)
             except (FileExistsError, NotADirectoryError) as error:
                 raise BundleRefusedError(name=piece.name, why="has the name of a folder; rename it") from error
 
