@@ -66,10 +66,15 @@ class Models:
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
-    def model_folder(self, handle: str) -> Path | None:
-        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none."""
+    def model_folder(self, handle: str, *, account: str = "") -> Path | None:
+        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none.
+
+        With an account, None as well if it is private and somebody else's.
+        """
         owner, slug, framework, name, number = (*handle.split("/", 4), "", "", "", "", "")[:5]
         model = self._store.find(owner, slug)
+        if model is not None and account and not model.is_visible_to(account):
+            return None
         variation = model and self._store.variation(model, framework_named(framework) or "", name)
         for version in self._store.versions(variation) if variation else []:
             if variation and number in ("", str(version.number)):
@@ -158,7 +163,9 @@ class Models:
         found = [
             self._described(model)
             for model in self._store.all()
-            if search in f"{model.slug} {model.facts['title']}".lower() and owner in ("", model.owner)
+            if model.is_visible_to(call.caller)
+            and search in f"{model.slug} {model.facts['title']}".lower()
+            and owner in ("", model.owner)
         ]
         return {**page(found, call, key="models"), "totalResults": len(found)}
 
@@ -212,6 +219,8 @@ class Models:
         model = self._store.find(owner, slug)
         if model is None:
             raise ApiError(404, f"There is no model {quoted(f'{owner}/{slug}')}.")
+        if not model.is_visible_to(call.caller):
+            raise ApiError(403, "Permission 'models.get' was denied")
         return model
 
     def _variation(self, call: Call) -> Variation:
