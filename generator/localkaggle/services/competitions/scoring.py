@@ -14,6 +14,7 @@ from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.competitions import wording
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
+from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.site import Rerun, Reruns, Site
 
 _LOG = logging.getLogger(__name__)
@@ -69,6 +70,9 @@ class ScoringDesk:
             return
         kept = self._submissions.file(submission)
         kept.parent.mkdir(parents=True, exist_ok=True)
+        if not has_room(kept.parent, file.stat().st_size):
+            self._submissions.fail(submission.ref, wording.NO_ROOM)
+            return
         shutil.copyfile(file, kept)
         self._submissions.received(submission.ref, kept.stat().st_size)
         self.queue(submission.ref)

@@ -15,6 +15,7 @@ _THREW = (
     "hidden dataset can be larger/smaller/different than the public dataset."
 )
 CUT_OFF = "Kaggle Error: Something went wrong on our end. Please try again."
+NO_ROOM = "Kaggle Error: There is no room for the submission on the disk of this server."
 # By words of the failures that sessions end with; anything else is of the notebook's own doing.
 _FAILURES = (
     (("execution duration", "time limit", "timeout"), _TIMEOUT),
