@@ -1,4 +1,7 @@
-"""How the local Kaggle answers 200 clients that poll a status and follow a log each, while two notebooks run."""
+"""How the local Kaggle answers 200 clients that poll a status and follow a log each, while two notebooks run.
+
+A tenth of the clients has no token and means harm; at the end, 24 of their kind send 32 MiB each at once.
+"""
 
 import asyncio
 import json
@@ -13,9 +16,12 @@ from statistics import fmean
 from urllib.parse import urlsplit
 
 import psutil
+from hostile_clients import attack, flood
 from measuring import Bar, Row, is_quick, print_table, program, say
 
 CLIENTS = 200
+HOSTILE = CLIENTS // 10
+FLOOD_CLIENTS = 24
 POLL_SECONDS = 2.0
 STATUS = "kernels.KernelsApiService/GetKernelSessionStatus"
 SAVE = "kernels.KernelsApiService/SaveKernel"
@@ -162,23 +168,45 @@ async def follow(address: Address, number: int, tally: Tally, until: float) -> N
     writer.close()
 
 
-async def watch(process: psutil.Process, memory: list[float], until: float) -> None:
-    """Notes the server's own memory twice a second, without that of the sessions."""
+async def watch(process: psutil.Process, memory: list[float], until: float, *, pause: float = 0.5) -> None:
+    """Notes the server's own memory, twice a second or as told, without that of the sessions."""
     while time.monotonic() < until:
         memory.append(process.memory_info().rss / 2**20)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(pause)
 
 
 async def load(address: Address, process: psutil.Process, seconds: float) -> tuple[Tally, list[float]]:
     """All clients at once for so long."""
-    await push_two(address, seconds + START_SECONDS)
     tally, memory = Tally(), []
     until = time.monotonic() + seconds
-    clients = [client(address, n, tally, until) for n in range(CLIENTS) for client in (poll, follow)]
+    clients = [client(address, n, tally, until) for n in range(CLIENTS - HOSTILE) for client in (poll, follow)]
+    hostile = [attack(address.host, address.port, number, until) for number in range(HOSTILE)]
     before = sum(process.cpu_times()[:2])
-    await asyncio.gather(watch(process, memory, until), *clients)
+    await asyncio.gather(watch(process, memory, until), *clients, *hostile)
     tally.busy = (sum(process.cpu_times()[:2]) - before) / seconds
     return tally, memory
+
+
+async def flooded(address: Address, process: psutil.Process, seconds: float) -> tuple[Tally, list[float]]:
+    """The clients that poll, while large bodies from strangers come again and again for so long."""
+    tally, memory = Tally(), []
+    until = time.monotonic() + seconds
+
+    def floods() -> None:
+        while time.monotonic() < until:
+            flood(address.host, address.port, clients=FLOOD_CLIENTS)
+
+    clients = [poll(address, n, tally, until) for n in range(CLIENTS - HOSTILE)]
+    await asyncio.gather(watch(process, memory, until, pause=0.02), asyncio.to_thread(floods), *clients)
+    return tally, memory
+
+
+async def measure(
+    address: Address, process: psutil.Process, seconds: float
+) -> tuple[tuple[Tally, list[float]], tuple[Tally, list[float]]]:
+    """The load, and then the flood, which lasts a tenth as long."""
+    await push_two(address, 1.2 * seconds + START_SECONDS)
+    return await load(address, process, seconds), await flooded(address, process, seconds / 10)
 
 
 def main() -> None:
@@ -188,23 +216,27 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         starts = [start_seconds(Path(temporary) / f"start-{n}") for n in range(3 if quick else 11)]
         with server(Path(temporary) / "site") as (address, process):
-            say(f"{CLIENTS} clients for {seconds:.0f} s")
-            tally, memory = asyncio.run(load(address, process, seconds))
-    for error in sorted(set(tally.errors))[:10]:
+            say(f"{CLIENTS} clients for {seconds:.0f} s, {HOSTILE} of them hostile")
+            (tally, memory), (during, peak) = asyncio.run(measure(address, process, seconds))
+    errors = tally.errors + during.errors
+    for error in sorted(set(errors))[:10]:
         say(f"error: {error}")
     quarter = len(memory) // 4
     early, late = fmean(memory[quarter : 2 * quarter]), fmean(memory[-quarter:])
     ordered = sorted(tally.answers)
-    print(f"{len(ordered):,} answers, {tally.streams} streams with {tally.lines:,} lines, {len(tally.errors)} errors.")
+    strangers = [1000 * answer for answer in during.answers]
+    print(f"{len(ordered):,} answers, {tally.streams} streams with {tally.lines:,} lines, {len(errors)} errors.")
     print_table(
         [
             Row("start, until the first line", starts, bar=Bar("<", 1)),
             Row("a status", [1000 * answer for answer in ordered], "ms", Bar("<", 20)),
             Row("a status, 99th percentile", [1000 * ordered[int(0.99 * len(ordered))]], "ms"),
-            Row("errors", [len(tally.errors)], "", Bar("<=", 0)),
+            Row("errors", [len(errors)], "", Bar("<=", 0)),
             Row("processor time of the server", [tally.busy], "cores"),
             Row("memory", memory, "MiB"),
             Row("memory, last quarter / second quarter", [late / early], "ratio", Bar("<", 1.1)),
+            Row(f"a status, while {FLOOD_CLIENTS} strangers send 32 MiB each", strangers, "ms", Bar("<", 20)),
+            Row("the most memory meanwhile", [max(peak)], "MiB", Bar("<", 200)),
         ]
     )
 

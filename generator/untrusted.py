@@ -13,6 +13,7 @@ _MARKDOWN_LINE_START = re.compile(r"^(?:[-+=]|(?P<number>\d+)(?P<delimiter>[.)])
 _NOT_IN_CODE_SPAN = re.compile(r"[`|]|%%")
 _SLUG = re.compile(r"[a-z0-9]+(?:-+[a-z0-9]+)*")
 _LONGEST_LIST = 60
+_LONGEST_QUOTE = 200
 _LONGEST_SLUG = 100
 _ZERO_WIDTH_JOINER = "\u200d"
 
@@ -29,6 +30,19 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else _escaped(character) for character in text)
+
+
+def quoted(text: str) -> str:
+    """What a message shows of a value that somebody else chose: printable, and cut where it is long.
+
+    Args:
+        text: The value, of any length.
+
+    Returns:
+        Up to 200 characters, the last of them an ellipsis where something was cut off.
+    """
+    shown = printable(text[: _LONGEST_QUOTE + 1])
+    return shown if len(shown) <= _LONGEST_QUOTE else f"{shown[: _LONGEST_QUOTE - 1]}…"
 
 
 def markdown(text: str) -> str:

@@ -53,6 +53,39 @@ def test_a_wrong_submission_is_one_sentence_with_its_place(
     assert "\n" not in str(caught.value)
 
 
+_LONG = "x" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("submission", "message"),
+    [
+        (f"id,label,note\na,{_LONG},x\n", 'column "label" of id "a" is "x'),
+        (f"id,label,note\n{_LONG},,x\n", 'column "label" of id "x'),
+        (f"id,label,note\n{_LONG},1,x\n", 'an id that the competition does not have, "x'),
+        (f"id,{_LONG},note\n", "has the columns id, x"),
+        ("id" + ",column" * 50_000 + "\n", "has the columns id, column"),
+        (f"id,label,note\n{chr(27) * 100_000},1,x\n", 'does not have, "\\x1b'),
+    ],
+)
+def test_a_message_quotes_the_beginning_of_what_is_long(tmp_path: Path, submission: str, message: str) -> None:
+    with pytest.raises(SubmissionError) as caught:
+        check(tmp_path, submission)
+
+    assert message in str(caught.value)
+    assert "…" in str(caught.value)
+    assert len(str(caught.value)) < 800
+
+
+def test_of_many_columns_those_are_named_that_differ(tmp_path: Path) -> None:
+    names = [f"class_{number}" for number in range(200)]
+    wrong = [*names[:150], "klass", *names[151:]]
+    sample = f"id,{','.join(names)}\na{',0' * 200}\n"
+
+    message = r"klass, class_151.* from column 152 on; .* asks for class_150, class_15"
+    with pytest.raises(SubmissionError, match=message):
+        check(tmp_path, f"id,{','.join(wrong)}\n", sample)
+
+
 @pytest.mark.parametrize("sample", ["id,rle\na,1 1\nb,1 1\n", "id,rle\na,1 1\na,1 1\nb,1 1\n"])
 def test_an_image_may_have_a_row_for_each_of_its_masks(tmp_path: Path, sample: str) -> None:
     known, submission = tmp_path / "sample.csv", tmp_path / "submission.csv"

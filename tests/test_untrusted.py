@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from generator.untrusted import is_slug, markdown, markdown_code, printable, python_literal
+from generator.untrusted import is_slug, markdown, markdown_code, printable, python_literal, quoted
 
 NASTY = [
     "it's",
@@ -32,6 +32,19 @@ def test_a_literal_reads_back_as_the_text_and_stays_on_one_printable_line(text: 
 
     assert ast.literal_eval(literal) == text
     assert literal.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("short", "short"),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+        ("\x1b" * 5_000_000, ("\\x1b" * 50)[:199] + "…"),
+    ],
+)
+def test_a_quote_is_printable_and_never_long(text: str, shown: str) -> None:
+    assert quoted(text) == shown
 
 
 def test_a_literal_keeps_an_emoji_as_it_is() -> None:

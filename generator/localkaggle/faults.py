@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from generator.localkaggle.errors import LocalKaggleError
-from generator.untrusted import printable
+from generator.untrusted import quoted
 
 TRANSPORT = {
     "429": "answer 429 without Retry-After, the call not handled",
@@ -65,7 +65,7 @@ class FaultRuleError(LocalKaggleError):
 
     def __init__(self, *, rule: str) -> None:
         super().__init__(
-            f'"{printable(rule)}" is no fault: write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
+            f'"{quoted(rule)}" is no fault: write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
             f"429@SaveKernel+1x2; the names are {', '.join(NAMES)}."
         )
 

@@ -35,8 +35,13 @@ class LogPart:
     session: int
     events: tuple[Fields, ...]
     position: int
-    ended: bool
-    """Whether the session has ended and nothing comes after these events."""
+    is_over: bool
+    """Whether the session was over before these events were read."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether there are no events any more, nor will be."""
+        return self.is_over and not self.events
 
 
 class AccountNameError(LocalKaggleError):
@@ -146,8 +151,8 @@ class LocalKaggle:
             ApiError: There is no such kernel, or it is not the caller's to see.
         """
         session, position = (after.session, after.position) if after is not None else (None, 0)
-        session, piece, ended = self.kernels.read_log(call, session=session, position=position)
-        return LogPart(session, piece.events, piece.position, ended)
+        session, piece, is_over = self.kernels.read_log(call, session=session, position=position)
+        return LogPart(session, piece.events, piece.position, is_over)
 
     def close(self) -> None:
         """Stops the sessions, and closes the database."""

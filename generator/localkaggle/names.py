@@ -5,9 +5,11 @@ from pathlib import PurePosixPath
 from generator.localkaggle.rpc import ApiError
 from generator.untrusted import printable
 
+DEEPEST = 32
+"""How many parts a name has at most, the file itself included."""
+
 _LONGEST_NAME = 1_000
 _LONGEST_PART = 255
-_DEEPEST = 32
 _SHOWN = 80
 
 
@@ -21,7 +23,7 @@ def checked_name(name: str) -> str:
     if (
         not name.isprintable()
         or len(name) > _LONGEST_NAME
-        or len(parts) > _DEEPEST
+        or len(parts) > DEEPEST
         or any(part in ("", ".", "..") or len(part.encode()) > _LONGEST_PART for part in parts)
         or "\\" in name
         or ":" in name

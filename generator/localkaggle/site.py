@@ -85,15 +85,21 @@ class MountsCompetition(Protocol):
 class MountsDataset(Protocol):
     """Where a dataset's files are."""
 
-    def dataset_folder(self, ref: str) -> Path | None:
-        """The folder of `owner/slug` (its newest ready version) or `owner/slug/version`; None if there is none."""
+    def dataset_folder(self, ref: str, *, account: str = "") -> Path | None:
+        """The folder of `owner/slug` (its newest ready version) or `owner/slug/version`; None if there is none.
+
+        With an account, None as well if it is private and somebody else's.
+        """
 
 
 class MountsModel(Protocol):
     """Where a model's files are."""
 
-    def model_folder(self, handle: str) -> Path | None:
-        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none."""
+    def model_folder(self, handle: str, *, account: str = "") -> Path | None:
+        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none.
+
+        With an account, None as well if it is private and somebody else's.
+        """
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,9 @@ class Folders:
         name = f"{slug}-hidden" if hidden else slug
         return self._root / name if name in self._names else None
 
-    def dataset_folder(self, ref: str) -> Path | None:
+    def dataset_folder(self, ref: str, *, account: str = "") -> Path | None:
         return self._root / ref if ref in self._names else None
 
-    def model_folder(self, handle: str) -> Path | None:
+    def model_folder(self, handle: str, *, account: str = "") -> Path | None:
         name = handle if handle in self._names else f"{handle}/1"
         return self._root / name if name in self._names else None

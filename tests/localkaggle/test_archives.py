@@ -2,16 +2,48 @@
 
 import gzip
 import io
+import shutil
+import stat
 import struct
 import tarfile
+import tracemalloc
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from desk import tarred, tree_of, zipped
 
 from generator.localkaggle.services.archives import Room, stem_of_archive, unpack
 from generator.localkaggle.services.bundle_names import BundleRefusedError
+
+
+@dataclass
+class FakeDisk:
+    """A disk whose free space is taken by somebody else while it is looked at."""
+
+    free: int
+    taken_by_others_at_each_look: int = 0
+
+    def usage(self, _path: object) -> SimpleNamespace:
+        self.free -= self.taken_by_others_at_each_look
+        return SimpleNamespace(free=self.free)
+
+
+@contextmanager
+def peak_below(limit: int) -> Iterator[None]:
+    """Makes sure that Python never held more than so many bytes inside of the `with`."""
+    tracemalloc.start()
+    try:
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < limit
+
 
 SMALL = Room(size=10_000, files=5, spare=0)
 
@@ -63,6 +95,107 @@ def test_a_disk_that_is_nearly_full_takes_no_archive(tmp_path: Path) -> None:
 
     with pytest.raises(BundleRefusedError, match="room"):
         unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", Room(spare=1 << 60))
+
+
+def test_what_others_write_meanwhile_is_room_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = FakeDisk(free=30 << 20)
+    monkeypatch.setattr("shutil.disk_usage", disk.usage)
+    (tmp_path / "a.tar").write_bytes(tarred(("a", b"1" * (5 << 20)), mode="w:"))
+    disk.taken_by_others_at_each_look = 8 << 20
+
+    with pytest.raises(BundleRefusedError, match="room"):
+        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", Room(spare=10 << 20))
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
+def test_a_zip_with_a_link_or_a_device_is_refused(tmp_path: Path, kind: int) -> None:
+    special = zipfile.ZipInfo("folder/special")
+    special.create_system, special.external_attr = 3, (kind | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        packed.writestr("a.txt", b"1")
+        packed.writestr(special, b"/etc/passwd")
+
+    with pytest.raises(BundleRefusedError, match='"folder/special" is a link or a device; pack plain files only'):
+        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", Room(spare=0))
+
+
+def test_a_zip_that_a_usual_program_made_is_unpacked(tmp_path: Path) -> None:
+    (tmp_path / "tree" / "folder").mkdir(parents=True)
+    (tmp_path / "tree" / "folder" / "a").write_text("1")
+    archive = shutil.make_archive(str(tmp_path / "a"), "zip", tmp_path / "tree")
+
+    assert unpack(Path(archive), "a.zip", tmp_path / "unpacked", SMALL)
+    assert tree_of(tmp_path / "unpacked") == {"folder/a": b"1"}
+
+
+def _sparse(form: int) -> tarfile.TarInfo:
+    """A file of 2 MB of which nothing is in the tar: as old GNU programs say it, or as new ones do."""
+    entry = tarfile.TarInfo("sparse")
+    if form == tarfile.GNU_FORMAT:
+        entry.type = tarfile.GNUTYPE_SPARSE
+    else:
+        told = {"major": "0", "minor": "1", "name": "sparse", "size": "2000000", "map": "2000000,0"}
+        entry.pax_headers = {f"GNU.sparse.{name}": value for name, value in told.items()}
+    return entry
+
+
+@pytest.mark.parametrize("form", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_a_tar_with_a_sparse_file_is_refused(tmp_path: Path, form: int) -> None:
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=form) as packed:
+        packed.addfile(_sparse(form))
+    content = bytearray(whole.getvalue())
+    if form == tarfile.GNU_FORMAT:
+        # One piece, of no bytes at the end of 2 MB; `tarfile` writes no such maps itself.
+        content[386:410] = b"%011o\0%011o\0" % (2_000_000, 0)
+        content[483:495] = b"%011o\0" % 2_000_000
+        content[148:156] = b"%06o\0 " % (sum(content[:148]) + sum(content[156:512]) + 8 * ord(" "))
+    (tmp_path / "a.tar").write_bytes(content)
+
+    with pytest.raises(BundleRefusedError, match='"sparse" is a sparse file; pack it without --sparse'):
+        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", Room(spare=0))
+
+
+def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> None:
+    head = bytearray(_sparse(tarfile.GNU_FORMAT).tobuf(tarfile.GNU_FORMAT))
+    head[386:410] = b"%011o\0%011o\0" % (1, 1)
+    head[482], head[483:495] = 1, b"%011o\0" % 2_000_000
+    head[148:156] = b"%06o\0 " % (sum(head[:148]) + sum(head[156:512]) + 8 * ord(" "))
+    further = (b"%011o\0%011o\0" % (1, 1)) * 21 + b"\1".ljust(8, b"\0")
+    with gzip.open(tmp_path / "a.tgz", "wb") as packed:
+        packed.write(bytes(head) + further * 20_000)
+
+    with peak_below(10 << 20), pytest.raises(BundleRefusedError, match="header that is far too long"):
+        unpack(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", Room(spare=0))
+
+
+def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for number in range(30_000):
+            packed.writestr(zipfile.ZipInfo(f"{number:05d}"), b"")
+
+    with peak_below(5 << 20), pytest.raises(BundleRefusedError, match="more files"):
+        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", SMALL)
+
+
+def _cut(content: bytes, at: int, *, length: int) -> bytes:
+    return content[:at] + b"\xff" * length + content[at + length :]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tar.bz2", _cut(tarred(("a", b"1" * 5_000), mode="w:bz2"), 40, length=20)),
+        ("a.tar.xz", _cut(tarred(("a", b"1" * 5_000), mode="w:xz"), 40, length=20)),
+        ("a.tgz", _cut(tarred(("a", b"1" * 5_000)), 40, length=20)),
+        ("elsewhere.zip", zipped({"a": b"1"})[:-6] + b"\xff\xff\xff\x7f\0\0"),
+    ],
+)
+def test_a_damaged_archive_is_a_file_like_any_other(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    assert not unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
+    assert not (tmp_path / "unpacked").exists()
 
 
 def test_empty_folders_of_archives_do_no_harm(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -406,6 +407,17 @@ def test_hostile_archives_are_refused_and_leave_nothing(desk: Desk, name: str, c
     assert mounted(desk) is None
     assert [path.name for path in (desk.root / "dataset-versions").glob("*")] == []
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_disk_without_room_takes_no_version_and_packs_no_archive(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    create(desk, {"data.csv": b"one"})
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=100 << 20))
+
+    assert "becomes larger than there is room for" in add_version(desk, {"data.csv": b"two"})["error"]
+    assert desk.refused("DownloadDataset", **REF)[0] == 507
+    assert mounted(desk) == {"data.csv": b"one"}
+    shelf = desk.root / "dataset-versions"
+    assert sorted(path.relative_to(shelf).as_posix() for path in shelf.rglob("*")) == ["1", "1/1", "1/1/data.csv"]
 
 
 def test_an_archive_must_not_take_the_place_of_a_folder(desk: Desk) -> None:

@@ -1,6 +1,9 @@
 """What a session of a local Kaggle is given, and what of it is seen afterwards: outputs, logs, reruns, restarts."""
 
+import contextlib
 import json
+import os
+import subprocess
 import zipfile
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
@@ -163,6 +166,46 @@ def test_the_whole_output_is_downloaded_as_an_archive_and_one_file_by_itself(tmp
     assert zipfile.ZipFile(archive.path).namelist() == ["a.txt", "deep/b.txt"]
     assert desk.fetched(desk.ask("DownloadKernelOutput", **names, filePath="deep/b.txt")).path.read_text() == "2"
     assert desk.refused("DownloadKernelOutput", **names, filePath="../notebook.ipynb")[0] == 404
+
+
+def test_folders_without_end_keep_no_other_file_from_being_listed(tmp_path: Path) -> None:
+    def digs(order) -> None:
+        writing({"a.txt": "1", "/".join("d" * 31) + "/last.txt": "2", "/".join("d" * 32) + "/beyond.txt": "3"})(order)
+        here = os.open(order.working, os.O_RDONLY)
+        for _ in range(1_500):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir("d", dir_fd=here)
+            below = os.open("d", os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(here)
+
+    desk = KernelDesk(tmp_path, ScriptedRunner(digs))
+    desk.push()
+
+    try:
+        assert desk.output() == ["a.txt", "/".join("d" * 31) + "/last.txt"]
+    finally:
+        # What Python removes, it removes by recursion.
+        subprocess.run(["rm", "-rf", tmp_path / "sessions"], check=True)
+
+
+@pytest.mark.parametrize("year", [1, 1979, 2108, 2446, 9_999, 40_000])
+def test_a_file_of_any_date_is_listed_packed_and_dated_within_what_a_zip_can_say(tmp_path: Path, year: int) -> None:
+    def dates_its_file(order) -> None:
+        writing({"a.txt": "1", "b.txt": "2"})(order)
+        seconds = (year - 1970) * 31_556_952
+        os.utime(order.working / "a.txt", (seconds, seconds))
+
+    desk = KernelDesk(tmp_path, ScriptedRunner(dates_its_file))
+    desk.push()
+    files = desk.ask("ListKernelFiles", **ME)["files"]
+    archive = desk.fetched(desk.ask("DownloadKernelOutput", ownerSlug="tester", kernelSlug="my-train"))
+
+    assert files[0]["creationDate"][:4] == ("1980" if year < 1980 else "2107")
+    with zipfile.ZipFile(archive.path) as packed:
+        assert packed.getinfo("a.txt").date_time[0] in (1980, 2107)
+        assert (packed.read("a.txt"), packed.testzip()) == (b"1", None)
 
 
 def test_a_log_is_read_piece_by_piece_to_its_end(tmp_path: Path) -> None:

@@ -110,7 +110,10 @@ def test_a_strange_target_is_an_error_and_no_crash(shared: Served, target: bytes
 )
 @pytest.mark.parametrize(
     "authorization",
-    ["", "Bearer wrong", "Bearer ", "Basic bG9jYWw6d3Jvbmc=", "Basic %%%", "Basic /////w==", "Digest x"],
+    [
+        *("", "Bearer wrong", "Bearer ", "Bearer \xff\xff", "Digest x"),
+        *("Basic bG9jYWw6d3Jvbmc=", "Basic %%%", "Basic /////w==", "Basic \xff\xff", "Basic bG9jYWw6\xff"),
+    ],
 )
 def test_nothing_is_answered_without_credentials(shared: Served, verb: str, target: str, authorization: str) -> None:
     answer = shared.request(verb, target, token="", headers={"Authorization": authorization}, data=b"")

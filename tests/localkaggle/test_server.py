@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -162,6 +163,24 @@ def test_a_file_that_changed_is_sent_whole_to_who_resumes(shared: Served, tmp_pa
     path.write_bytes(b"newer" * 100)
     answer = shared.request("GET", target, token="", headers={"Range": "bytes=100-", "If-Range": tag})
     assert (answer.status_code, answer.content) == (200, b"newer" * 100)
+
+
+@pytest.mark.parametrize("seconds", [-(2**40), 0, 2**33, 2**40, 2**60])
+def test_a_file_of_any_date_can_be_downloaded(
+    shared: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    (tmp_path / "dated.bin").write_bytes(b"123")
+    real = os.stat
+
+    def stat_on_a_disk_of_any_dates(path: object, *rest: object, **more: object) -> os.stat_result:
+        found = real(path, *rest, **more)
+        is_it = isinstance(path, Path) and path.name == "dated.bin"
+        return os.stat_result(found[:10], {"st_mtime": float(seconds)}) if is_it else found
+
+    monkeypatch.setattr(os, "stat", stat_on_a_disk_of_any_dates)
+    answer = shared.request("GET", ticket(shared, tmp_path / "dated.bin"), token="")
+    assert (answer.status_code, answer.content) == (200, b"123")
+    time.strptime(answer.headers["Last-Modified"], "%a, %d %b %Y %H:%M:%S GMT")
 
 
 def test_a_range_beyond_the_end_is_a_416(shared: Served, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,27 @@ def test_a_log_that_is_complete_is_one_json_array(talking: tuple[Served, _Talkin
     answer = running.request("GET", STREAM)
     assert "event-stream" not in answer.headers["Content-Type"]
     assert [event["data"] for event in answer.json()][1] == "done\n"
+
+
+def test_a_long_log_is_never_in_memory_as_a_whole(talking: tuple[Served, _Talking]) -> None:
+    running, script = talking
+    line = json.dumps({"stream_name": "stdout", "time": 1.5, "data": "a line of a log\n"}).encode() + b"\n"
+    with script.log._path.open("ab") as file:
+        file.write(line * 30_000)
+    script.over.set()
+    assert running.local_kaggle.kernels.wait_until_idle(30)
+
+    tracemalloc.start()
+    answer = running.request("GET", STREAM, stream=True)
+    received = [0, 0]
+    for piece in answer.iter_content(65_536):
+        received = [received[0] + len(piece), received[1] + piece.count(b"a line of a log")]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert received[0] > len(line) * 30_000
+    assert received[1] > 29_500, "a few may lie across two pieces"
+    assert peak < 8 * 2**20
 
 
 def test_many_follow_one_log_and_all_see_all_of_it(talking: tuple[Served, _Talking]) -> None:

@@ -4,12 +4,16 @@ import http.client
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scripted import ScriptedRunner
 from serving import Served, served
 
 from generator.localkaggle.rpc import ApiError
+
+START = "blobs.BlobApiService/StartBlobUpload"
+MIB = 2**20
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +130,52 @@ def test_a_size_that_cannot_be_begins_no_upload(shared: Served, size: int) -> No
     assert shared.ask("blobs.BlobApiService/StartBlobUpload", type="DATASET", name="x", contentLength=size)[0] == 400
 
 
+def _disk_with(monkeypatch: pytest.MonkeyPatch, free: int) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=free))
+
+
+def test_what_uploads_have_yet_to_send_is_no_room_for_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(tmp_path, runner=ScriptedRunner()) as running:
+        _disk_with(monkeypatch, 600 * MIB)
+        whole = {"type": "DATASET", "name": "x", "contentLength": 200 * MIB}
+        first = running.ask(START, **whole)
+        second = running.ask(START, **whole)
+        small = running.ask(START, **{**whole, "contentLength": 100 * MIB})
+        _disk_with(monkeypatch, 700 * MIB)
+        third = running.ask(START, **whole)
+
+    assert [status for status, _ in (first, second, small, third)] == [200, 400, 200, 400]
+    assert second[1]["message"].startswith("There is no room for this upload on the disk of the server")
+
+
+def test_an_upload_that_was_given_up_frees_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = _Later(days=0)
+    with served(tmp_path, runner=ScriptedRunner(), clock=clock) as running:
+        _disk_with(monkeypatch, 600 * MIB)
+        whole = {"type": "DATASET", "name": "x", "contentLength": 200 * MIB}
+        assert [running.ask(START, **whole)[0] for _ in range(2)] == [200, 400]
+        clock.days = 1
+        assert running.ask(START, **whole)[0] == 200
+
+
+def test_a_piece_for_which_the_room_is_gone_is_refused_and_can_be_sent_later(
+    shared: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, target = begin(shared, 6)
+    assert put(shared, target, b"abc", "bytes 0-2/6") == (308, "bytes=0-2")
+    with monkeypatch.context() as patched:
+        _disk_with(patched, 100 * MIB)
+        assert put(shared, target, b"def", "bytes 3-5/6")[0] == 400
+    assert put(shared, target, b"def", "bytes 3-5/6") == (200, "")
+    assert shared.site.uploads.take(token, owner="local").path.read_bytes() == b"abcdef"
+
+
 class _Later:
     def __init__(self, days: int) -> None:
-        self._days = days
+        self.days = days
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(days=self._days)
+        return datetime.now(UTC) + timedelta(days=self.days)
 
 
 def test_uploads_outlive_a_restart_and_go_when_they_are_old(tmp_path: Path) -> None:

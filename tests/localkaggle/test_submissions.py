@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from competition_desk import CompetitionDesk, Notebooks
@@ -328,6 +329,18 @@ def test_a_file_that_is_too_large_is_not_even_copied(
 
     assert desk.outcome(ref)["errorDescription"].endswith("too large.")
     assert not (tmp_path / "kaggle" / "submissions").exists()
+
+
+def test_a_disk_without_room_ends_a_submission_and_not_the_session_that_wrote_it(
+    opening: Opening, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk = opening(is_code=True)
+    desk.service.use_reruns(notebooks)
+    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=100 << 20))
+    notebooks.end(ref, files={"submission.csv": submission_text()})
+
+    assert "no room for the submission" in desk.outcome(ref)["errorDescription"]
 
 
 def test_a_rerun_that_is_reported_twice_counts_once(opening: Opening, notebooks: Notebooks) -> None:

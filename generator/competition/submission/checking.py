@@ -14,7 +14,7 @@ from generator.competition.submission.errors import (
 )
 from generator.competition.submission.leeway import Leeway
 from generator.competition.submission.reading import Row, read_table, separator_within, unit_of
-from generator.untrusted import printable
+from generator.untrusted import quoted
 
 _NONE = Leeway()
 
@@ -175,9 +175,9 @@ def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
         if not said or said.lower() == "nan":
             problem = "is empty or NaN"
         elif kind is CellKind.NUMBER and _number(cell) is None:
-            problem = f'is "{printable(cell)}" where the sample has a number'
+            problem = f'is "{quoted(cell)}" where the sample has a number'
         if problem:
-            return f'column "{printable(shape.columns[index])}" of id "{printable(cells[0])}" {problem}'
+            return f'column "{quoted(shape.columns[index])}" of id "{quoted(cells[0])}" {problem}'
     return ""
 
 

@@ -8,11 +8,14 @@ SubmissionError
 └── SubmissionIdsError           ids that are unknown, twice, or missing
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from generator.errors import CompetitionError
-from generator.untrusted import printable
+from generator.untrusted import printable, quoted
+
+_MANY_COLUMNS = 10
 
 
 class SubmissionError(CompetitionError):
@@ -35,11 +38,14 @@ class MissingReaderError(UnreadableSubmissionError):
 
 
 class SubmissionColumnsError(SubmissionError):
-    """The header differs from the sample's."""
+    """The header differs from the sample's; of many columns, those are named that come where it begins to."""
 
-    def __init__(self, *, path: Path, columns: Iterable[str], expected: Iterable[str]) -> None:
-        found, wanted = (", ".join(printable(column) for column in names) for names in (columns, expected))
-        super().__init__(f"{printable(str(path))} has the columns {found}; the competition asks for {wanted}.")
+    def __init__(self, *, path: Path, columns: Sequence[str], expected: Sequence[str]) -> None:
+        pairs = zip(columns, expected, strict=False)
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        start, where = (same, f" from column {same + 1} on") if same >= _MANY_COLUMNS else (0, "")
+        found, wanted = (quoted(", ".join(names[start:])) or "none" for names in (columns, expected))
+        super().__init__(f"{printable(str(path))} has the columns {found}{where}; the competition asks for {wanted}.")
 
 
 class SubmissionRowError(SubmissionError):
@@ -54,4 +60,4 @@ class SubmissionIdsError(SubmissionError):
 
     def __init__(self, *, path: Path, problem: str, example: str, place: str = "") -> None:
         where = f", {place}" if place else ""
-        super().__init__(f'{printable(str(path))}{where}: {problem}, "{printable(example)}".')
+        super().__init__(f'{printable(str(path))}{where}: {problem}, "{quoted(example)}".')

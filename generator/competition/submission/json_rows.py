@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import IO, Any
 
-from generator.untrusted import printable
+from generator.untrusted import quoted
 
 _CHUNK = 1 << 20
 _LONGEST_ROW = 1 << 26
@@ -153,7 +153,7 @@ def _columns(content: dict[str, Any]) -> dict[str, list[Any]] | None:
 
 
 def _listed(record: dict[str, Any]) -> str:
-    return ", ".join(printable(name) for name in list(record)[:5])
+    return ", ".join(quoted(name) for name in list(record)[:5])
 
 
 def _cell(value: object) -> str:

@@ -13,7 +13,7 @@ from generator.competition.submission.errors import MissingReaderError, Unreadab
 from generator.competition.submission.formats import FileFormat, format_of, opened
 from generator.competition.submission.json_rows import NotRowsError, rows_of_json
 from generator.files import reason
-from generator.untrusted import printable
+from generator.untrusted import quoted
 
 # The run-length code of a large mask is longer than the 128 KiB that the csv module stops at.
 csv.field_size_limit(64 * 1024 * 1024)
@@ -50,11 +50,11 @@ def read_table(path: Path, *, separator: str = "") -> Iterator[Row]:
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=_why(error)) from error
     except (zipfile.BadZipFile, EOFError, KeyError, zlib.error, lzma.LZMAError, RuntimeError) as error:
-        raise UnreadableSubmissionError(path=path, why=f"it cannot be unpacked ({printable(str(error))})") from error
+        raise UnreadableSubmissionError(path=path, why=f"it cannot be unpacked ({quoted(str(error))})") from error
     except UnicodeDecodeError as error:
         raise UnreadableSubmissionError(path=path, why="it is not UTF-8 text") from error
     except csv.Error as error:
-        raise UnreadableSubmissionError(path=path, why=f"it is not CSV ({printable(str(error))})") from error
+        raise UnreadableSubmissionError(path=path, why=f"it is not CSV ({quoted(str(error))})") from error
     except NotRowsError as error:
         raise UnreadableSubmissionError(path=path, why=str(error)) from error
 
@@ -92,7 +92,7 @@ def _parquet(path: Path, file: IO[bytes]) -> Iterator[Row]:
 
 def _why(error: OSError) -> str:
     """The system's reason; damaged gzip and bz2 files are errors of the system that have none."""
-    return reason(error) if error.errno is not None else f"it cannot be unpacked ({printable(str(error))})"
+    return reason(error) if error.errno is not None else f"it cannot be unpacked ({quoted(str(error))})"
 
 
 def _text(file: IO[bytes]) -> io.TextIOWrapper:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from generator.competition.submission import UnreadableSubmissionError, read_table
 from generator.localkaggle.errors import LocalKaggleError
-from generator.untrusted import printable
+from generator.untrusted import printable, quoted
 
 _USAGE = "usage"
 _HEIGHT, _WIDTH = "height", "width"
@@ -62,9 +62,9 @@ def _parsed(path: Path, header: list[str], lines: list[list[str]]) -> Answers:
     rows: dict[str, tuple[str, ...]] = {}
     for cells in lines:
         if len(cells) != len(header):
-            raise AnswersError(path=path, problem=f"the row of {printable(cells[0])} has {len(cells)} cells")
+            raise AnswersError(path=path, problem=f"the row of {quoted(cells[0])} has {len(cells)} cells")
         if cells[0] in rows:
-            raise AnswersError(path=path, problem=f"the id {printable(cells[0])} stands there twice")
+            raise AnswersError(path=path, problem=f"the id {quoted(cells[0])} stands there twice")
         rows[cells[0]] = tuple(cells[index] for index in asked)
     return Answers(
         columns=(header[0], *(header[index] for index in asked)),

@@ -15,7 +15,7 @@ from generator.localkaggle.hosting.hosted import Question
 from generator.localkaggle.hosting.keyed import table_of
 from generator.localkaggle.hosting.labels import Labels, is_number, ranked_scores, sets
 from generator.localkaggle.hosting.masks import RunLengths
-from generator.untrusted import printable
+from generator.untrusted import printable, quoted
 
 Rows = Mapping[str, tuple[str, ...]]
 Comparison = Callable[[Rows, Sequence[str]], float]
@@ -84,7 +84,7 @@ def _numbers(question: Question, answers: Answers) -> Comparison:
     is_keyed = question.submission is SubmissionKind.KEYED_ROWS
     strange = ((key, cell) for key, cells in answers.rows.items() for cell in cells if not is_number(cell))
     for key, cell in strange:
-        said = f'"{printable(cell)[:40]}", the answer for {printable(key)[:40]}, is no number'
+        said = f'"{quoted(cell)}", the answer for {quoted(key)}, is no number'
         raise ComparisonError(question=question, problem=said)
 
     def compare(rows: Rows, ids: Sequence[str]) -> float:

@@ -4,8 +4,10 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+
+from generator.localkaggle.clock import file_moment
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,8 @@ def files_below(folder: Path) -> tuple[DataFile, ...]:
                 facts = path.stat()
             except OSError:
                 continue  # a link to nothing
-            modified = datetime.fromtimestamp(facts.st_mtime, UTC)
-            found.append(DataFile(path.relative_to(root).as_posix(), facts.st_size, modified))
+            place = path.relative_to(root).as_posix()
+            found.append(DataFile(place, facts.st_size, file_moment(facts.st_mtime)))
     return tuple(sorted(found, key=lambda file: file.name))
 
 

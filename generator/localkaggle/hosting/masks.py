@@ -5,7 +5,7 @@ from typing import Any
 from generator.competition.submission import SubmissionError
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.hosted import Question
-from generator.untrusted import printable
+from generator.untrusted import quoted
 
 _LARGEST_PIXELS = 1 << 28
 _LONGEST_NUMBER = 10
@@ -15,7 +15,7 @@ class RunLengthError(SubmissionError):
     """A cell that is no run-length code of a mask of this size."""
 
     def __init__(self, *, key: str, problem: str) -> None:
-        super().__init__(f'The run-length code of id "{printable(key)}" {problem}.')
+        super().__init__(f'The run-length code of id "{quoted(key)}" {problem}.')
 
 
 class RunLengths:

@@ -6,9 +6,8 @@ from starlette.responses import JSONResponse, Response
 from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.faults import FaultRule, Faults, parse_rule
 from generator.localkaggle.http.answers import parsed, refusal, refused
-from generator.localkaggle.http.bodies import whole_body
+from generator.localkaggle.http.bodies import Bodies
 from generator.localkaggle.http.calls import may_call
-from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.rpc import ApiError
 
 _MOST_RULES = 1_000
@@ -17,9 +16,9 @@ _MOST_RULES = 1_000
 class Administration:
     """`GET /local/faults` tells which faults struck; `POST` with `{"rules": [...]}` puts other rules in force."""
 
-    def __init__(self, faults: Faults, limits: Limits) -> None:
+    def __init__(self, faults: Faults, bodies: Bodies) -> None:
         self._faults = faults
-        self._limits = limits
+        self._bodies = bodies
 
     async def __call__(self, request: Request) -> Response:
         """Answers one request."""
@@ -27,7 +26,8 @@ class Administration:
             return refusal(401, "Unauthenticated.")
         if request.method == "POST":
             try:
-                self._faults.replace(_rules(await whole_body(request, self._limits)))
+                async with self._bodies.whole(request, most=self._bodies.limits.largest_call) as body:
+                    self._faults.replace(_rules(body))
             except ApiError as error:
                 return refused(error)
         return JSONResponse({"struck": [{"fault": name, "at": at} for name, at in self._faults.struck]})

@@ -5,6 +5,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from generator.localkaggle.http.administration import Administration
+from generator.localkaggle.http.bodies import Bodies
 from generator.localkaggle.http.browsers import Browsers
 from generator.localkaggle.http.calls import Calls, Workers
 from generator.localkaggle.http.door import Door
@@ -21,14 +22,15 @@ def application(
     local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, hosts: tuple[str, ...], traffic: Traffic | None
 ) -> ASGIApp:
     """Everything that the server answers, behind its door."""
-    calls = Calls(local_kaggle, workers, limits, traffic=traffic)
+    bodies = Bodies(limits)
+    calls = Calls(local_kaggle, workers, bodies, traffic=traffic)
     storage = Storage(local_kaggle, workers, limits)
     logs = LogStreams(local_kaggle, workers)
-    browsers = Browsers(local_kaggle, workers, limits)
+    browsers = Browsers(local_kaggle, workers, bodies)
     routes = [
         Route(f"/{STORAGE}/{{ticket}}/{{name}}", storage.download, methods=["GET"]),
         Route(f"/{UPLOAD}/{{token}}", storage.upload, methods=["PUT"]),
-        Route("/local/faults", Administration(local_kaggle.site.faults, limits).__call__, methods=["GET", "POST"]),
+        Route("/local/faults", Administration(local_kaggle.site.faults, bodies).__call__, methods=["GET", "POST"]),
     ]
     # Real Kaggle serves the API at api.kaggle.com/v1; clients put /api before it for any other host.
     for prefix in ("/api/v1", "/v1"):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -9,26 +10,41 @@ from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.rpc import ApiError
 
 
-async def whole_body(request: Request, limits: Limits) -> bytes:
-    """The body of a call.
+class Bodies:
+    """Reads bodies that are needed as a whole; of the larger ones, only a few are in memory at a time."""
 
-    Raises:
-        ApiError: 413 if it is too large, 408 if it does not come in time, 400 if the client breaks off.
-    """
-    most = limits.largest_call
-    _refuse_announced(request, most)
-    body = bytearray()
-    try:
-        async with asyncio.timeout(limits.body_seconds):
-            async for piece in request.stream():
-                body += piece
-                if len(body) > most:
-                    raise _too_large(most)
-    except TimeoutError as error:
-        raise ApiError(408, "The body of the request did not come in time.") from error
-    except ClientDisconnect as error:
-        raise ApiError(400, "The body of the request was not sent to its end.") from error
-    return bytes(body)
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._large = asyncio.Semaphore(limits.large_bodies)
+
+    @asynccontextmanager
+    async def whole(self, request: Request, *, most: int) -> AsyncIterator[bytes]:
+        """The body of a request, to be worked on inside of the `with`: what is made of it takes memory as well.
+
+        Raises:
+            ApiError: 413 if it is larger than `most`, 408 if it does not come in time, 400 if the client breaks off.
+        """
+        _refuse_announced(request, most)
+        async with AsyncExitStack() as place:
+            try:
+                async with asyncio.timeout(self.limits.body_seconds):
+                    body = await self._read(request, most, place)
+            except TimeoutError as error:
+                raise ApiError(408, "The body of the request did not come in time.") from error
+            except ClientDisconnect as error:
+                raise ApiError(400, "The body of the request was not sent to its end.") from error
+            yield body
+
+    async def _read(self, request: Request, most: int, place: AsyncExitStack) -> bytes:
+        body, is_large = bytearray(), False
+        async for piece in request.stream():
+            body += piece
+            if len(body) > most:
+                raise _too_large(most)
+            if len(body) > self.limits.small_body and not is_large:
+                await place.enter_async_context(self._large)
+                is_large = True
+        return bytes(body)
 
 
 async def pieces(request: Request, limits: Limits, *, most: int) -> AsyncIterator[bytes]:

@@ -1,15 +1,15 @@
 """The pages for people, and how a browser logs in: an address with the token sets a cookie."""
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from generator.localkaggle.http.answers import refused
-from generator.localkaggle.http.bodies import whole_body
+from generator.localkaggle.http.bodies import Bodies
 from generator.localkaggle.http.calls import Workers
 from generator.localkaggle.http.door import BASE, CALLER, Door, cookie_name
-from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.storage import sent
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError
@@ -21,11 +21,11 @@ _POLICY = {"Content-Security-Policy": "default-src 'self'; object-src 'none'; ba
 class Browsers:
     """Answers whatever is no call of the API."""
 
-    def __init__(self, local_kaggle: LocalKaggle, workers: Workers, limits: Limits) -> None:
+    def __init__(self, local_kaggle: LocalKaggle, workers: Workers, bodies: Bodies) -> None:
         self._accounts = local_kaggle.accounts
         self._local_kaggle = local_kaggle
         self._workers = workers
-        self._limits = limits
+        self._bodies = bodies
         self.door: Door | None = None
 
     async def __call__(self, request: Request) -> Response:
@@ -35,11 +35,12 @@ class Browsers:
         if not request.scope[CALLER]:
             return _as_response(await self._workers.run(_sign_in))
         try:
-            body = b""
+            sent_body: AbstractAsyncContextManager[bytes] = nullcontext(b"")
             if request.method == "POST":
                 _refuse_foreign(request)
-                body = await whole_body(request, self._limits)
-            answer = await self._workers.run(self._answer, _web_request(request, body))
+                sent_body = self._bodies.whole(request, most=self._bodies.limits.largest_form)
+            async with sent_body as body:
+                answer = await self._workers.run(self._answer, _web_request(request, body))
         except ApiError as error:
             return refused(error)
         return _as_response(answer)

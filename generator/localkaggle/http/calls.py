@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from generator.localkaggle.http.answers import answered, parsed, refusal, refused
-from generator.localkaggle.http.bodies import whole_body
+from generator.localkaggle.http.bodies import Bodies
 from generator.localkaggle.http.door import BASE, BY_COOKIE, CALLER
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.misbehaviour import afterwards, fault, instead
@@ -44,11 +44,11 @@ class Calls:
     """Answers calls by the methods of a local Kaggle."""
 
     def __init__(
-        self, local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, traffic: Traffic | None = None
+        self, local_kaggle: LocalKaggle, workers: Workers, bodies: Bodies, *, traffic: Traffic | None = None
     ) -> None:
         self._local_kaggle = local_kaggle
         self._workers = workers
-        self._limits = limits
+        self._bodies = bodies
         self._traffic = traffic
 
     async def __call__(self, request: Request) -> Response:
@@ -60,9 +60,10 @@ class Calls:
         misbehaviour = instead(strikes)
         if misbehaviour is not None:
             return misbehaviour
+        most = self._bodies.limits.largest_of(method)
         try:
-            body = await whole_body(request, self._limits)
-            answer = await self._workers.run(self._answer, request, method, body)
+            async with self._bodies.whole(request, most=most) as body:
+                answer = await self._workers.run(self._answer, request, method, body)
         except ApiError as error:
             answer = refused(error)
         return afterwards(strikes, answer)

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import hmac
 import ipaddress
@@ -105,7 +104,7 @@ class Door:
     def _with_basic(self, value: str) -> str:
         try:
             name, _, key = base64.b64decode(value.strip(), validate=True).decode().partition(":")
-        except (binascii.Error, UnicodeDecodeError):
+        except ValueError:  # not of ASCII, not of base64, or not of UTF-8
             return ""
         return self._accounts.with_key(name, key) or ""
 

@@ -1,6 +1,7 @@
 """The live stream of a kernel's log, as server-sent events: one reader of the log for all who follow it."""
 
 import asyncio
+import contextlib
 import functools
 import json
 from collections.abc import AsyncIterator
@@ -61,10 +62,10 @@ class LogStreams:
         call = Call("kernels/logs/stream", request.scope[CALLER], request.scope[BASE], names)
         try:
             first = await self._read(call, None)
-            if first.session not in self._followers and (whole := await self._complete(call, first)) is not None:
-                return whole
         except ApiError as error:
             return refused(error)
+        if first.is_over and first.session not in self._followers:
+            return StreamingResponse(self._whole(call, first), media_type="application/octet-stream")
         faults = self._local_kaggle.site.faults
         breaks = faults.strikes("log-stream-breaks", at=f"{owner}/{slug}/stream", also=f"{owner}/{slug}")
         # Which session it is was just asked with the caller's own rights.
@@ -75,15 +76,16 @@ class LogStreams:
     async def _read(self, call: Call, after: LogPart | None) -> LogPart:
         return await self._workers.run(functools.partial(self._local_kaggle.read_log, call, after=after))
 
-    async def _complete(self, call: Call, first: LogPart) -> Response | None:
-        """The whole log, if nothing is added to it any more."""
-        events, part = list(first.events), first
-        while part.events:
-            part = await self._read(call, part)
-            events += part.events
-        if not part.ended:
-            return None
-        return Response(await self._workers.run(json.dumps, events), media_type="application/octet-stream")
+    async def _whole(self, call: Call, part: LogPart) -> AsyncIterator[bytes]:
+        """One JSON array of all events, of which only a part is in memory at a time."""
+        before = b"["
+        # Whoever deletes the kernel meanwhile ends its log.
+        with contextlib.suppress(ApiError):
+            while part.events:
+                yield before + b", ".join(json.dumps(event).encode() for event in part.events)
+                before = b", "
+                part = await self._read(call, part)
+        yield b"[]" if before == b"[" else b"]"
 
     async def _events(self, follower: _Follower, breaks: Request | None) -> AsyncIterator[bytes]:
         follower.readers += 1
@@ -115,7 +117,7 @@ class LogStreams:
                 part = await self._read(follower.call, last)
             except ApiError:
                 # The kernel was deleted while it ran: there is nothing left to come.
-                part = LogPart(last.session, (), last.position, ended=True)
+                part = LogPart(last.session, (), last.position, is_over=True)
             follower.add(part)
             if not part.events:
                 await asyncio.sleep(_POLL_SECONDS)

@@ -10,6 +10,8 @@ from generator.localkaggle.http.limits import Limits
 TRANSPORT = "tandem.transport"
 """Where a request's scope has the connection itself."""
 
+_PAUSE_SECONDS = 0.05
+
 
 class BoundedProtocol(HttpToolsProtocol):
     """Closes connections whose request does not get to the end of its head, in time or in size."""
@@ -35,6 +37,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch()
         self._head_bytes += len(data) if self._in_head else 0
         super().data_received(data)
+        if self._is_refused():
+            # What nobody reads any more may come slowly: as fast as it is sent, it would hold up everybody else.
+            self.flow.pause_reading()
+            self.loop.call_later(_PAUSE_SECONDS, self.flow.resume_reading)
         if self._in_head and self._head_bytes > self.limits.largest_head and not self.transport.is_closing():
             self.send_400_response("The head of the request is too large.")
 
@@ -56,6 +62,17 @@ class BoundedProtocol(HttpToolsProtocol):
         """A request is complete; the next bytes are the head of another one."""
         super().on_message_complete()
         self._in_head = True
+        self._unwatch()
+
+    def on_response_complete(self) -> None:
+        """A request is answered; of one that was refused, the rest of the body may come, and not without end."""
+        super().on_response_complete()
+        if self._is_refused() and self._deadline is None:
+            self._watch()
+
+    def _is_refused(self) -> bool:
+        """Whether the newest request was answered while its body still comes."""
+        return not self._in_head and self.cycle is not None and self.cycle.response_complete
 
     def _watch(self) -> None:
         self._deadline = self.loop.call_later(self.limits.head_seconds, self._give_up)

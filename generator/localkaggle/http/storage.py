@@ -1,5 +1,6 @@
 """Files: sent by ticket, with ranges, and received in pieces."""
 
+import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
+from generator.localkaggle.clock import file_moment
 from generator.localkaggle.http.answers import refusal, refused
 from generator.localkaggle.http.bodies import pieces
 from generator.localkaggle.http.calls import Workers
@@ -76,9 +78,16 @@ class Storage:
 
 def sent(stored: Stored) -> Response:
     """A file as an answer, with its length, its date and a tag by which a download is resumed."""
-    return FileResponse(
+    return _DatedFile(
         Path(stored.path), media_type=stored.media_type, filename=stored.name.rpartition("/")[2], headers=_INERT
     )
+
+
+class _DatedFile(FileResponse):
+    def set_stat_headers(self, stat_result: os.stat_result) -> None:
+        # A notebook may date its files to years that no header can say.
+        dated = {"st_mtime": file_moment(stat_result.st_mtime).timestamp()}
+        super().set_stat_headers(os.stat_result(stat_result[:10], dated))
 
 
 def _offset(header: str | None, upload: Upload) -> int | None:

@@ -1,11 +1,15 @@
 """Archives of files: packed for downloads, and unpacked from uploads without trusting them."""
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
 import shutil
+import stat
+import struct
 import tarfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Generator, Iterable
@@ -16,9 +20,14 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any, cast
 
+from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.bundle_names import BundleRefusedError, checked_name
+from generator.localkaggle.services.free_space import has_room
 
 _CHUNK = 1 << 20
+_LONGEST_HEADER = 1 << 20  # of all that a tar says of one file
+_DIRECTORY_ENTRY = 300  # what a zip says of one file, with a name of usual length
+_LINK = "is a link or a device; pack plain files only"
 _Entries = Generator[tuple[str, IO[bytes]], None, None]
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".tar": FileIO,
@@ -37,7 +46,9 @@ _NOT_AN_ARCHIVE = (
     NotImplementedError,  # a way of compressing that the standard library does not know
     RuntimeError,  # a password
     ValueError,
-    gzip.BadGzipFile,
+    LookupError,  # what the standard library stumbles over in damaged headers
+    OverflowError,
+    struct.error,
 )
 
 
@@ -72,54 +83,74 @@ def unpack(archive: Path, name: str, folder: Path, room: Room) -> bool:
         Whether it was an archive; if not, the folder is not there.
 
     Raises:
-        BundleRefusedError: It holds names that lead elsewhere, links, devices, or more than there is room for.
+        BundleRefusedError: It holds names that lead elsewhere, links, devices, sparse files, or more than there is
+            room for.
     """
     entries = _zip_entries if name.lower().endswith(".zip") else _tar_entries
     try:
         folder.mkdir(parents=True)
-        _write_entries(entries(archive, name, room), folder, _Budget(name, room, folder))
-    except _NOT_AN_ARCHIVE:
+        _write_entries(entries(archive, name, room), folder, Budget(name, room, folder))
+    except (*_NOT_AN_ARCHIVE, OSError) as error:
+        # Damaged streams, and offsets that lead nowhere, are errors of the system too; a full disk is another one.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            raise
         shutil.rmtree(folder)
         return False
     return True
 
 
-def pack_zip(folder: Path, names: Iterable[str], target: Path, *, moment: datetime) -> None:
-    """Writes the files into a zip without compressing them, each dated `moment`; the name appears when it is whole."""
+@dataclass(frozen=True)
+class Member:
+    """A file to be packed: its name in the archive, where it is, and the date that it gets there."""
+
+    name: str
+    path: Path
+    moment: datetime
+
+
+def pack_zip(members: Iterable[Member], target: Path, *, compression: int = zipfile.ZIP_STORED) -> None:
+    """Writes files into a zip; the name appears when it is whole."""
 
     def write(path: Path) -> None:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as packed:
-            for name in names:
-                entry = zipfile.ZipInfo(name, date_time=moment.timetuple()[:6])
+        with zipfile.ZipFile(path, "w", compression) as packed:
+            for member in members:
+                entry = zipfile.ZipInfo(member.name, date_time=member.moment.timetuple()[:6])
+                entry.compress_type = compression
                 entry.external_attr = 0o644 << 16
-                entry.file_size = (folder / name).stat().st_size
-                with (folder / name).open("rb") as source, packed.open(entry, "w") as sink:
+                entry.file_size = member.path.stat().st_size
+                _require_room(target.parent, entry.file_size)
+                with member.path.open("rb") as source, packed.open(entry, "w") as sink:
                     shutil.copyfileobj(source, sink, _CHUNK)
 
     _whole(target, write)
 
 
-def pack_tar_gz(folder: Path, names: Iterable[str], target: Path, *, moment: datetime) -> None:
-    """Writes the files into a tar, lightly compressed, each dated `moment`; the name appears when it is whole."""
-    seconds = int(moment.timestamp())
+def pack_tar_gz(members: Iterable[Member], target: Path) -> None:
+    """Writes files into a tar, lightly compressed; the name appears when it is whole."""
 
     def write(path: Path) -> None:
         with (
             path.open("wb") as raw,
-            gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=seconds) as pressed,
+            gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
             tarfile.open(fileobj=pressed, mode="w") as packed,
         ):
-            for name in names:
-                entry = tarfile.TarInfo(name)
-                entry.size, entry.mtime = (folder / name).stat().st_size, seconds
-                with (folder / name).open("rb") as source:
+            for member in members:
+                entry = tarfile.TarInfo(member.name)
+                entry.size, entry.mtime = member.path.stat().st_size, int(member.moment.timestamp())
+                _require_room(target.parent, entry.size)
+                with member.path.open("rb") as source:
                     packed.addfile(entry, source)
 
     _whole(target, write)
 
 
+def _require_room(folder: Path, size: int) -> None:
+    if not has_room(folder, size):
+        raise ApiError(507, "There is no room for this archive on the disk of the server; fetch its files one by one.")
+
+
 def _whole(target: Path, write: Callable[[Path], None]) -> None:
-    part = target.with_name(f".{target.name}.part")
+    part = target.with_name(f".{target.name}.{threading.get_ident()}.part")
     try:
         write(part)
         part.replace(target)
@@ -127,26 +158,32 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
         part.unlink(missing_ok=True)
 
 
-class _Budget:
-    """Counts what comes out of an archive, whatever its headers promise."""
+class Budget:
+    """Counts what becomes of an upload, whatever its headers promise, and leaves the disk of its folder some room."""
 
     def __init__(self, name: str, room: Room, folder: Path) -> None:
         self._name = name
+        self._room = room
+        self._folder = folder
         self._files = room.files
-        self._bytes = min(room.size, shutil.disk_usage(folder).free - room.spare)
+        self._bytes = room.size
 
     def take_file(self) -> None:
+        """One file more; `BundleRefusedError` if that is one too many."""
         self._files -= 1
         if self._files < 0:
             raise BundleRefusedError(name=self._name, why="holds more files than a version may have; use fewer")
 
-    def take_bytes(self, count: int) -> None:
-        self._bytes -= count
-        if self._bytes < 0:
-            raise BundleRefusedError(name=self._name, why="becomes larger than there is room for; make it smaller")
+    def copy(self, source: IO[bytes], sink: IO[bytes]) -> None:
+        """Copies a file piece by piece; `BundleRefusedError` where it becomes larger than there is room for."""
+        while chunk := source.read(_CHUNK):
+            self._bytes -= len(chunk)
+            if self._bytes < 0 or not has_room(self._folder, len(chunk), spare=self._room.spare):
+                raise BundleRefusedError(name=self._name, why="becomes larger than there is room for; make it smaller")
+            sink.write(chunk)
 
 
-def _write_entries(entries: _Entries, folder: Path, budget: _Budget) -> None:
+def _write_entries(entries: _Entries, folder: Path, budget: Budget) -> None:
     with closing(entries):
         for name, stream in entries:
             budget.take_file()
@@ -157,52 +194,75 @@ def _write_entries(entries: _Entries, folder: Path, budget: _Budget) -> None:
             except (FileExistsError, NotADirectoryError) as error:
                 raise BundleRefusedError(name=name, why="is in the archive twice; pack it again") from error
             with sink, stream:
-                while chunk := stream.read(_CHUNK):
-                    budget.take_bytes(len(chunk))
-                    sink.write(chunk)
+                budget.copy(stream, sink)
 
 
-def _zip_entries(archive: Path, _name: str, _room: Room) -> _Entries:
-    with zipfile.ZipFile(archive) as packed:
+def _zip_entries(archive: Path, name: str, room: Room) -> _Entries:
+    with _ZipFile(archive, name, room) as stream, zipfile.ZipFile(stream) as packed:
         for entry in packed.infolist():
+            if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
+                raise BundleRefusedError(name=entry.filename, why=_LINK)
             if not entry.is_dir():
                 yield entry.filename, packed.open(entry)
+
+
+class _ZipFile(FileIO):
+    """A zip whose directory, which `zipfile` reads in one piece, names no more files than there is room for."""
+
+    def __init__(self, archive: Path, name: str, room: Room) -> None:
+        super().__init__(archive)
+        self._archive_name = name
+        self._most = max(_CHUNK, room.files * _DIRECTORY_ENTRY)
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is not None and size > self._most:
+            raise BundleRefusedError(name=self._archive_name, why="holds more files than a version may have; use fewer")
+        return super().read(-1 if size is None else size)
 
 
 def _tar_entries(archive: Path, name: str, room: Room) -> _Entries:
     opener = next(_OPENERS[suffix] for suffix in _OPENERS if name.lower().endswith(suffix))
     with opener(archive) as stream:
         # It has all that tarfile asks of a file.
-        bounded = cast("IO[bytes]", _Bounded(stream, name, room))
-        with tarfile.open(fileobj=bounded, mode="r:") as packed:
-            yield from _members(packed)
+        bounded = _Bounded(stream, name, room)
+        with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as packed:
+            for member in packed:
+                if not member.isdir():
+                    bounded.header_left = None
+                    yield member.name.removeprefix("./"), _content(packed, member)
+                bounded.header_left = _LONGEST_HEADER
+                # Nothing of a header is needed later, and a tar may have any number of them.
+                packed.members = []  # type: ignore[attr-defined]  # typeshed does not know the attribute
+                packed.pax_headers = {}
 
 
-def _members(packed: tarfile.TarFile) -> _Entries:
-    for member in packed:
-        if member.isdir():
-            continue
-        content = packed.extractfile(member) if member.isreg() else None
-        if content is None:
-            raise BundleRefusedError(name=member.name, why="is a link or a device; pack plain files only")
-        yield member.name.removeprefix("./"), content
-        # Documented as the way to read a tar of many small files without keeping all their headers.
-        packed.members = []  # type: ignore[attr-defined]  # typeshed does not know the attribute
+def _content(packed: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
+    content = packed.extractfile(member) if member.isreg() else None
+    if content is None:
+        raise BundleRefusedError(name=member.name, why=_LINK)
+    if member.issparse():
+        # A header of a few bytes could stand for gigabytes of nothing.
+        raise BundleRefusedError(name=member.name, why="is a sparse file; pack it without --sparse")
+    return content
 
 
 class _Bounded:
-    """A file of which nobody can ask for much at once, nor read on without end.
+    """A tar of whose headers nobody can read much, nor read on without end.
 
-    `tarfile` reads long names and extended headers in one piece, however long a hostile header says they are.
+    `tarfile` reads long names and extended headers in one piece, however long a hostile header says they are, and maps
+    of sparse files to an end that may never come. While `header_left` is None, what is read is no header.
     """
 
     def __init__(self, stream: IO[bytes], name: str, room: Room) -> None:
         self._stream = stream
         self._name = name
         self._end = room.size + room.files * 10_240  # the files, and what a tar puts around each
+        self.header_left: int | None = _LONGEST_HEADER
 
     def read(self, size: int = -1) -> bytes:
-        if not 0 <= size <= _CHUNK:
+        if self.header_left is not None:
+            self.header_left -= size
+        if not 0 <= size <= _CHUNK or (self.header_left is not None and self.header_left < 0):
             raise BundleRefusedError(name=self._name, why="has a header that is far too long; pack it again")
         return self._stream.read(size)
 

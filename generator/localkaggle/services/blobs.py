@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import threading
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,6 +12,7 @@ from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
 from generator.localkaggle.names import checked_name
 from generator.localkaggle.rpc import ApiError, Call, Fields, Methods
+from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.site import Blob, OpenUpload
 
 UPLOAD = "__upload"
@@ -20,7 +20,7 @@ LARGEST = 20 * 2**30
 """The most bytes of one file, as much as Kaggle takes as output of a session."""
 
 _KEPT = timedelta(days=2)
-_LEFT_FREE = 256 * 2**20
+_UNDER_WAY = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -64,14 +64,14 @@ class Blobs:
         name = checked_name(name)
         if not 0 <= size <= LARGEST:
             raise ApiError(400, f"A file may have up to {LARGEST:,} bytes, and not {size:,}.")
-        if size > shutil.disk_usage(self._folder).free - _LEFT_FREE:
-            raise ApiError(400, f"There is no room for {size:,} bytes on the disk of this server.")
         token = f"blob-{secrets.token_urlsafe(24)}"
-        (self._folder / token).touch()
-        self._database.run(
-            "INSERT INTO blobs VALUES (?, ?, ?, ?, ?)",
-            (token, call.caller, name, size, self._clock.now().timestamp()),
-        )
+        with self._lock:
+            self._require_room(size + self._still_to_come())
+            (self._folder / token).touch()
+            self._database.run(
+                "INSERT INTO blobs VALUES (?, ?, ?, ?, ?)",
+                (token, call.caller, name, size, self._clock.now().timestamp()),
+            )
         return OpenUpload(token, f"{call.base}/{UPLOAD}/{token}")
 
     def take(self, token: str, *, owner: str) -> Blob:
@@ -102,12 +102,13 @@ class Blobs:
         What is there already is not written again, so a piece that is sent twice does no harm.
 
         Raises:
-            ApiError: 400; the piece leaves a gap, or reaches beyond the end that was announced.
+            ApiError: 400; the piece leaves a gap, reaches beyond the end that was announced, or finds no room.
         """
         with self._lock:
             received = upload.path.stat().st_size
             if offset > received or offset + len(piece) > upload.size:
                 raise ApiError(400, f"{upload.name} continues at {received:,} and ends at {upload.size:,}.")
+            self._require_room(len(piece))
             with upload.path.open("r+b") as file:
                 file.seek(0, os.SEEK_END)
                 file.write(piece[received - offset :])
@@ -116,6 +117,17 @@ class Blobs:
     def _start(self, call: Call) -> Fields:
         upload = self.start(call, name=call.text("name"), size=call.integer("contentLength"))
         return {"token": upload.token, "createUrl": upload.url}
+
+    def _require_room(self, count: int) -> None:
+        if not has_room(self._folder, count):
+            raise ApiError(400, "There is no room for this upload on the disk of the server, beside those under way.")
+
+    def _still_to_come(self) -> int:
+        """The bytes that the uploads of the last hour have yet to send: another one has to leave them their room."""
+        since = (self._clock.now() - _UNDER_WAY).timestamp()
+        rows = self._database.all("SELECT token, size FROM blobs WHERE begun > ?", (since,))
+        paths = ((self._folder / row["token"], row["size"]) for row in rows)
+        return sum(size - path.stat().st_size for path, size in paths if path.is_file())
 
     def _remove_old(self) -> None:
         before = (self._clock.now() - _KEPT).timestamp()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.localkaggle.rpc import ApiError, Call, Fields
-from generator.localkaggle.services.archives import Room, pack_tar_gz, pack_zip, stem_of_archive, unpack
+from generator.localkaggle.services.archives import Budget, Member, Room, pack_tar_gz, pack_zip, stem_of_archive, unpack
 from generator.localkaggle.services.bundle_names import BundleRefusedError, checked_name
 from generator.localkaggle.site import Blob, Uploads
 
@@ -137,18 +137,20 @@ class Shelf:
 
     def zipped(self, item: int, version: int, *, moment: datetime) -> Path:
         """All files of a version as a zip."""
-        return self._packed(item, version, _ZIP, lambda *where: pack_zip(*where, moment=moment))
+        return self._packed(item, version, _ZIP, pack_zip, moment)
 
     def tarred(self, item: int, version: int, *, moment: datetime) -> Path:
         """All files of a version as a compressed tar."""
-        return self._packed(item, version, _TAR, lambda *where: pack_tar_gz(*where, moment=moment))
+        return self._packed(item, version, _TAR, pack_tar_gz, moment)
 
-    def _packed(self, item: int, version: int, suffix: str, pack: Callable[[Path, Iterable[str], Path], None]) -> Path:
+    def _packed(
+        self, item: int, version: int, suffix: str, pack: Callable[[Iterable[Member], Path], None], moment: datetime
+    ) -> Path:
         folder = self.folder(item, version)
         target = folder.with_name(f"{version}{suffix}")
         with self._packing:
             if not target.exists():
-                pack(folder, [file.name for file in files_in(folder)], target)
+                pack((Member(file.name, folder / file.name, moment) for file in files_in(folder)), target)
         return target
 
     def _remove(self, folder: Path) -> None:
@@ -165,7 +167,7 @@ class Shelf:
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with piece.blob.path.open("rb") as source, target.open("xb") as sink:
-                    shutil.copyfileobj(source, sink, 1 << 20)
+                    Budget(piece.name, self._room, files).copy(source, sink)
             except (FileExistsError, NotADirectoryError) as error:
                 raise BundleRefusedError(name=piece.name, why="has the name of a folder; rename it") from error
 

@@ -80,6 +80,10 @@ class Dataset:
         """The name in sources and addresses: `owner/slug`."""
         return f"{self.owner}/{self.slug}"
 
+    def is_visible_to(self, account: str) -> bool:
+        """Whether an account may see it."""
+        return self.owner == account or not self.facts.is_private
+
 
 @dataclass(frozen=True)
 class DatasetVersion:

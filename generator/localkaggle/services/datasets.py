@@ -20,6 +20,7 @@ from generator.localkaggle.services.dataset_store import (
     VersionState,
 )
 from generator.localkaggle.site import Site
+from generator.untrusted import quoted
 
 _SERVICE = "datasets.DatasetApiService"
 _SHORTEST, _LONGEST = 6, 50  # characters of a slug and of a title, as the official client checks them
@@ -55,10 +56,15 @@ class Datasets:
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
-    def dataset_folder(self, ref: str) -> Path | None:
-        """The folder of `owner/slug` (its newest ready version) or `owner/slug/version`; None if there is none."""
+    def dataset_folder(self, ref: str, *, account: str = "") -> Path | None:
+        """The folder of `owner/slug` (its newest ready version) or `owner/slug/version`; None if there is none.
+
+        With an account, None as well if it is private and somebody else's.
+        """
         owner, slug, number = (*ref.replace("/versions/", "/").split("/", 2), "", "")[:3]
         dataset = self._store.find(owner, slug)
+        if dataset is not None and account and not dataset.is_visible_to(account):
+            return None
         for version in [] if dataset is None else self._store.versions(dataset):
             if dataset and version.state is VersionState.READY and number in ("", str(version.number)):
                 return self._store.folder(dataset, version.number)
@@ -97,7 +103,7 @@ class Datasets:
         dataset = self._store.find_by_id(call.integer("id"))
         if dataset is None:
             raise ApiError(404, "There is no dataset of this number.")
-        return self._add_version(call, dataset)
+        return self._add_version(call, _visible(call, dataset))
 
     def _add_version(self, call: Call, dataset: Dataset) -> Answer:
         _check_owner(call, dataset.owner, what="add versions to datasets of")
@@ -186,7 +192,8 @@ class Datasets:
         found = [
             self._described(dataset)
             for dataset in self._store.all()
-            if search in f"{dataset.facts.title} {dataset.slug}".lower()
+            if dataset.is_visible_to(call.caller)
+            and search in f"{dataset.facts.title} {dataset.slug}".lower()
             and user in ("", dataset.owner)
             and not (group.endswith("_MY_PUBLIC") and dataset.facts.is_private)
             and not (group.endswith("_MY_PRIVATE") and not dataset.facts.is_private)
@@ -222,8 +229,8 @@ class Datasets:
         owner, slug = call.text("ownerSlug"), call.text("datasetSlug")
         dataset = self._store.find(owner, slug)
         if dataset is None:
-            raise ApiError(404, f"There is no dataset {owner}/{slug}.")
-        return dataset
+            raise ApiError(404, f"There is no dataset {quoted(f'{owner}/{slug}')}.")
+        return _visible(call, dataset)
 
     def _version(self, call: Call) -> tuple[Dataset, DatasetVersion, tuple[BundleFile, ...]]:
         dataset = self._named(call)
@@ -265,9 +272,15 @@ class Datasets:
         return replace(_SLOW if is_slow else Fate(), fails=fails)
 
 
+def _visible(call: Call, dataset: Dataset) -> Dataset:
+    if not dataset.is_visible_to(call.caller):
+        raise ApiError(403, "Permission 'datasets.get' was denied")
+    return dataset
+
+
 def _check_owner(call: Call, owner: str, *, what: str) -> None:
     if owner != call.caller:
-        raise ApiError(403, f"You ({call.caller}) may not {what} {owner}.")
+        raise ApiError(403, f"You ({call.caller}) may not {what} {quoted(owner)}.")
 
 
 def _wrong_name(kind: str, text: str) -> str:

@@ -23,21 +23,21 @@ class Sources:
         """The folder of a competition's data."""
         return self.competitions.data_folder(slug, hidden=hidden) if self.competitions is not None else None
 
-    def dataset(self, ref: str) -> Path | None:
-        """The folder of a dataset."""
-        return self.datasets.dataset_folder(ref) if self.datasets is not None else None
+    def dataset(self, ref: str, *, account: str = "") -> Path | None:
+        """The folder of a dataset; with an account, of one that it may see."""
+        return self.datasets.dataset_folder(ref, account=account) if self.datasets is not None else None
 
-    def model(self, handle: str) -> Path | None:
-        """The folder of a model."""
-        return self.models.model_folder(handle) if self.models is not None else None
+    def model(self, handle: str, *, account: str = "") -> Path | None:
+        """The folder of a model; with an account, of one that it may see."""
+        return self.models.model_folder(handle, account=account) if self.models is not None else None
 
-    def known(self, is_kernel: Callable[[str], bool]) -> KnownSources:
-        """Whether there is a source, by kind."""
+    def known(self, account: str, is_kernel: Callable[[str], bool]) -> KnownSources:
+        """Whether there is a source that an account may see, by kind."""
         return KnownSources(
-            dataset=lambda ref: self.dataset(ref) is not None,
+            dataset=lambda ref: self.dataset(ref, account=account) is not None,
             competition=lambda slug: self.competitions is not None and self.competitions.is_known(slug),
             kernel=is_kernel,
-            model=lambda handle: self.model(handle) is not None,
+            model=lambda handle: self.model(handle, account=account) is not None,
         )
 
 

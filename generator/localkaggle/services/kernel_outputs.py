@@ -2,18 +2,19 @@
 
 import json
 import os
+import shutil
 import stat
-import threading
 import zipfile
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from generator.localkaggle.clock import as_wire
-from generator.localkaggle.names import checked_name
+from generator.localkaggle.clock import as_wire, file_moment
+from generator.localkaggle.names import DEEPEST, checked_name
 from generator.localkaggle.rpc import Answer, ApiError, Call, Methods, Redirect, Stored, page
+from generator.localkaggle.services.archives import Member, pack_zip
 from generator.localkaggle.services.kernel_lookup import KernelLookup
 from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
 from generator.localkaggle.services.kernel_sessions import KernelSessions
@@ -46,19 +47,21 @@ def output_files(working: Path) -> list[OutputFile]:
 
 def _files(working: Path) -> Iterator[OutputFile]:
     count = 0
-    for folder, _, names in os.walk(working):
+    for folder, folders, names in os.walk(working):
+        if len(Path(folder).relative_to(working).parts) >= DEEPEST - 1:
+            folders.clear()  # no name below could be asked for, and a notebook can nest folders without end
         for name in names:
             path = Path(folder, name)
-            status = path.lstat()
             try:
+                status = path.lstat()
                 relative = checked_name(path.relative_to(working).as_posix())
-            except (ApiError, UnicodeEncodeError):
+            except (ApiError, OSError, UnicodeEncodeError):
                 continue
             count += 1
             if count > _MOST_FILES:
                 return
             if stat.S_ISREG(status.st_mode):
-                yield OutputFile(relative, path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+                yield OutputFile(relative, path, status.st_size, file_moment(status.st_mtime))
 
 
 class KernelOutputs:
@@ -91,14 +94,10 @@ class KernelOutputs:
 
     def archive(self, session: SessionRecord) -> Path:
         """A zip file with everything that a session wrote, made once."""
-        folder = self._sessions.folder(session.id).path
-        archive = folder / "output.zip"
+        archive = self._sessions.folder(session.id).path / "output.zip"
         if not archive.exists():
-            partial = folder / f".output-{threading.get_ident()}.zip"
-            with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as target:
-                for file in self.files(session):
-                    target.write(file.path, file.name)
-            partial.replace(archive)
+            files = (Member(file.name, file.path, file.written) for file in self.files(session))
+            pack_zip(files, archive, compression=zipfile.ZIP_DEFLATED)
         return archive
 
     def _list_output(self, call: Call) -> Answer:
@@ -127,7 +126,8 @@ class KernelOutputs:
         if self._site.faults.strikes("output-truncated", at=call.method, also=session.ref):
             path = self._sessions.folder(session.id).path / "truncated" / file.name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.path.read_bytes()[: file.size // 2])
+            shutil.copyfile(file.path, path)
+            os.truncate(path, file.size // 2)
         return self._site.tickets.download(call, Stored(path, file.name))
 
     def _log(self, call: Call, ref: str, session: SessionRecord | None) -> str:
@@ -154,9 +154,9 @@ class KernelOutputs:
         return Redirect(self._site.tickets.download(call, Stored(file.path, file.name)))
 
     def _download_zip(self, call: Call) -> Answer:
-        session = self._records.session(call.integer("kernelSessionId"))
-        if session is None or session.owner != call.caller or not session.is_over:
-            raise ApiError(404, "There is no such session, or it is not over")
+        session = self._lookup.session_by_number(call)
+        if not session.is_over:
+            raise ApiError(404, "The session is not over")
         return self._redirect_to_archive(call, session)
 
     def _redirect_to_archive(self, call: Call, session: SessionRecord) -> Answer:

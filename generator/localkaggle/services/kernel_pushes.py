@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass, replace
+from functools import partial
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods
@@ -18,6 +19,8 @@ from generator.localkaggle.services.kernel_saving import (
 )
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
 from generator.localkaggle.site import Site
+
+SAVE_KERNEL = "kernels.KernelsApiService/SaveKernel"
 
 _LONGEST_MOVED = 43
 
@@ -49,7 +52,7 @@ class KernelPushes:
 
     def methods(self) -> Methods:
         """The method by its name."""
-        return {"kernels.KernelsApiService/SaveKernel": self._save}
+        return {SAVE_KERNEL: self._save}
 
     def _save(self, call: Call) -> Answer:
         faults = self._site.faults
@@ -70,7 +73,9 @@ class KernelPushes:
 
     def _saved(self, call: Call, request: SaveRequest, kernel: Target) -> tuple[Fields, int | None]:
         faults = self._site.faults
-        settings, invalid = without_unknown(request.settings, self._sources.known(self._is_kernel))
+        settings, invalid = without_unknown(
+            request.settings, self._sources.known(call.caller, partial(self._is_kernel, call.caller))
+        )
         if settings.kernels and faults.strikes("invalid-sources", at=call.method, also=kernel.ref):
             invalid, settings = replace(invalid, kernels=request.settings.kernels), replace(settings, kernels=())
         if request.runs:
@@ -112,11 +117,11 @@ class KernelPushes:
         if newest is not None and newest.settings.kernel_type != request.settings.kernel_type:
             raise PushError(f"The kernel type cannot be changed from {newest.settings.kernel_type}.")
 
-    def _is_kernel(self, source: str) -> bool:
+    def _is_kernel(self, account: str, source: str) -> bool:
         owner, slug, *pinned = source.split("/")
         kernel = self._records.kernel(owner, slug)
-        if kernel is None or not pinned:
-            return kernel is not None
+        if kernel is None or not kernel.is_visible_to(account) or not pinned:
+            return kernel is not None and kernel.is_visible_to(account)
         return pinned[0].isdecimal() and self._records.version(kernel, int(pinned[0])) is not None
 
 

@@ -84,7 +84,7 @@ class KernelReading:
         found = []
         for kernel in self._records.kernels():
             version = self._records.version(kernel)
-            if version is None or kernel.owner != (user or call.caller):
+            if version is None or kernel.owner != (user or call.caller) or not kernel.is_visible_to(call.caller):
                 continue
             if search in f"{kernel.title} {kernel.slug}".lower() and _uses(version, call):
                 found.append(self._metadata(kernel, version))

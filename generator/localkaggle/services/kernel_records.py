@@ -84,6 +84,10 @@ class KernelRecord:
         """The kernel's name: `owner/slug`."""
         return f"{self.owner}/{self.slug}"
 
+    def is_visible_to(self, account: str) -> bool:
+        """Whether an account may know of it, and use what it wrote."""
+        return self.owner == account or not self.is_private
+
 
 @dataclass(frozen=True)
 class VersionRecord:

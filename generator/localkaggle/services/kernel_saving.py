@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.localkaggle.rpc import ApiError, Call
 from generator.localkaggle.services.kernel_records import KernelSettings
+from generator.untrusted import quoted
 
 TITLE_LENGTHS = range(5, 51)
 LANGUAGES = ("python", "r", "rmarkdown")
@@ -162,7 +163,7 @@ def _machine_shape(call: Call) -> str:
     if asked in known.retired:
         return known.retired[asked].machine_shape
     if asked not in known.accelerators:
-        raise PushError(f"Accelerator {asked} is not available to you.")
+        raise PushError(f"Accelerator {quoted(asked)} is not available to you.")
     return asked
 
 

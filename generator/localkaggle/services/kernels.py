@@ -75,7 +75,7 @@ class Kernels:
             position: Where the piece begins: 0, or what the last piece said.
 
         Returns:
-            The session, the piece, and whether nothing comes after it.
+            The session, the piece, and whether the session was over before: then nothing is added to its log.
 
         Raises:
             ApiError: There is no such kernel, or it has no session.
@@ -83,9 +83,7 @@ class Kernels:
         found = self.records.session(session) if session is not None else self.lookup.session(call)[1]
         if found is None:
             raise ApiError(404, "This version has no session")
-        # The state was read before the log: of a session that is over already, this piece misses nothing.
-        piece = read_piece(self.sessions.folder(found.id).log, position=position)
-        return found.id, piece, found.is_over and not piece.events
+        return found.id, read_piece(self.sessions.folder(found.id).log, position=position), found.is_over
 
     def _delete(self, call: Call) -> Answer:
         owner, slug = call.text("userName") or call.caller, call.text("kernelSlug")

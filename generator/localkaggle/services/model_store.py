@@ -58,6 +58,10 @@ class Model:
         """`owner/model`."""
         return f"{self.owner}/{self.slug}"
 
+    def is_visible_to(self, account: str) -> bool:
+        """Whether an account may see it."""
+        return self.owner == account or not self.facts["isPrivate"]
+
 
 @dataclass(frozen=True)
 class Variation:

@@ -13,6 +13,7 @@ from generator.localkaggle.services.bundles import file_in, files_in, pieces_of
 from generator.localkaggle.services.model_frameworks import framework_named, wire_name
 from generator.localkaggle.services.model_store import Model, ModelStore, ModelVersion, Variation
 from generator.localkaggle.site import Site
+from generator.untrusted import quoted
 
 _SERVICE = "models.ModelApiService"
 _LONGEST = 50  # characters of a slug
@@ -65,10 +66,15 @@ class Models:
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
-    def model_folder(self, handle: str) -> Path | None:
-        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none."""
+    def model_folder(self, handle: str, *, account: str = "") -> Path | None:
+        """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none.
+
+        With an account, None as well if it is private and somebody else's.
+        """
         owner, slug, framework, name, number = (*handle.split("/", 4), "", "", "", "", "")[:5]
         model = self._store.find(owner, slug)
+        if model is not None and account and not model.is_visible_to(account):
+            return None
         variation = model and self._store.variation(model, framework_named(framework) or "", name)
         for version in self._store.versions(variation) if variation else []:
             if variation and number in ("", str(version.number)):
@@ -157,7 +163,9 @@ class Models:
         found = [
             self._described(model)
             for model in self._store.all()
-            if search in f"{model.slug} {model.facts['title']}".lower() and owner in ("", model.owner)
+            if model.is_visible_to(call.caller)
+            and search in f"{model.slug} {model.facts['title']}".lower()
+            and owner in ("", model.owner)
         ]
         return {**page(found, call, key="models"), "totalResults": len(found)}
 
@@ -210,7 +218,9 @@ class Models:
         owner, slug = call.text("ownerSlug"), call.text("modelSlug")
         model = self._store.find(owner, slug)
         if model is None:
-            raise ApiError(404, f"There is no model {owner}/{slug}.")
+            raise ApiError(404, f"There is no model {quoted(f'{owner}/{slug}')}.")
+        if not model.is_visible_to(call.caller):
+            raise ApiError(403, "Permission 'models.get' was denied")
         return model
 
     def _variation(self, call: Call) -> Variation:
@@ -218,7 +228,7 @@ class Models:
         framework = framework_named(call.text("framework")) or ""
         variation = self._store.variation(model, framework, slug)
         if variation is None:
-            raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{slug}.")
+            raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{quoted(slug)}.")
         return variation
 
     def _version(self, call: Call) -> tuple[Variation, ModelVersion]:
@@ -285,7 +295,7 @@ def _changed(call: Call, defaults: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_owner(call: Call, owner: str) -> None:
     if owner != call.caller:
-        raise ApiError(403, f"You ({call.caller}) may not change models of {owner}.")
+        raise ApiError(403, f"You ({call.caller}) may not change models of {quoted(owner)}.")
 
 
 def _refusal(sentence: str, *, code: int = _BAD) -> Fields:

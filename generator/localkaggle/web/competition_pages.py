@@ -56,7 +56,7 @@ def archive(visit: Visit, slug: str) -> WebAnswer:
 
 def code(visit: Visit, slug: str) -> WebAnswer:
     """The kernels that use a competition's data."""
-    kernels = [row for row in kernel_rows(visit.kernels.records) if slug in row.competitions]
+    kernels = [row for row in kernel_rows(visit.kernels.records, visit.account) if slug in row.competitions]
     return _tab(visit, slug, "code", kernels=kernels, moves=any(not row.session.is_over for row in kernels))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from generator.localkaggle.rpc import ApiError, Fields
+from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
 from generator.localkaggle.services.kernel_records import KernelRecord
 from generator.localkaggle.services.kernel_saving import TITLE_LENGTHS, slug_of
 from generator.localkaggle.web.asking import text, texts, whole
@@ -12,7 +13,6 @@ from generator.localkaggle.web.kernel_pages import Opened, opened
 from generator.localkaggle.web.request import WebAnswer, redirect
 from generator.localkaggle.web.visit import Visit
 
-_SAVE = "kernels.KernelsApiService/SaveKernel"
 _REFUSED = 422
 _COPY = " copy"
 
@@ -62,7 +62,7 @@ def _saved(
     if not problem:
         fields = draft.fields(runs=visit.request.form().fields.get("then") != "save")
         try:
-            answer = visit.asker.ask(_SAVE, **fields, **({"id": kernel.id} if kernel is not None else {}))
+            answer = visit.asker.ask(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
         except ApiError as error:
             problem = error.message
     problem = problem or text(answer, "error")

@@ -39,7 +39,7 @@ def home(visit: Visit) -> WebAnswer:
         running=running,
         queued=len(sessions) - running,
         quotas=_quotas(visit, visit.kernels.records.sessions()),
-        kernels=kernel_rows(visit.kernels.records, most=_SHOWN_KERNELS),
+        kernels=kernel_rows(visit.kernels.records, visit.account, most=_SHOWN_KERNELS),
         clients_command=serve_command(visit.local_kaggle.site.root, "--env"),
         competitions=competition_facts.competitions(visit.asker)[:_SHOWN_COMPETITIONS],
         moves=bool(sessions),
@@ -54,7 +54,7 @@ def sessions(visit: Visit) -> WebAnswer:
         here="sessions",
         quotas=_quotas(visit, records.sessions()),
         refresh=next_week(visit.now),
-        sessions=session_rows(records, most=_SHOWN_SESSIONS),
+        sessions=session_rows(records, visit.account, most=_SHOWN_SESSIONS),
         isolation=visit.kernels.sessions.isolation,
         moves=bool(records.unfinished()),
     )

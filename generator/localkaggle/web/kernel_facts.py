@@ -114,10 +114,10 @@ def kernel_address(record: KernelRecord, *more: object) -> str:
     return path("code", record.owner, record.slug, *more)
 
 
-def kernel_rows(records: KernelRecords, *, most: int | None = None) -> list[KernelRow]:
-    """All kernels with a version, the last saved first; or only as many as `most` of them."""
+def kernel_rows(records: KernelRecords, account: str, *, most: int | None = None) -> list[KernelRow]:
+    """The kernels with a version that an account may see, the last saved first; or only as many as `most` of them."""
     rows = []
-    for kernel in records.kernels()[:most]:
+    for kernel in [kernel for kernel in records.kernels() if kernel.is_visible_to(account)][:most]:
         version = records.version(kernel)
         if version is not None:
             rows.append(kernel_row(records, kernel, version))
@@ -160,9 +160,10 @@ def rerun_rows(records: KernelRecords) -> dict[int, SessionRow]:
     return {session.submission or 0: row for session, row in zip(reruns, _rows(records, reruns), strict=True)}
 
 
-def session_rows(records: KernelRecords, *, most: int) -> list[SessionRow]:
-    """The last sessions, the newest first, reruns among them."""
-    return _rows(records, records.sessions()[:most])
+def session_rows(records: KernelRecords, account: str, *, most: int) -> list[SessionRow]:
+    """The last sessions of kernels that an account may see, the newest first, reruns among them."""
+    visible = {kernel.ref for kernel in records.kernels() if kernel.is_visible_to(account)}
+    return _rows(records, [session for session in records.sessions() if session.ref in visible][:most])
 
 
 def _rows(records: KernelRecords, sessions: list[SessionRecord]) -> list[SessionRow]:

@@ -59,14 +59,14 @@ def opened(visit: Visit, owner: str, kernel: str) -> Opened:
     asked = visit.request.query.get("version", "")
     newest = records.version(found) if found is not None else None
     version = records.version(found, int(asked[:9])) if found is not None and asked.isdecimal() else newest
-    if found is None or version is None or newest is None or not (found.owner == visit.account or not found.is_private):
+    if found is None or version is None or newest is None or not found.is_visible_to(visit.account):
         raise ApiError(404, "There is no such notebook, or no such version of it.")
     return Opened(found, version, newest.number, SessionFacts(records.session_of(version)))
 
 
 def listing(visit: Visit) -> WebAnswer:
     """The kernels that were saved last."""
-    rows = [row for row in kernel_rows(visit.kernels.records) if row.owner == visit.account or not row.is_private]
+    rows = kernel_rows(visit.kernels.records, visit.account)
     left_out = max(0, len(rows) - _MOST_KERNELS)
     rows = rows[:_MOST_KERNELS]
     return visit.page("kernels.html.j2", here="code", kernels=rows, left_out=left_out, moves=_moves(rows))
@@ -81,7 +81,8 @@ def notebook(visit: Visit, owner: str, kernel: str) -> WebAnswer:
     if record is not None and not record.is_over:
         live = notebooks.shown_log(visit.kernels.folder(record.id).log)
     elif record is not None and (executed := visit.kernels.folder(record.id).executed).is_file():
-        content = executed.read_bytes()
+        with executed.open("rb") as file:
+            content = file.read(notebooks.LARGEST_NOTEBOOK + 1)
     shown = notebooks.shown_notebook(content, is_script=found.version.settings.kernel_type == "script")
     return _tab(visit, found, "notebook", shown=shown, log=live)
 

@@ -17,7 +17,9 @@ from generator.run.safe_html import code_html, terminal_html
 LONGEST_LOG = 100_000
 """The characters of a log that a page shows; the file has all of it."""
 
-_LARGEST_NOTEBOOK = 32 * 2**20
+LARGEST_NOTEBOOK = 32 * 2**20
+"""The bytes of a notebook that is still shown."""
+
 _LARGEST_SOURCE = 300_000
 _LOG_BYTES = 1_000_000  # a line of the file has more than its text: the time, and escapes
 
@@ -49,7 +51,7 @@ def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
 def _rendered(content: bytes, is_script: bool) -> ShownNotebook:
     if is_script:
         return ShownNotebook(script=code_html(content.decode("utf-8", "replace")[:_LARGEST_SOURCE]))
-    text = content.decode("utf-8", "replace") if len(content) <= _LARGEST_NOTEBOOK else ""
+    text = content.decode("utf-8", "replace") if len(content) <= LARGEST_NOTEBOOK else ""
     if not text or sum(len(cell.source) for cell in source_cells(text)) > _LARGEST_SOURCE:
         return ShownNotebook(problem="This notebook is too large to be shown; its output can be downloaded.")
     try:

@@ -58,7 +58,7 @@ def submit(visit: Visit, owner: str, kernel: str) -> WebAnswer:
 
 def _choice(visit: Visit, slug: str, *, problem: str = "") -> WebAnswer:
     competition = facts.competition(visit.asker, slug)
-    mine = [row for row in kernel_rows(visit.kernels.records) if row.owner == visit.account]
+    mine = [row for row in kernel_rows(visit.kernels.records, visit.account) if row.owner == visit.account]
     ready = [row for row in mine if slug in row.competitions and row.session.state == "complete"]
     return visit.page(
         "submit_choice.html.j2",

@@ -8,7 +8,7 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.listing import DataFile, files_below, fingerprint
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
-from generator.localkaggle.services.archives import pack_zip
+from generator.localkaggle.services.archives import Member, pack_zip
 from generator.localkaggle.services.bundles import BundleFile
 from generator.localkaggle.services.competitions import wording
 from generator.localkaggle.services.competitions.catalog import Catalog, page_of
@@ -89,6 +89,6 @@ class CompetitionData:
         with self._packing:
             if not archive.is_file():
                 folder.mkdir(parents=True, exist_ok=True)
-                moment = max((file.modified for file in files), default=self._site.clock.now())
-                pack_zip(hosted.data(), [file.name for file in files], archive, moment=moment)
+                data = hosted.data()
+                pack_zip((Member(file.name, data / file.name, file.modified) for file in files), archive)
         return archive

@@ -15,6 +15,7 @@ from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.competitions import wording
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
+from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.site import Rerun, Reruns, Site
 
 _LOG = logging.getLogger(__name__)
@@ -70,6 +71,9 @@ class ScoringDesk:
             return
         kept = self._submissions.file(submission)
         kept.parent.mkdir(parents=True, exist_ok=True)
+        if not has_room(kept.parent, file.stat().st_size):
+            self._submissions.fail(submission.ref, wording.NO_ROOM)
+            return
         shutil.copyfile(file, kept)
         self._submissions.received(submission.ref, kept.stat().st_size)
         self.queue(submission.ref)
@@ -125,8 +129,16 @@ class ScoringDesk:
         try:
             scores = hosted.score(file)
         except SubmissionError as error:
-            problem = error.message.replace(str(file), submission.file_name).removesuffix(".")
-            is_code = hosted.facts.is_code_competition
-            self._submissions.fail(submission.ref, wording.not_scored(f"{problem}.", is_code_competition=is_code))
+            problem = error.message.replace(str(file), submission.file_name)
+            self._submissions.fail(submission.ref, _told(hosted, submission, problem))
             return
         self._submissions.complete(submission.ref, public=scores.public, private=scores.private)
+
+
+def _told(hosted: Hosted, submission: Submission, problem: str) -> str:
+    """What the team is told of a submission that cannot be scored."""
+    if not hosted.facts.is_code_competition:
+        return wording.not_scored(problem)
+    # A notebook can write the hidden test into its submission, to read it in what is quoted of it; the host may see it.
+    _LOG.warning("submission %d to %s cannot be scored: %s", submission.ref, hosted.facts.slug, problem)
+    return wording.INCORRECT_FORMAT

@@ -15,6 +15,7 @@ _THREW = (
     "hidden dataset can be larger/smaller/different than the public dataset."
 )
 CUT_OFF = "Kaggle Error: Something went wrong on our end. Please try again."
+NO_ROOM = "Kaggle Error: There is no room for the submission on the disk of this server."
 # By words of the failures that sessions end with; anything else is of the notebook's own doing.
 _FAILURES = (
     (("execution duration", "time limit", "timeout"), _TIMEOUT),
@@ -25,6 +26,11 @@ FILE_NOT_FOUND = (
     "Submission CSV Not Found: Your notebook did not output the expected submission file when it was run again."
 )
 TOO_LARGE = "Submission Scoring Error: The submission file is too large."
+INCORRECT_FORMAT = (
+    "Submission Scoring Error: Your notebook generated a submission file with incorrect format. Some examples causing "
+    "this are: wrong number of rows or columns, empty values, an incorrect data type for a value, or invalid "
+    "submission values from what is expected."
+)
 SCORING_FAILED = "Submission Scoring Error: Something went wrong while your submission was scored. Please try again."
 
 
@@ -82,15 +88,9 @@ def no_output_file() -> ApiError:
     return ApiError(400, "The output file was not found in this Notebook version. Save a version that writes it.")
 
 
-def not_scored(problem: str, *, is_code_competition: bool) -> str:
-    """A submission that is not in the form asked for; of a hidden test Kaggle says less than one at home may."""
-    if not is_code_competition:
-        return f"Evaluation Exception: {problem}"
-    return (
-        "Submission Scoring Error: Your notebook generated a submission file with incorrect format. Some examples "
-        "causing this are: wrong number of rows or columns, empty values, an incorrect data type for a value, or "
-        f"invalid submission values from what is expected. ({problem})"
-    )
+def not_scored(problem: str) -> str:
+    """A file that is not in the form asked for."""
+    return f"Evaluation Exception: {problem}"
 
 
 def rerun_failed(failure: str) -> str:
