@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
-from generator.files import FileReadError, contained, read_text
+from generator.files import FileReadError, contained, read_bytes, read_text
 from generator.pair.choices import Choices, parsed
 from generator.pair.drift import Edits, edits
 from generator.pair.staging import base_of, commit, recover
@@ -162,7 +162,7 @@ def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -4,7 +4,7 @@ import difflib
 from pathlib import Path
 
 from generator.errors import PairError
-from generator.files import write_atomically
+from generator.files import read_bytes, write_atomically
 from generator.pair.folder import pair_folder
 from generator.pair.generation import complete_choices, render_again
 from generator.pair.metadata import metadata_text
@@ -105,7 +105,7 @@ def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
 
 def _existing(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError:
         return None
 
