@@ -39,7 +39,7 @@ class Browsers:
             if request.method == "POST":
                 _refuse_foreign(request)
                 body = await whole_body(request, self._limits)
-            answer = await self._workers.run(self._answer, _web_request(request, body))
+            answer = await self._workers.run_page(self._answer, _web_request(request, body))
         except ApiError as error:
             return refused(error)
         return _as_response(answer)

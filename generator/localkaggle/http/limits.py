@@ -17,6 +17,7 @@ class Limits:
         largest_call: The most bytes of a call's JSON or of a form: a notebook with its outputs, and some more.
         connections: The most connections at once.
         threads: How many calls are worked on at once.
+        page_threads: How many pages are made at once, beside the calls: a notebook can take seconds to be rendered.
     """
 
     head_seconds: float = 15
@@ -26,3 +27,4 @@ class Limits:
     largest_call: int = 32 * MIB
     connections: int = 1_000
     threads: int = 8
+    page_threads: int = 3
