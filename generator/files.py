@@ -1,9 +1,11 @@
-"""Writing and locating files: atomically, inside of a known folder, with errors that a user understands."""
+"""Reading, writing and locating files: ordinary ones only, whole or not at all, with errors that a user understands."""
 
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from generator.errors import TandemError
 from generator.untrusted import printable
@@ -19,6 +21,8 @@ _REASONS = {
     errno.ENOENT: "the folder does not exist",
     errno.ENAMETOOLONG: "the name is too long",
 }
+
+_LARGEST = 256 * 2**20
 
 
 class FileWriteError(TandemError):
@@ -133,6 +137,41 @@ def contained(path: Path, *, root: Path) -> Path:
     return resolved
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Opens a file to read, for the caller to close; a pipe in its place would block, and a device never end.
+
+    Raises:
+        OSError: There is none, it is none, or it may not be read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except ValueError as error:  # a NUL in its name
+        raise OSError(errno.EINVAL, "no file can have this name") from error
+    try:
+        kind = os.fstat(handle).st_mode
+        if stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(kind):
+            raise OSError(errno.EINVAL, "it is a pipe or a device, not an ordinary file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def read_bytes(path: Path) -> bytes:
+    """Reads a file.
+
+    Raises:
+        OSError: As for `open_file`, or it is larger than anything that is read as a whole.
+    """
+    with open_file(path) as file:
+        content = file.read(_LARGEST + 1)
+    if len(content) > _LARGEST:
+        raise OSError(errno.EFBIG, f"it is larger than {_LARGEST >> 20} MB")
+    return content
+
+
 def read_text(path: Path) -> str:
     """Reads a UTF-8 file, keeping its line ends.
 
@@ -140,7 +179,7 @@ def read_text(path: Path) -> str:
         FileReadError: It is missing, not readable, or not UTF-8.
     """
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_bytes(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileReadError(path=path, cause=error) from error
 

@@ -97,6 +97,11 @@ def python_literal(value: object) -> str:
     raise TypeError(f"{type(value).__name__} {value!r} has no Python literal")
 
 
+def storable(text: str) -> str:
+    """The text as UTF-8 can hold it: half of a surrogate pair, or of a file name's odd bytes, becomes `?`."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def is_slug(text: str) -> bool:
     """Whether the text can be a folder and part of a Kaggle URL: lower-case letters, digits, hyphens between them."""
     return len(text) <= _LONGEST_SLUG and _SLUG.fullmatch(text) is not None

@@ -54,6 +54,20 @@ def test_bad_training_images_are_named_with_what_is_wrong(sessions: Sessions, mi
     assert names_below(mirror.working) == ["accelerator.json"]
 
 
+def test_a_training_image_that_is_too_large_to_be_decoded_is_named_with_its_size(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    from PIL import Image
+
+    write_digits(mirror.competition)
+    Image.new("1", (30_000, 30_000)).save(mirror.competition / "train" / "0003.png")
+
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN))
+
+    assert ended.cell == "decode-images"
+    assert "cannot be read: 0003.png is too large, 30,000 x 30,000 pixels. " in ended.error
+
+
 def test_renamed_training_images_are_named(sessions: Sessions, mirror: Mirror) -> None:
     write_digits(mirror.competition)
     for name in ("0003", "0004"):

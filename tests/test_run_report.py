@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 from runnable_pair import INFER, TRAIN, write_pair
 
-from generator.run.report import duration
+from generator.errors import RunError
+from generator.pair.workspace import Role
+from generator.run.execution import ExecutedNotebook
+from generator.run.pair_run import RunResult
+from generator.run.report import duration, write_report
 
 HOSTILE = "</pre></div><script>alert(1)</script><img src='http://evil.example/x.png' onerror='alert(1)'>"
 SHOWS = {
@@ -19,6 +23,7 @@ SHOWS = {
         from IPython.display import HTML, SVG, Markdown, Image, display
         display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><rect width="9" height="9"/></svg>'))
         display(HTML(HOSTILE), Markdown(HOSTILE))
+        display(HTML("<![b["), HTML("<b>" * 700_000))
         print(HOSTILE)
     """,
 }
@@ -94,6 +99,35 @@ def test_the_report_has_scores_parameters_versions_times_figures_and_notebooks(r
     assert '<h2 id="time">' in report
     assert report.count('<img src="data:image/svg+xml;base64,') == 2, "in the gallery and in the notebook"
     assert report.count('<details class="notebook"') == 2
+
+
+def test_an_output_that_cannot_be_shown_is_left_out_and_said(report: str) -> None:
+    assert report.count('<div class="output note">') == 1
+    assert "2,100,000 characters of HTML are too many, or take too long, to be shown here" in report
+    assert "<b><b>" not in report
+
+
+def test_a_report_is_written_of_a_notebook_that_cannot_be_read(tmp_path: Path) -> None:
+    lost = ExecutedNotebook(tmp_path / "train.ipynb", 1.0, ())
+    result = RunResult(
+        pair="tiny",
+        title="Tiny",
+        is_smoke=False,
+        is_specimen=False,
+        seconds=1.0,
+        notebooks={Role.TRAIN: lost},
+        parameters={},
+        handover=None,
+        submission=None,
+        hidden_test=None,
+        report=tmp_path / "report.html",
+        failure=RunError("The disk was full."),
+    )
+
+    write_report(result)
+
+    assert "The disk was full." in result.report.read_text()
+    assert "train.ipynb: it does not exist." in result.report.read_text()
 
 
 def test_the_code_of_a_folded_cell_is_shown_on_demand(report: str) -> None:

@@ -13,7 +13,7 @@ def test_a_table_keeps_its_cells_and_loses_everything_else() -> None:
         "<script>alert(1)</script></table><img src=http://x/y.png>"
     )
 
-    assert html == '<table><tr><td colspan="2">1 &lt; 2</td></tr></table>'
+    assert html == '<table><tbody><tr><td colspan="2">1 &lt; 2</td></tr></tbody></table>'
 
 
 def test_an_output_cannot_close_what_it_did_not_open() -> None:
@@ -55,6 +55,7 @@ def test_code_is_escaped() -> None:
 
 def test_an_image_that_is_no_base64_is_not_shown() -> None:
     assert image_source("image/png", '"><script>') is None
+    assert image_source("image/png", "é") is None
     assert image_source("text/html", "PGI+") is None
 
 

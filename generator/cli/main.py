@@ -1,5 +1,6 @@
 """The entry of the command line: the table of verbs, and the only handler of errors."""
 
+import errno
 import importlib
 import os
 import signal
@@ -112,6 +113,15 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
     except BrokenPipeError:
         # Whoever read the output has left; Python must not complain of that when it flushes at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERROR
+    except OSError as error:
+        # A disk is full wherever it is written to, in this kit and in what it uses.
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        from generator.files import reason
+
+        where = f" ({printable(os.fspath(error.filename))})" if isinstance(error.filename, str | os.PathLike) else ""
+        click.echo(f"Error: {reason(error).capitalize()}{where}: make room, then run the command again.", err=True)
         return EXIT_ERROR
 
 

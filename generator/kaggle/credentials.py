@@ -10,6 +10,7 @@ The first that is there counts. The official client passes over a token that Kag
 possibly of another account; this kit says so instead. No secret is part of a `repr`, a log or an error.
 """
 
+import base64
 import json
 import os
 import stat
@@ -20,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from generator.files import reason
+from generator.files import open_file, reason
 from generator.kaggle.errors import CredentialsError
 from generator.untrusted import printable
 
@@ -51,9 +52,14 @@ class LegacyKey:
     key: str = field(repr=False)
     source: str
 
+    @property
+    def pair(self) -> str:
+        """Both as HTTP's basic authentication writes them."""
+        return base64.b64encode(f"{self.username}:{self.key}".encode()).decode()
+
     def secrets(self) -> tuple[str, ...]:
         """What must never be sent or shown."""
-        return (self.key,)
+        return (self.key, self.pair)
 
 
 @dataclass(frozen=True)
@@ -111,9 +117,14 @@ def exposed_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ..
     return tuple(file for file in files if _is_exposed(file))
 
 
+def telling_secrets(credentials: Credentials) -> tuple[str, ...]:
+    """The account's secrets that stand in no text by chance."""
+    return tuple(secret for secret in credentials.secrets() if len(secret) >= _SHORTEST_TELLING_SECRET)
+
+
 def contains_secret(text: str, credentials: Credentials) -> bool:
     """Whether a text has one of the account's secrets in it."""
-    return any(len(secret) >= _SHORTEST_TELLING_SECRET and secret in text for secret in credentials.secrets())
+    return any(secret in text for secret in telling_secrets(credentials))
 
 
 def _notebook_token(environment: Mapping[str, str]) -> AccessToken | None:
@@ -200,7 +211,7 @@ def _unusable(source: str) -> CredentialsError:
 
 def _text(path: Path) -> str | None:
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(_LARGEST_FILE).decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from generator.files import FileWriteError, sync_folder, write_atomically
+from generator.files import FileWriteError, open_file, sync_folder, write_atomically
 from generator.kaggle import guards
 from generator.kaggle.api import RemoteFile
 from generator.kaggle.errors import (
@@ -269,7 +269,7 @@ class _Partial:
 
     def _note(self) -> _Note | None:
         try:
-            with self._note_path.open("rb") as file:
+            with open_file(self._note_path) as file:
                 fields = json.loads(file.read(_LARGEST_NOTE))
             validator, total = fields["validator"], fields["total"]
         except (OSError, ValueError, KeyError, TypeError):

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from generator import __version__
 from generator.kaggle.errors import NotKaggleError, UnreachableError
+from generator.kaggle.redaction import Redaction
 
 if TYPE_CHECKING:
     import requests
@@ -48,6 +49,7 @@ class Route:
 class Request:
     """One request; `authorization` is a header's value, and has to be empty for any other origin than the API's.
 
+    `secrets` are cut out of the answer, whatever part of it is shown or kept.
     `is_repeatable` says that sending it twice does no harm; only such requests reuse connections, because one that
     was closed meanwhile cannot be told from one that broke after the request arrived.
     """
@@ -58,6 +60,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes | Iterable[bytes] | None = None
     authorization: str = field(default="", repr=False)
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     is_repeatable: bool = True
 
     @property
@@ -163,8 +166,9 @@ class Transport:
         try:
             response = self._sent(session, request, read_timeout or self._timeouts.read)
             try:
-                headers = {name.lower(): value for name, value in response.headers.items()}
-                yield Stream(response.status_code, headers, _chunks(response, request))
+                redaction = Redaction(request.secrets)
+                headers = {name.lower(): redaction.cut_text(value) for name, value in response.headers.items()}
+                yield Stream(response.status_code, headers, redaction.chunks(_chunks(response, request)))
             finally:
                 # A body that was not read to its end would be taken for the next answer.
                 response.close()

@@ -2,13 +2,12 @@
 
 import os
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from generator.files import FileReadError
+from generator.files import FileReadError, open_file
 from generator.kaggle import guards
 from generator.kaggle.errors import (
     NotKaggleError,
@@ -58,10 +57,8 @@ class Uploads:
             KaggleError: Kaggle did not take it.
         """
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 before = os.fstat(file.fileno())
-                if not stat.S_ISREG(before.st_mode):
-                    raise UnsafeAnswerError(doing=errand.doing, what=f"{path.name} is not an ordinary file")
                 started = start(before.st_size, int(before.st_mtime))
                 self._put(file, before.st_size, started, errand)
                 after = os.fstat(file.fileno())

@@ -1,6 +1,5 @@
 """Calls of the API: signed, sent, repeated where that is safe, and answered by an object or one of our errors."""
 
-import base64
 import json
 import threading
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from generator.kaggle import guards, sdk
-from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken
+from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken, telling_secrets
 from generator.kaggle.errors import (
     CredentialsRefusedError,
     KaggleError,
@@ -57,6 +56,7 @@ class _Manner:
 
     errand: Errand
     authorization: str = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
     is_repeatable: bool
 
 
@@ -128,6 +128,7 @@ class Wire:
             errand.doing,
             headers={"Accept": "text/event-stream, application/json"},
             authorization=self._authorization(errand),
+            secrets=telling_secrets(self._credentials),
         )
         with self.transport.stream(request, read_timeout=read_timeout) as stream:
             if stream.status >= _ERROR:
@@ -150,7 +151,9 @@ class Wire:
 
     def _call(self, errand: Errand, name: tuple[str, str], fields: dict[str, Any], *, is_repeatable: bool) -> Any:
         authorization = self._authorization(errand)
-        return self._typed(name, fields, _Manner(errand, authorization, is_repeatable))
+        return self._typed(
+            name, fields, _Manner(errand, authorization, telling_secrets(self._credentials), is_repeatable)
+        )
 
     def _typed(self, name: tuple[str, str], fields: dict[str, Any], manner: "_Manner") -> Any:
         def post(method: str, body: bytes, *, wants_redirect: bool) -> sdk.JsonObject | str:
@@ -172,6 +175,7 @@ class Wire:
             headers={"Content-Type": "application/json", "Accept": "application/json"},
             body=body,
             authorization=manner.authorization,
+            secrets=manner.secrets,
             is_repeatable=manner.is_repeatable,
         )
         return self.transport.send(request, limit=_LARGEST_ANSWER)
@@ -208,8 +212,7 @@ class Wire:
     def _authorization(self, errand: Errand) -> str:
         credentials = self._credentials
         if isinstance(credentials, LegacyKey):
-            pair = base64.b64encode(f"{credentials.username}:{credentials.key}".encode()).decode()
-            return f"Basic {pair}"
+            return f"Basic {credentials.pair}"
         return f"Bearer {self.access_token(errand)}"
 
     def access_token(self, errand: Errand) -> str:
@@ -230,7 +233,8 @@ class Wire:
             "expiration_duration": _OAUTH_LIFE,
         }
         name = (sdk.ACCOUNT, "generate_access_token")
-        manner = _Manner(errand, authorization="", is_repeatable=True)
+        # What is answered may be the access token that is known already.
+        manner = _Manner(errand, authorization="", secrets=(credentials.refresh_token,), is_repeatable=True)
         try:
             answer = repeated(lambda: self._typed(name, fields, manner), self.patience)
         except KaggleError as error:

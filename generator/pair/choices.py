@@ -18,7 +18,7 @@ from generator.competition import metrics
 from generator.competition.facts import Competition, Task, Value
 from generator.competition.schema import common, expected_anywhere, keys_of, known_keys, values_of
 from generator.errors import CompetitionError, PairError, did_you_mean
-from generator.untrusted import printable
+from generator.untrusted import printable, storable
 
 
 class ChoicesError(PairError):
@@ -112,12 +112,10 @@ def proposed(competition: Competition, task: Task, *, framework: str, owner: Cho
         owner: Who owns the kernels, see `generator.pair.owner`.
     """
     known = "what is known of the competition"
-    # A title from an API can hold half of a surrogate pair, which no file can.
-    title = competition.title.encode("utf-8", "replace").decode("utf-8")
     evidence = competition.evidence
     pair = {
         "competition": Choice(competition.slug, MadeBy.FLAG),
-        "title": Choice(title, MadeBy.INFERRED, evidence.get("title", known)),
+        "title": Choice(storable(competition.title), MadeBy.INFERRED, evidence.get("title", known)),
         "code_competition": Choice(
             competition.is_code_competition, MadeBy.INFERRED, evidence.get("code_competition", known)
         ),
@@ -169,6 +167,18 @@ def merged(
         task={**_prevailing(proposal.task, kept.task), **_flagged(task_flags or {}, kept.task)},
         parameters=_prevailing(proposal.parameters, kept.parameters),
     )
+
+
+def check_storable(choices: Choices, *, path: Path) -> None:
+    """Makes sure that the file can hold what was chosen on a command line.
+
+    Raises:
+        WrongValueError: It cannot.
+    """
+    for section, entries in choices.sections().items():
+        for key, choice in entries.items():
+            if expected := _expected_of_toml(choice.value):
+                raise WrongValueError(path=path, key=f"{section}.{key}", expected=expected, value=choice.value)
 
 
 def completed(written: Choices, proposal: Choices) -> Choices:
@@ -229,9 +239,23 @@ def _prevailing(proposal: Mapping[str, Choice], kept: Mapping[str, Choice]) -> d
 
 def _toml(text: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        data = tomllib.loads(text)
+    # A number of 5,000 digits is a ValueError of Python's, not of the parser's.
+    except (ValueError, RecursionError) as error:
         raise BrokenChoicesError(path=path, problem=str(error)) from error
+    if expected := _expected_of_toml(data):
+        raise BrokenChoicesError(path=path, problem=f"a value in it must be {expected}")
+    return data
+
+
+def _expected_of_toml(value: object) -> str:
+    """What a value, or one in it, has to be for a file to hold it, where Python lets pass that it is not; else ""."""
+    if isinstance(value, dict | list):
+        return next(filter(None, map(_expected_of_toml, value.values() if isinstance(value, dict) else value)), "")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return "a number of at most 64 bits"
+    is_storable = not isinstance(value, str) or ("\0" not in value and storable(value) == value)
+    return "" if is_storable else "text in UTF-8 without NUL"
 
 
 def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *, prefix: str) -> None:
@@ -244,7 +268,7 @@ def _values_as_written(text: str | None) -> dict[str, Any]:
     """The value of every choice table in the kit's own copy, by section and key; nothing if there is no good copy."""
     try:
         data = tomllib.loads(text or "")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return {}
     return {
         f"{section}.{key}": entry["value"]

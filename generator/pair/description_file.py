@@ -5,7 +5,7 @@ from typing import Any
 
 from generator.competition.description import Description
 from generator.competition.facts import Competition
-from generator.files import write_atomically
+from generator.files import read_bytes, write_atomically
 from generator.pair.workspace import PairFolder
 
 _NAME = "competition.json"
@@ -33,7 +33,7 @@ def keep_description(folder: PairFolder, description: Description) -> None:
 def kept_description(folder: PairFolder, slug: str) -> Description | None:
     """The description that was kept, if there is one of this competition that can be read."""
     try:
-        content: Any = json.loads((folder.state / _NAME).read_text(encoding="utf-8"))
+        content: Any = json.loads(read_bytes(folder.state / _NAME))
         if content["slug"] != slug:
             return None
         return Description(

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
-from generator.files import FileReadError, contained, read_text
+from generator.files import FileReadError, contained, read_bytes, read_text
 from generator.pair.choices import Choices, parsed
 from generator.pair.drift import Edits, edits
 from generator.pair.staging import base_of, commit, recover
@@ -179,7 +179,7 @@ def _is_current(folder: PairFolder, path: Path, rendered: bytes) -> bool:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -16,6 +16,7 @@ from generator.pair.choices import (
     Choice,
     Choices,
     MissingKeyError,
+    check_storable,
     completed,
     decisions,
     merged,
@@ -107,6 +108,7 @@ def draft(workspace: Workspace, request: Request, *, templates: Path | None = No
         decisions=decisions(kept, flags=flags, task_flags=request.task_flags),
     )
     choices = merged(_choices_of(made, owner=find_owner()), kept, flags=flags, task_flags=request.task_flags)
+    check_storable(choices, path=folder.choices)
     source = "The command line" if {"family", "framework"} & set(request.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
     existing = read_text(folder.choices) if folder.choices.exists() else None

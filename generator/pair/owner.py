@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from generator.errors import PairError
+from generator.files import open_file
 from generator.pair.choices import Choice, MadeBy
 from generator.untrusted import is_slug, printable
 
@@ -83,9 +84,9 @@ def _folders(environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _username_in(path: Path) -> str | None:
     try:
-        if not path.is_file() or path.stat().st_size > _LARGEST_CONFIGURATION:
-            return None
-        data = json.loads(path.read_bytes())
+        with open_file(path) as file:
+            content = file.read(_LARGEST_CONFIGURATION + 1)
+        data = json.loads(content) if len(content) <= _LARGEST_CONFIGURATION else None
     except (OSError, ValueError, RecursionError):
         return None
     name = data.get("username") if isinstance(data, dict) else None

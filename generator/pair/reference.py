@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from generator.errors import PairError
-from generator.files import write_atomically
+from generator.files import read_bytes, write_atomically
 from generator.pair.drift import Edits, edits
 from generator.pair.folder import edited, pair_folder
 from generator.pair.generation import complete_choices, render_again
@@ -166,7 +166,7 @@ def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:
 
 def _existing(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError:
         return None
 

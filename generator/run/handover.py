@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import RunError
+from generator.files import read_bytes
 from generator.untrusted import printable
 
 FILE_NAME = "handoff.json"
@@ -68,7 +69,7 @@ def read_handover(folder: Path) -> HandOver:
     """
     path = folder / FILE_NAME
     try:
-        fields = json.loads(path.read_bytes())
+        fields = json.loads(read_bytes(path))
     except FileNotFoundError:
         raise HandOverMissingError(path=path) from None
     except (OSError, ValueError, RecursionError) as error:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from generator.errors import RunError
+from generator.files import read_bytes
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import printable
 
@@ -94,10 +95,10 @@ def read_sources(pair: PairFolder, role: Role) -> KernelSources:
     """
     path = pair.metadata(role)
     try:
-        fields = json.loads(path.read_bytes())
+        fields = json.loads(read_bytes(path))
     except FileNotFoundError:
         raise KernelMetadataError(path=path, problem="the file does not exist") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise KernelMetadataError(path=path, problem="the file is not JSON") from error
     if not isinstance(fields, dict):
         raise KernelMetadataError(path=path, problem="the file is not a JSON object")

@@ -1,6 +1,12 @@
-"""An executed notebook prepared for a page: its cells and outputs as safe HTML, its figures by themselves."""
+"""An executed notebook prepared for a page: its cells and outputs as safe HTML, its figures by themselves.
 
-from collections.abc import Iterator, Mapping, Sequence
+Whoever wrote it may have made it slow to render: what takes too long, or cannot be rendered, is shown as it was written
+or left out, and the page says so.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,12 +15,22 @@ from markupsafe import Markup
 
 from generator.run.notebook_file import parse_notebook, read_notebook
 from generator.run.outline import heading
-from generator.run.safe_html import cleaned_html, code_html, image_source, markdown_html, png_size, terminal_html
+from generator.run.safe_html import (
+    LONGEST_HTML,
+    as_written,
+    cleaned_html,
+    code_html,
+    image_source,
+    markdown_html,
+    png_size,
+    terminal_html,
+)
 
 _FIGURE_TYPES = ("image/svg+xml", "image/png", "image/jpeg", "image/webp", "image/gif")
 _NARROWEST, _WIDEST = 0.5, 5.0
 _HEAD_LINES, _TAIL_LINES = 200, 100
 _LONGEST_LINE = 5_000
+_RENDERING_SECONDS = 5.0  # of a whole notebook; one that was not made for this takes tenths of one
 
 
 @dataclass(frozen=True)
@@ -39,7 +55,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a code cell; `kind` is stream, stderr, error, figure, table or text."""
+    """One output of a code cell; `kind` is stream, stderr, error, figure, table, text, or note, which says of one."""
 
     kind: str
     html: Markup
@@ -66,6 +82,31 @@ class NotebookView:
 
     cells: tuple[CellView, ...]
     figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True)
+class _Renderer:
+    """Renders what strangers wrote, for as long as a page may take; `until` is a reading of the monotonic clock."""
+
+    until: float
+
+    def markdown(self, text: str) -> Markup:
+        return self._rendered(markdown_html, text) or as_written(text)
+
+    def code(self, source: str) -> Markup:
+        return self._rendered(code_html, source) or Markup.escape(source)
+
+    def html(self, text: str) -> Markup | None:
+        """None where it has to be left out."""
+        return self._rendered(cleaned_html, text) if len(text) <= LONGEST_HTML else None
+
+    def _rendered(self, render: Callable[[str], Markup], text: str) -> Markup | None:
+        if time.monotonic() > self.until:
+            return None
+        try:
+            return render(text)
+        except Exception:  # noqa: BLE001 - whatever a library raises at a hostile text costs that text, not the page
+            return None
 
 
 def view_notebook(path: Path, *, seconds: Mapping[str, float]) -> NotebookView:
@@ -97,7 +138,7 @@ def _recorded_seconds(cells: Sequence[Any]) -> dict[str, float]:
     for cell in cells:
         record = cell.metadata.get("papermill")
         duration = record.get("duration") if isinstance(record, Mapping) else None
-        if isinstance(duration, int | float) and duration >= 0:
+        if isinstance(duration, int | float) and 0 <= duration < math.inf:
             seconds[str(cell.get("id", ""))] = float(duration)
     return seconds
 
@@ -106,32 +147,29 @@ def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
     cells: list[CellView] = []
     figures: list[Figure] = []
     section = ""
+    renderer = _Renderer(until=time.monotonic() + _RENDERING_SECONDS)
     for position, cell in enumerate(notebook.cells, start=1):
         name = str(cell.get("id", f"cell-{position}"))
         if cell.cell_type == "markdown":
             section = heading(cell.source) or section
-            cells.append(CellView(name, section, markdown_html(cell.source)))
+            cells.append(CellView(name, section, renderer.markdown(cell.source)))
         elif cell.cell_type == "code" and cell.source.strip():
-            view, shown = _code_cell(cell, name=name, section=section, seconds=seconds)
-            cells.append(view)
-            figures.extend(shown)
+            outputs = list(_outputs(cell.outputs, renderer, description=f"{section}: {name}" if section else name))
+            cells.append(
+                CellView(
+                    name=name,
+                    section=section,
+                    markdown=None,
+                    code=renderer.code(cell.source),
+                    outputs=tuple(output for output, _ in outputs),
+                    seconds=seconds.get(name),
+                    is_failed=any(output.kind == "error" for output, _ in outputs),
+                    is_unreached=name not in seconds,
+                    is_folded=_is_folded(cell.metadata),
+                )
+            )
+            figures += [Figure(source, section, name) for _, source in outputs if source is not None]
     return NotebookView(cells=tuple(cells), figures=tuple(figures))
-
-
-def _code_cell(cell: Any, *, name: str, section: str, seconds: Mapping[str, float]) -> tuple[CellView, list[Figure]]:
-    outputs = list(_outputs(cell.outputs, description=f"{section}: {name}" if section else name))
-    view = CellView(
-        name=name,
-        section=section,
-        markdown=None,
-        code=code_html(cell.source),
-        outputs=tuple(output for output, _ in outputs),
-        seconds=seconds.get(name),
-        is_failed=any(output.kind == "error" for output, _ in outputs),
-        is_unreached=name not in seconds,
-        is_folded=_is_folded(cell.metadata),
-    )
-    return view, [Figure(source, section, name) for _, source in outputs if source is not None]
 
 
 def _is_folded(metadata: Mapping[str, Any]) -> bool:
@@ -144,39 +182,46 @@ def _is_folded(metadata: Mapping[str, Any]) -> bool:
     )
 
 
-def _outputs(outputs: Sequence[Any], *, description: str) -> Iterator[tuple[Output, str | None]]:
+def _outputs(outputs: Sequence[Any], renderer: _Renderer, *, description: str) -> Iterator[tuple[Output, str | None]]:
     """Yields each output, and with a figure its source."""
     for output in outputs:
         if output.output_type == "stream":
-            yield (
-                Output("stderr" if output.name == "stderr" else "stream", terminal_html(_shortened(output.text))),
-                None,
-            )
+            kind = "stderr" if output.name == "stderr" else "stream"
+            yield Output(kind, terminal_html(_shortened(output.text))), None
         elif output.output_type == "error":
             yield Output("error", terminal_html(_shortened("\n".join(output.traceback)))), None
         else:
-            yield _displayed(output.get("data", {}), description=description)
+            yield from _displayed(output.get("data", {}), renderer, description=description)
 
 
-def _displayed(data: Mapping[str, Any], *, description: str) -> tuple[Output, str | None]:
-    """The richest representation that can be shown safely."""
+def _displayed(
+    data: Mapping[str, Any], renderer: _Renderer, *, description: str
+) -> Iterator[tuple[Output, str | None]]:
+    """The richest representation that can be shown safely, behind a sentence on a richer one that cannot be shown."""
     for kind in _FIGURE_TYPES:
         source = image_source(kind, str(data[kind])) if kind in data else None
         if source is not None:
             image = Markup('<img src="{}" alt="{}">').format(source, description)
-            return Output("figure", image), source
+            yield Output("figure", image), source
+            return
     if "text/html" in data:
-        return Output("table", cleaned_html(_shortened(str(data["text/html"]), lines=5_000))), None
+        html = str(data["text/html"])
+        shown = renderer.html(html)
+        if shown is not None:
+            yield Output("table", shown), None
+            return
+        why = "are too many, or take too long, to be shown here; the notebook has them."
+        yield Output("note", Markup.escape(f"{len(html):,} characters of HTML {why}")), None
     if "text/markdown" in data:
-        return Output("table", markdown_html(_shortened(str(data["text/markdown"])))), None
-    return Output("text", terminal_html(_shortened(str(data.get("text/plain", ""))))), None
+        yield Output("table", renderer.markdown(_shortened(str(data["text/markdown"])))), None
+    elif "text/plain" in data or "text/html" not in data:
+        yield Output("text", terminal_html(_shortened(str(data.get("text/plain", ""))))), None
 
 
-def _shortened(text: str, *, lines: int = _HEAD_LINES + _TAIL_LINES) -> str:
+def _shortened(text: str) -> str:
     """Text without its middle if it is long: the executed notebook has all of it."""
     every = text.split("\n")
-    if len(every) > lines + 1:
-        left_out = len(every) - lines
-        tail = min(_TAIL_LINES, lines // 3)
-        every = [*every[: lines - tail], f"… {left_out:,} lines left out …", *every[len(every) - tail :]]
+    left_out = len(every) - _HEAD_LINES - _TAIL_LINES
+    if left_out > 1:
+        every = [*every[:_HEAD_LINES], f"… {left_out:,} lines left out …", *every[-_TAIL_LINES:]]
     return "\n".join(line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]} …" for line in every)

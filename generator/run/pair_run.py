@@ -2,6 +2,7 @@
 
 PairRunError
 ├── NotebookMissingError        a pair without one of its notebooks
+├── FolderNameError             a folder whose name no notebook can be told
 ├── SpecimenMissingError        there is no specimen to run on
 ├── TrainingIncompleteError     training stopped itself before its end
 └── SubmissionMissingError      inference ended without a submission
@@ -29,7 +30,7 @@ from generator.run.mirror import KernelSources, Mount, lay_out, mounts, read_sou
 from generator.run.output_folder import OutputFolder
 from generator.run.parameters import NotebookParameters, read_notebook_parameters, set_parameters
 from generator.run.stopping import signals_as_interrupt
-from generator.untrusted import printable
+from generator.untrusted import printable, storable
 
 
 class PairRunError(RunError):
@@ -41,6 +42,16 @@ class NotebookMissingError(PairRunError):
 
     def __init__(self, *, path: Path) -> None:
         super().__init__(f"{printable(str(path))} does not exist. Write the pair afresh with `tandem generate`.")
+
+
+class FolderNameError(PairRunError):
+    """A folder whose name is not UTF-8: a notebook's parameters are, and could not name it."""
+
+    def __init__(self, *, folder: Path) -> None:
+        super().__init__(
+            f"{printable(str(folder))} has a name that is not UTF-8, which no notebook can be told: "
+            "rename it, or choose another folder with --output."
+        )
 
 
 class TrainingIncompleteError(PairRunError):
@@ -158,7 +169,10 @@ def run_pair(request: RunRequest, listener: Listener) -> RunResult:
     """
     require_packages()
     run = _PairRun(request, listener)
-    output = OutputFolder(request.output_folder(is_smoke=run.is_smoke))
+    folder = request.output_folder(is_smoke=run.is_smoke)
+    if storable(str(folder)) != str(folder):
+        raise FolderNameError(folder=folder)
+    output = OutputFolder(folder)
     with signals_as_interrupt(), output.locked(), private_folder() as private:
         result = run.execute(output, private)
     if result.failure is not None:

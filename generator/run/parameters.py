@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.competition.facts import Value
+from generator.pair.notebook import NotebookReadError
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, parse_assignment, read_parameters
 from generator.pair.workspace import Role
 from generator.run.notebook_file import read_notebook
@@ -44,8 +45,12 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
         NotebookReadError: The file is no notebook.
         ParametersCellError: The cell holds more than plain values.
     """
-    cells = read_notebook(notebook).cells
-    tagged = [cell for cell in cells if PARAMETERS_TAG in cell.metadata.get("tags", [])]
+    tagged = []
+    for position, cell in enumerate(read_notebook(notebook).cells, start=1):
+        tags = cell.metadata.get("tags", [])
+        if not isinstance(tags, list):
+            raise NotebookReadError(path=notebook, problem=f"the tags of cell {position} are no list")
+        tagged += [cell] if PARAMETERS_TAG in tags else []
     return NotebookParameters(defaults=read_parameters(tagged[0].source) if tagged else {})
 
 

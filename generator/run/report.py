@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.competition.facts import Value
-from generator.files import write_atomically
+from generator.files import FileReadError, write_atomically
+from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
 from generator.run.notebook_view import Figure, NotebookView, view_notebook
 from generator.run.safe_html import code_styles
@@ -60,7 +61,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class NotebookPart:
-    """What the page shows of one notebook."""
+    """What the page shows of one notebook; `problem` says why there is none of it."""
 
     role: Role
     word: str
@@ -69,6 +70,7 @@ class NotebookPart:
     is_failed: bool
     bars: tuple[Bar, ...]
     view: NotebookView
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -208,6 +210,11 @@ def _parts(result: "RunResult") -> Iterator[NotebookPart]:
     longest = max((seconds for each in times.values() for seconds in each.values()), default=0.0) or 1.0
     for role, notebook in result.notebooks.items():
         bars = tuple(Bar(label, seconds, 100 * seconds / longest) for label, seconds in times[role].items())
+        view, problem = NotebookView((), ()), ""
+        try:
+            view = view_notebook(notebook.path, seconds={cell.name: cell.seconds for cell in notebook.cells})
+        except (FileReadError, NotebookReadError) as error:
+            problem = error.message
         yield NotebookPart(
             role=role,
             word=_WORDS[role],
@@ -215,7 +222,8 @@ def _parts(result: "RunResult") -> Iterator[NotebookPart]:
             seconds=notebook.seconds,
             is_failed=notebook.failure is not None,
             bars=bars,
-            view=view_notebook(notebook.path, seconds={cell.name: cell.seconds for cell in notebook.cells}),
+            view=view,
+            problem=problem,
         )
 
 

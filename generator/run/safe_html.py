@@ -5,33 +5,32 @@ element it is put into.
 """
 
 import base64
-import binascii
 from functools import cache, lru_cache
 from html import escape
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from generator.run.printed_lines import plain
 from generator.run.terminal_colours import ColouredPart, coloured_parts
+from generator.untrusted import storable
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_TAGS = frozenset(
-    {
-        *("table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"),
-        *("div", "p", "span", "br", "hr", "blockquote", "details", "summary"),
-        *("b", "strong", "i", "em", "u", "s", "small", "sub", "sup", "code", "pre", "kbd", "samp"),
-        *("ul", "ol", "li", "dl", "dt", "dd"),
-        *("h1", "h2", "h3", "h4", "h5", "h6"),
-    }
-)
-_VOID = frozenset({"br", "hr"})
-_WITHOUT_CONTENT = frozenset({"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "title"})
-_NUMBERS = ("colspan", "rowspan")
-_LARGEST_SPAN_DIGITS = 4
+LONGEST_HTML = 200_000
+"""The characters of HTML up to which `cleaned_html` takes seconds at the worst: nested elements cost their square."""
+
+_TAGS = {
+    *("table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"),
+    *("div", "p", "span", "br", "hr", "blockquote", "details", "summary"),
+    *("b", "strong", "i", "em", "u", "s", "small", "sub", "sup", "code", "pre", "kbd", "samp"),
+    *("ul", "ol", "li", "dl", "dt", "dd"),
+    *("h1", "h2", "h3", "h4", "h5", "h6"),
+}
+_WITHOUT_CONTENT = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "title"}
+_ATTRIBUTES = {"td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}, "*": set[str]()}
+_LONGEST_MARKDOWN = 100_000
 _LONGEST_HIGHLIGHTED = 20_000
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
@@ -42,8 +41,13 @@ def _trusted(html: str) -> Markup:
 
 
 def markdown_html(text: str) -> Markup:
-    """Renders a Markdown cell: raw HTML in it shows as text, and images from elsewhere as their description."""
-    return _trusted(_markdown().render(text))
+    """Renders Markdown: raw HTML in it shows as text, images from elsewhere as their description, a book as written."""
+    return _trusted(_markdown().render(text)) if len(text) <= _LONGEST_MARKDOWN else as_written(text)
+
+
+def as_written(text: str) -> Markup:
+    """Shows text as it is, where it cannot be rendered."""
+    return _trusted(f"<pre>{escape(text)}</pre>")
 
 
 @cache
@@ -117,13 +121,13 @@ def _spanned(part: ColouredPart) -> str:
 def image_source(kind: str, data: str) -> str | None:
     """The `data:` URL of a figure, or None if it is not what it says it is; SVG in an image runs no scripts."""
     if kind == "image/svg+xml":
-        return "data:image/svg+xml;base64," + base64.b64encode(data.encode()).decode()
+        return "data:image/svg+xml;base64," + base64.b64encode(data.encode("utf-8", "replace")).decode()
     if kind not in _IMAGE_TYPES:
         return None
     compact = "".join(data.split())
     try:
         base64.b64decode(compact, validate=True)
-    except binascii.Error:
+    except ValueError:
         return None
     return f"data:{kind};base64,{compact}"
 
@@ -140,53 +144,7 @@ def png_size(source: str) -> tuple[int, int] | None:
 
 
 def cleaned_html(text: str) -> Markup:
-    """Keeps tables and simple formatting of an HTML output, and writes every tag of the result afresh."""
-    cleaner = _Cleaner()
-    cleaner.feed(text)
-    cleaner.close()
-    return cleaner.result()
+    """Keeps tables and simple formatting of an HTML output, balanced, and nothing that loads, runs or styles."""
+    import nh3
 
-
-class _Cleaner(HTMLParser):
-    """Writes down what is on the list of allowed tags, balanced; text is always escaped."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self._parts: list[str] = []
-        self._open: list[str] = []
-        self._silent: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _WITHOUT_CONTENT:
-            self._silent.append(tag)
-        elif tag in _TAGS and not self._silent:
-            kept = "".join(f' {name}="{value}"' for name, value in attrs if name in _NUMBERS and _is_small(value))
-            self._parts.append(f"<{tag}{kept}>")
-            if tag not in _VOID:
-                self._open.append(tag)
-
-    def handle_startendtag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
-        if tag in _VOID and not self._silent:
-            self._parts.append(f"<{tag}>")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._silent:
-            del self._silent[self._silent.index(tag) :]
-        elif not self._silent and tag in self._open:
-            while True:
-                innermost = self._open.pop()
-                self._parts.append(f"</{innermost}>")
-                if innermost == tag:
-                    break
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent:
-            self._parts.append(escape(data))
-
-    def result(self) -> Markup:
-        closing = "".join(f"</{tag}>" for tag in reversed(self._open))
-        return _trusted("".join(self._parts) + closing)
-
-
-def _is_small(value: str | None) -> bool:
-    return value is not None and value.isascii() and value.isdigit() and len(value) <= _LARGEST_SPAN_DIGITS
+    return _trusted(nh3.clean(storable(text), tags=_TAGS, clean_content_tags=_WITHOUT_CONTENT, attributes=_ATTRIBUTES))

@@ -1,7 +1,9 @@
 """The pages as a browser's requests get them: signed in by a cookie, files with any name, forms of our own only."""
 
 import re
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote
 
 import pytest
@@ -11,6 +13,7 @@ from scripted import ScriptedRunner, writing
 from serving import Served, served
 
 from generator.localkaggle.rpc import Call
+from generator.localkaggle.web.request import WebAnswer, WebRequest
 
 ODD = "a b&c=d#e?f%2F.csv"
 SAVE = "kernels.KernelsApiService/SaveKernel"
@@ -74,3 +77,27 @@ def test_a_form_of_another_site_changes_nothing(running: Served, browser: reques
 
     assert foreign.status_code == 403
     assert browser.get(page, timeout=10).status_code == 200
+
+
+def test_calls_of_the_api_do_not_wait_for_pages(
+    running: Served, browser: requests.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, release = threading.Semaphore(0), threading.Event()
+
+    def slow(_: object, request: WebRequest) -> WebAnswer:
+        made.release()
+        assert release.wait(30)
+        return WebAnswer(body=b"slow", media_type="text/plain")
+
+    monkeypatch.setattr("generator.localkaggle.web.pages.Pages.answer", slow)
+    with ThreadPoolExecutor(20) as readers:
+        pages = [readers.submit(browser.get, f"{running.address}/code", timeout=30) for _ in range(20)]
+        assert made.acquire(timeout=20)
+        while made.acquire(timeout=0.5):  # until no thread is left for another page
+            pass
+        try:
+            status, _ = running.ask("kernels.KernelsApiService/ListKernels", pageSize=1)
+        finally:
+            release.set()
+        assert status == 200
+        assert {page.result().text for page in pages} == {"slow"}

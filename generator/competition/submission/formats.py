@@ -11,9 +11,11 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from generator.files import open_file
+
 _SEPARATOR_OF = {".csv": "", ".txt": "", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
-_OPENERS: dict[str, Callable[[Path], object]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # What the archives of some systems have beside what was packed.
 _NO_TABLES = ("__MACOSX/",)
 
@@ -77,17 +79,17 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     archive = next(
         (place for place in (path, *path.parents) if place.suffix.lower() == ".zip" and place.is_file()), None
     )
-    if archive is not None:
-        with zipfile.ZipFile(archive) as files:
-            name = path.relative_to(archive).as_posix() if archive != path else _first_file(files)
-            with files.open(name) as file:
-                yield file, name
-    elif path.suffix.lower() in _OPENERS:
-        with cast("IO[bytes]", _OPENERS[path.suffix.lower()](path)) as unpacked:
-            yield unpacked, path.stem
-    else:
-        with path.open("rb") as plain:
-            yield plain, path.name
+    with open_file(archive or path) as stored:
+        if archive is not None:
+            with zipfile.ZipFile(stored) as files:
+                name = path.relative_to(archive).as_posix() if archive != path else _first_file(files)
+                with files.open(name) as file:
+                    yield file, name
+        elif path.suffix.lower() in _OPENERS:
+            with cast("IO[bytes]", _OPENERS[path.suffix.lower()](stored)) as unpacked:
+                yield unpacked, path.stem
+        else:
+            yield stored, path.name
 
 
 def _first_file(files: zipfile.ZipFile) -> str:

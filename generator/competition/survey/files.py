@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from generator.competition.survey.sources import ByteSource, FileSource
+from generator.files import open_file
 
 _MEGABYTE = 1 << 20
 
@@ -66,7 +67,7 @@ class DiskFiles:
 
     def opened(self, path: str) -> BinaryIO:
         """A file to read and to seek in."""
-        return (self.root / path).open("rb")
+        return open_file(self.root / path)
 
     def source(self, path: str) -> FileSource:
         """A file to read pieces from."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from generator.competition.survey.facts import ImageEncoding, ImageFormat
+from generator.files import open_file
 
 SUFFIXES = frozenset(
     (".png", ".jpg", ".jpeg", ".jfif", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".jp2")
@@ -72,7 +73,10 @@ def _header(file: Path | bytes) -> _Header | None:
         Image.MAX_IMAGE_PIXELS = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(file) if isinstance(file, bytes) else file, formats=_FORMATS) as image:
+            with (
+                io.BytesIO(file) if isinstance(file, bytes) else open_file(file) as content,
+                Image.open(content, formats=_FORMATS) as image,
+            ):
                 return _Header(image.format or "", image.mode, image.width, image.height)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, OverflowError):
         return None

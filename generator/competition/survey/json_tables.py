@@ -12,7 +12,7 @@ from generator.competition.survey.encodings import decoded, encoding_of
 from generator.competition.survey.facts import Column, TableFormat
 from generator.competition.survey.sample import NotATableError, Sample, UnreadableTableError
 from generator.competition.survey.sources import ByteSource
-from generator.untrusted import printable
+from generator.untrusted import printable, storable
 
 SUFFIXES = frozenset((".json", ".jsonl", ".ndjson"))
 _PIECES = 8
@@ -192,7 +192,7 @@ def _flat(record: Mapping[str, Any], prefix: str = "", depth: int = 1) -> dict[s
         if isinstance(value, dict) and value and depth < _DEEPEST_FIELD:
             fields |= _flat(value, f"{prefix}{key}.", depth + 1)
         else:
-            fields[prefix + key] = value
+            fields[storable(prefix + key)] = value
     return fields
 
 
@@ -200,5 +200,5 @@ def _text(value: object) -> str | None:
     if value is None or (isinstance(value, float) and value != value):  # noqa: PLR0124 - NaN is missing
         return None
     if isinstance(value, list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
+        return storable(json.dumps(value, ensure_ascii=False))
+    return storable(str(value))

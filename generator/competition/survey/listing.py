@@ -10,7 +10,7 @@ from pathlib import Path
 
 from generator.competition.survey.bounds import MOST_FOLDERS, evenly_drawn
 from generator.competition.survey.errors import why
-from generator.untrusted import printable
+from generator.untrusted import printable, storable
 
 _MOST_FILES, _MOST_FILES_OF_ONE = 600_000, 400_000
 _MOST_OF_A_LEVEL = 4_000
@@ -95,10 +95,14 @@ def _list_one(walk: _Walk, path: str) -> list[str]:
         return []
     names: list[str] = []
     folders: list[str] = []
+    unnamed = 0
     most = min(_MOST_FILES_OF_ONE, walk.files_left)
     with os.scandir(walk.root / path) as entries:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _NOT_DATA:
+                continue
+            if storable(entry.name) != entry.name:
+                unnamed += 1
                 continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append(f"{path}/{entry.name}" if path else entry.name)
@@ -107,6 +111,10 @@ def _list_one(walk: _Walk, path: str) -> list[str]:
             if len(names) + len(folders) >= most:
                 break
     is_complete = len(names) + len(folders) < most
+    if unnamed:
+        where = printable(path) or "The folder"
+        odd = f"{unnamed:,} entries whose names are not UTF-8" if unnamed > 1 else "an entry whose name is not UTF-8"
+        walk.notes.append(f"{where} has {odd}, left out here; rename what is needed of it.")
     walk.files_left -= len(names)
     if not is_complete:
         walk.notes.append(

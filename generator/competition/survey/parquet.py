@@ -12,6 +12,7 @@ from generator.competition.survey.sample import Sample, UnreadableTableError
 SUFFIXES = frozenset((".parquet", ".pq"))
 _ROW_GROUPS = 4
 _BATCH = 4096
+_TOO_FAR = "has dates beyond the year 9999, or times without end, which Python cannot hold"
 
 
 class ParquetError(Exception):
@@ -42,6 +43,8 @@ def sample_parquet(file: BinaryIO, bounds: TableBounds) -> Sample:
     try:
         with arrow_parquet.ParquetFile(file, buffer_size=1 << 16) as opened:
             return _sample(opened, bounds)
+    except OverflowError as error:
+        raise UnreadableTableError(f"{_TOO_FAR} and was not read") from error
     except arrow.ArrowInvalid as error:
         raise UnreadableTableError("is not a parquet file, or it is damaged or cut off") from error
     except (arrow.ArrowException, ValueError) as error:
@@ -67,6 +70,8 @@ def rows_of_parquet(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
                 for cells in zip(*map(_cells, batch.columns), strict=True):
                     number += 1
                     yield number, list(cells)
+    except OverflowError as error:
+        raise ParquetError(f"it {_TOO_FAR}") from error
     except (arrow.ArrowException, ValueError) as error:
         raise ParquetError("it is not a parquet file, or it is damaged or cut off") from error
 

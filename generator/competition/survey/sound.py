@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.competition.survey.facts import AudioFormat
+from generator.files import open_file
 
 SUFFIXES = frozenset((".wav", ".aif", ".aiff", ".aifc", ".flac", ".ogg", ".oga", ".opus"))
 _HEAD, _TAIL = 1 << 16, 1 << 16
@@ -55,7 +56,7 @@ def _format(file: Path | bytes) -> AudioFormat | None:
 
 
 def _ends(path: Path) -> _Bytes:
-    with path.open("rb", buffering=0) as file:
+    with open_file(path) as file:
         size = file.seek(0, 2)
         file.seek(0)
         head = file.read(_HEAD)

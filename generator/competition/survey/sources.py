@@ -1,9 +1,10 @@
 """Files and unpacked pieces of files as bytes that can be read from any place."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from generator.files import open_file
 
 
 class ByteSource(Protocol):
@@ -48,15 +49,9 @@ class FileSource:
 
     def read(self, offset: int, length: int) -> bytes:
         """At most `length` bytes from `offset` on."""
-        # Unbuffered: what is asked for is all that is read. A pipe that took the file's place must not block.
-        handle = os.open(self.path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with open(handle, "rb", buffering=0) as file:  # noqa: PTH123 - a handle, not a path
+        with open_file(self.path) as file:
             file.seek(offset)
-            pieces, missing = [], length
-            while missing > 0 and (piece := file.read(missing)):
-                pieces.append(piece)
-                missing -= len(piece)
-        return b"".join(pieces)
+            return file.read(length)
 
 
 @dataclass(frozen=True)

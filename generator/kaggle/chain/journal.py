@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from generator.files import FileReadError, FileWriteError, sync_folder, write_and_sync
+from generator.files import FileReadError, FileWriteError, open_file, sync_folder, write_and_sync
 from generator.kaggle.chain.errors import AlreadyRunningError
 
 _LARGEST = 64 * 1024 * 1024
@@ -119,7 +119,7 @@ class Journal:
 
     def _whole(self) -> list[bytes]:
         try:
-            with self.path.open("rb") as file:
+            with open_file(self.path) as file:
                 content = file.read(_LARGEST)
         except FileNotFoundError:
             return []

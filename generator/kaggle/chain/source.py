@@ -15,6 +15,7 @@ from generator.kaggle.chain.errors import KernelUnfitError
 from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
+from generator.untrusted import storable
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
 _LARGEST_NOTEBOOK = 16 * 1024 * 1024
@@ -52,7 +53,11 @@ def prepare(folder: PairFolder, role: Role) -> Prepared:
         raise KernelUnfitError(path=str(notebook_path), problem="it is larger than 16 MB", remedy="Clear its outputs.")
     notebook = _notebook(text, notebook_path)
     parameters = _parameters(notebook, notebook_path)
-    push = _push(metadata, _clean(notebook))
+    sent = _clean(notebook)
+    if storable(sent) != sent:
+        problem = "a text in it has half of a surrogate pair, which no other program can read"
+        raise KernelUnfitError(path=str(notebook_path), problem=problem, remedy="Write that character anew.")
+    push = _push(metadata, sent)
     fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
     return Prepared(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
@@ -128,8 +133,9 @@ def _check_names(metadata: Mapping[str, Any], path: Path) -> None:
 
 def _code_file(metadata: Mapping[str, Any], path: Path) -> Path:
     name = metadata.get("code_file")
-    if not isinstance(name, str) or not name:
-        raise KernelUnfitError(path=str(path), problem="it has no code_file", remedy=_RENDER)
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        problem = "it has no code_file" if not name else "its code_file is no name of a file"
+        raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
     try:
         found = contained(path.parent / name, root=path.parent)
     except PathOutsideError as error:

@@ -68,7 +68,7 @@ def read_description(folder: Path) -> Description:
     path = folder / _NAME
     try:
         entries = tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError of Python's
         raise HostedFolderError(path=path, problem=f"it is not TOML ({printable(str(error))})") from error
     for key in entries:
         if key not in _KEYS:

@@ -40,7 +40,7 @@ class Browsers:
                 _refuse_foreign(request)
                 sent_body = self._bodies.whole(request, most=self._bodies.limits.largest_form)
             async with sent_body as body:
-                answer = await self._workers.run(self._answer, _web_request(request, body))
+                answer = await self._workers.run_page(self._answer, _web_request(request, body))
         except ApiError as error:
             return refused(error)
         return _as_response(answer)

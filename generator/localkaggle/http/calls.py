@@ -26,18 +26,24 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """The few threads in which everything happens that may wait for the database or the disk."""
+    """The few threads in which everything happens that may wait for the database or the disk, and those of pages."""
 
     def __init__(self, limits: Limits) -> None:
         self._pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="local-kaggle")
+        self._pages = ThreadPoolExecutor(limits.page_threads, thread_name_prefix="local-kaggle-page")
 
     async def run(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Calls a function in one of the threads."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, function, *arguments)
 
+    async def run_page(self, function: Callable[..., Result], *arguments: object) -> Result:
+        """Calls a function that makes a page, which no call of the API waits for."""
+        return await asyncio.get_running_loop().run_in_executor(self._pages, function, *arguments)
+
     def close(self) -> None:
         """Lets the threads end once their work is done."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._pages):
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Calls:

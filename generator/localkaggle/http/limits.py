@@ -26,6 +26,7 @@ class Limits:
         large_bodies: How many larger bodies are read and worked on at once.
         connections: The most connections at once.
         threads: How many calls are worked on at once.
+        page_threads: How many pages are made at once, beside the calls: a notebook can take seconds to be rendered.
     """
 
     head_seconds: float = 15
@@ -40,6 +41,7 @@ class Limits:
     large_bodies: int = 2
     connections: int = 1_000
     threads: int = 8
+    page_threads: int = 3
 
     def largest_of(self, method: str) -> int:
         """The most bytes of a call of a method."""

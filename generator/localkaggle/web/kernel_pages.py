@@ -81,8 +81,7 @@ def notebook(visit: Visit, owner: str, kernel: str) -> WebAnswer:
     if record is not None and not record.is_over:
         live = notebooks.shown_log(visit.kernels.folder(record.id).log)
     elif record is not None and (executed := visit.kernels.folder(record.id).executed).is_file():
-        with executed.open("rb") as file:
-            content = file.read(notebooks.LARGEST_NOTEBOOK + 1)
+        content = notebooks.beginning_of(executed)
     shown = notebooks.shown_notebook(content, is_script=found.version.settings.kernel_type == "script")
     return _tab(visit, found, "notebook", shown=shown, log=live)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from generator.errors import TandemError
+from generator.files import open_file
 from generator.localkaggle.sessions.session_log import read_all, read_piece
 from generator.localkaggle.web.notebook_source import source_cells
 from generator.run.notebook_view import CellView, view_content
@@ -17,10 +18,9 @@ from generator.run.safe_html import code_html, terminal_html
 LONGEST_LOG = 100_000
 """The characters of a log that a page shows; the file has all of it."""
 
-LARGEST_NOTEBOOK = 32 * 2**20
-"""The bytes of a notebook that is still shown."""
-
+_LARGEST_NOTEBOOK = 32 * 2**20
 _LARGEST_SOURCE = 300_000
+_MOST_CELLS, _MOST_OUTPUTS = 5_000, 20_000
 _LOG_BYTES = 1_000_000  # a line of the file has more than its text: the time, and escapes
 
 
@@ -42,6 +42,12 @@ class ShownLog:
     left_out: bool
 
 
+def beginning_of(path: Path) -> bytes:
+    """As much of a notebook as could be shown, and a byte more."""
+    with open_file(path) as file:
+        return file.read(_LARGEST_NOTEBOOK + 1)
+
+
 def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
     """Renders a notebook or a script; the last few are kept, as people go to and fro between pages."""
     return _rendered(content, is_script)
@@ -51,13 +57,14 @@ def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
 def _rendered(content: bytes, is_script: bool) -> ShownNotebook:
     if is_script:
         return ShownNotebook(script=code_html(content.decode("utf-8", "replace")[:_LARGEST_SOURCE]))
-    text = content.decode("utf-8", "replace") if len(content) <= LARGEST_NOTEBOOK else ""
-    if not text or sum(len(cell.source) for cell in source_cells(text)) > _LARGEST_SOURCE:
+    text = content.decode("utf-8", "replace") if len(content) <= _LARGEST_NOTEBOOK else ""
+    cells = source_cells(text)
+    is_long = len(cells) > _MOST_CELLS or text.count('"output_type"') > _MOST_OUTPUTS
+    if not text or is_long or sum(len(cell.source) for cell in cells) > _LARGEST_SOURCE:
         return ShownNotebook(problem="This notebook is too large to be shown; its output can be downloaded.")
     try:
         return ShownNotebook(cells=view_content(content, name="notebook").cells)
-    # What its author wrote may break the format in any way, and nbformat takes much of it without a word.
-    except (TandemError, AttributeError, KeyError, TypeError, ValueError, RecursionError):
+    except TandemError:
         return ShownNotebook(problem="This is no notebook that can be shown.")
 
 
