@@ -190,6 +190,7 @@ def _cut(content: bytes, at: int, *, length: int) -> bytes:
         ("a.tgz", _cut(tarred(("a", b"1" * 5_000)), 40, length=20)),
         ("elsewhere.zip", zipped({"a": b"1"})[:-6] + b"\xff\xff\xff\x7f\0\0"),
     ],
+    ids=["bz2", "xz", "gz", "zip"],
 )
 def test_a_damaged_archive_is_a_file_like_any_other(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
