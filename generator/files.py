@@ -124,8 +124,9 @@ def contained(path: Path, *, root: Path) -> Path:
     Raises:
         PathOutsideError: The path leads elsewhere.
     """
-    resolved = path.resolve()
-    if not resolved.is_relative_to(root.resolve()):
+    # Path.resolve raises where a link leads to itself.
+    resolved = Path(os.path.realpath(path))
+    if not resolved.is_relative_to(os.path.realpath(root)):
         raise PathOutsideError(path=path, root=root)
     return resolved
 

@@ -4,7 +4,6 @@ import difflib
 from pathlib import Path
 
 from generator.errors import PairError
-from generator.files import write_atomically
 from generator.pair.folder import pair_folder
 from generator.pair.generation import complete_choices, render_again
 from generator.pair.metadata import metadata_text
@@ -89,7 +88,7 @@ def write(workspace: Workspace, *, templates: Path | None = None) -> list[Path]:
         if changes:
             commit(pair, changes | {base_of(path): text for path, text in changes.items()})
     if _ROOT_METADATA in stale:
-        write_atomically(workspace.root / _ROOT_METADATA, stale[_ROOT_METADATA])
+        workspace.files.write(workspace.root / _ROOT_METADATA, stale[_ROOT_METADATA])
     return sorted(stale)
 
 
