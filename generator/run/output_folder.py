@@ -1,4 +1,7 @@
-"""The folder that a run writes to: one run at a time, and nothing of somebody else's is ever emptied.
+"""The folder that a run writes to: one run at a time, and nothing is emptied that no run made in this place.
+
+Its marker file holds the number of the process that writes, and the inode of every folder that a run made here. A
+workspace that was copied or sent, marker and all, has other inodes: its results are somebody's, and are not emptied.
 
 OutputError
 ├── AlreadyRunningError     another process runs this pair into the same folder
@@ -8,8 +11,7 @@ OutputError
 
 import errno
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +20,10 @@ from generator.errors import RunError
 from generator.files import FileWriteError
 from generator.pair.workspace import Role
 from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
 
 MARKER = ".tandem-run"
+_LARGEST_MARKER = 4_096  # bytes
 
 # What a training that was killed early has written already.
 _NO_PROGRESS = {"train.ipynb", "accelerator.json"}
@@ -44,7 +48,7 @@ class ForeignFolderError(OutputError):
 
     def __init__(self, *, folder: Path) -> None:
         super().__init__(
-            f"{printable(str(folder))} holds files that no `tandem run` wrote, and a run begins by emptying it. "
+            f"{printable(str(folder))} holds files that no `tandem run` wrote there, and a run begins by emptying it. "
             f"Move them away, or choose another folder with --output."
         )
 
@@ -61,9 +65,15 @@ class NothingToResumeError(OutputError):
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """The files that a run of a pair leaves."""
+    """The files that a run of a pair leaves, in a folder that the user named or below one, `root`."""
 
     path: Path
+    root: Path | None = None
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """The way to write there."""
+        return WorkspaceFiles(self.root or self.path)
 
     def working(self, role: Role) -> Path:
         """The mirror of /kaggle/working."""
@@ -84,42 +94,51 @@ class OutputFolder:
         return self.path / "report.html"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, emptied: Iterable[Role] = tuple(Role)) -> Iterator[None]:
         """Keeps other runs out of this folder until the block, or this process, ends.
+
+        Args:
+            emptied: Whose working folders are to be emptied.
 
         Raises:
             AlreadyRunningError: Another run is in it.
-            ForeignFolderError: The folder holds files that no run wrote.
+            ForeignFolderError: A folder that is to be emptied holds files that no run wrote there.
+            UnsafePlaceError: Something there is a link.
             FileWriteError: It cannot be written to.
         """
-        marker = self.path / MARKER
-        if not marker.exists():
-            for role in Role:
-                _refuse_foreign(self.working(role))
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(marker, os.O_RDWR | os.O_CREAT, 0o666)
+            for path in (self.path / MARKER, self.report, self.previous):
+                self.files.check(path)
+            for role in emptied:
+                self._refuse_foreign(self.working(role))
+            self.files.make_folder(self.path)
+            handle = self.files.open(self.path / MARKER, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise FileWriteError(path=self.path, cause=error) from error
         try:
             _lock(handle, self.path)
+            noted = f"{os.getpid()}\n" + "".join(map(_note, self._made()))
             os.truncate(handle, 0)
-            os.write(handle, f"{os.getpid()}\n".encode())
+            os.pwrite(handle, noted.encode(), 0)
             yield
         finally:
             # The system drops the lock with the handle, so a killed run leaves no stale one behind.
             os.close(handle)
 
     def empty(self, role: Role) -> None:
-        """Makes the working folder as empty as a session on Kaggle finds it."""
+        """Makes the working folder as empty as a session on Kaggle finds it.
+
+        Raises:
+            ForeignFolderError: It holds files that no run wrote there.
+            UnsafePlaceError: It is a link.
+            FileWriteError: It cannot be written to.
+        """
         folder = self.working(role)
         try:
-            folder.mkdir(exist_ok=True)
-            for entry in folder.iterdir():
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                else:
-                    entry.unlink()
+            self._refuse_foreign(folder)
+            self.files.make_folder(folder)
+            self._remember(folder)
+            self.files.empty(folder)
         except OSError as error:
             raise FileWriteError(path=folder, cause=error) from error
 
@@ -130,24 +149,54 @@ class OutputFolder:
 
         Raises:
             NothingToResumeError: There is no training output with anything to go on from.
+            ForeignFolderError: What it would take the place of is nothing that a run wrote there.
+            UnsafePlaceError: One of the folders is a link.
+            FileWriteError: It cannot be moved.
         """
         current = self.working(Role.TRAIN)
-        if _has_progress(current):
-            if self.previous.exists():
-                shutil.rmtree(self.previous)
-            current.rename(self.previous)
+        try:
+            if _has_progress(current):
+                self._refuse_foreign(self.previous)
+                self.files.remove_tree(self.previous)
+                self.files.move(current, self.previous)
+        except OSError as error:
+            raise FileWriteError(path=self.previous, cause=error) from error
         if not _has_progress(self.previous):
             raise NothingToResumeError(folder=current)
         return self.previous
 
+    def remove_report(self) -> None:
+        """Removes the page about the last run."""
+        self.files.remove(self.report)
+
+    def _refuse_foreign(self, folder: Path) -> None:
+        self.files.check(folder)
+        if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._made():
+            raise ForeignFolderError(folder=folder)
+
+    def _made(self) -> list[int]:
+        """The inodes of the folders that runs made here, as far as they are still here."""
+        try:
+            with os.fdopen(self.files.open(self.path / MARKER, os.O_RDONLY), "rb") as file:
+                noted = file.read(_LARGEST_MARKER).decode(errors="replace")
+        except FileNotFoundError:
+            return []
+        there = [folder.stat().st_ino for folder in (*map(self.working, Role), self.previous) if folder.is_dir()]
+        return [inode for inode in there if _note(inode) in noted.splitlines(keepends=True)]
+
+    def _remember(self, folder: Path) -> None:
+        inode = folder.stat().st_ino
+        if inode not in self._made():
+            self.files.append(self.path / MARKER, _note(inode).encode())
+
+
+def _note(inode: int) -> str:
+    """The marker's line on a folder that a run made."""
+    return f"folder {inode}\n"
+
 
 def _has_progress(folder: Path) -> bool:
     return folder.is_dir() and any(entry.name not in _NO_PROGRESS for entry in folder.iterdir())
-
-
-def _refuse_foreign(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ForeignFolderError(folder=folder)
 
 
 def _lock(handle: int, folder: Path) -> None:
@@ -160,5 +209,5 @@ def _lock(handle: int, folder: Path) -> None:
     except OSError as error:
         if error.errno in (errno.ENOLCK, errno.ENOTSUP):
             return  # a file system without locks
-        process = os.pread(handle, 32, 0).decode(errors="replace").strip()
+        process = os.pread(handle, 32, 0).decode(errors="replace").partition("\n")[0]
         raise AlreadyRunningError(folder=folder, process=process) from error

@@ -157,8 +157,11 @@ def run_pair(request: RunRequest, listener: Listener) -> RunResult:
     """
     require_packages()
     run = _PairRun(request, listener)
-    output = OutputFolder(request.output_folder.absolute())
-    with signals_as_interrupt(), output.locked(), private_folder() as private:
+    root = None if request.output else request.workspace.root.absolute()
+    output = OutputFolder(request.output_folder.absolute(), root)
+    # A resumed training moves what is there away instead.
+    emptied = [role for role in request.roles if not (request.resume and role is Role.TRAIN)]
+    with signals_as_interrupt(), output.locked(emptied), private_folder() as private:
         result = run.execute(output, private)
     if result.failure is not None:
         raise result.failure
@@ -178,7 +181,7 @@ class _PairRun:
     def execute(self, output: OutputFolder, private: Path) -> RunResult:
         started = time.monotonic()
         progress = _Progress()
-        output.report.unlink(missing_ok=True)
+        output.remove_report()
         with self._failure_kept(progress):
             if Role.TRAIN in self._request.roles:
                 self._train(output, private, progress)
