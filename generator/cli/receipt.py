@@ -42,7 +42,7 @@ def receipt(**options: Any) -> int:
 
     workspace = Workspace(options["workspace"])
     journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
-    journals = Journals(workspace.pair(options["pair"]).state).all()
+    journals = Journals(workspace.pair(options["pair"])).all()
     if options["chain"]:
         journal = _numbered(journals, options["chain"], pair=options["pair"])
     made, others = receipt_of(journal), receipts(journals)
