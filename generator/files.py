@@ -1,9 +1,8 @@
-"""Reading, writing and locating files: ordinary ones only, whole or not at all, with errors that a user understands."""
+"""Reading and locating files: ordinary ones only, with errors that a user understands; see `workspace_files`."""
 
 import errno
 import os
 import stat
-import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -59,33 +58,6 @@ def reason(cause: OSError) -> str:
     return _REASONS.get(cause.errno or 0) or printable(cause.strerror or str(cause))
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file as a whole or not at all, whatever happens meanwhile.
-
-    Args:
-        path: The file; its folder must exist.
-        content: All of the file.
-
-    Raises:
-        FileWriteError: No permission, no space, no such folder; the previous file is untouched.
-    """
-    temporary: Path | None = None
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-        temporary = Path(name)
-        write_and_sync(handle, content)
-        # mkstemp makes files that only their owner may read.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FileWriteError(path=path, cause=error) from error
-        raise
-    sync_folder(path.parent)
-
-
 def write_and_sync(handle: int, content: bytes) -> None:
     """Writes all of `content` to an open file, waits until it is on the disk, and closes the file.
 
@@ -97,20 +69,6 @@ def write_and_sync(handle: int, content: bytes) -> None:
         while view:
             view = view[os.write(handle, view) :]
         os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes renames in a folder survive a power cut, where the file system can do so."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(handle)
-    except OSError:
-        pass
     finally:
         os.close(handle)
 
@@ -129,10 +87,11 @@ def contained(path: Path, *, root: Path) -> Path:
         PathOutsideError: The path leads elsewhere.
     """
     try:
-        resolved = path.resolve()
-    except (ValueError, RuntimeError) as error:  # a NUL in it, or links in a circle
+        # Path.resolve raises where a link leads to itself.
+        resolved = Path(os.path.realpath(path))
+    except ValueError as error:  # a NUL in it
         raise PathOutsideError(path=path, root=root) from error
-    if not resolved.is_relative_to(root.resolve()):
+    if not resolved.is_relative_to(os.path.realpath(root)):
         raise PathOutsideError(path=path, root=root)
     return resolved
 
@@ -182,9 +141,3 @@ def read_text(path: Path) -> str:
         return read_bytes(path).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileReadError(path=path, cause=error) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

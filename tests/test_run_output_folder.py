@@ -1,10 +1,12 @@
 """The folder that a run writes to."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from generator.errors import TandemError
 from generator.pair.workspace import Role
 from generator.run.output_folder import (
     AlreadyRunningError,
@@ -12,13 +14,16 @@ from generator.run.output_folder import (
     NothingToResumeError,
     OutputFolder,
 )
+from generator.workspace_files import UnsafePlaceError
 
 
 def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
     folder = OutputFolder(tmp_path / "output")
 
-    with folder.locked(), pytest.raises(AlreadyRunningError, match=rf"process {os.getpid()}\)"), folder.locked():
-        pass
+    with folder.locked():
+        folder.empty(Role.TRAIN)
+        with pytest.raises(AlreadyRunningError, match=rf"process {os.getpid()}\)"), folder.locked():
+            pass
     with folder.locked():
         pass
 
@@ -48,6 +53,7 @@ def test_emptying_does_not_follow_links(tmp_path: Path) -> None:
     elsewhere.mkdir()
     (elsewhere / "file").touch()
     folder = OutputFolder(tmp_path / "output")
+    folder.empty(Role.TRAIN)
     (folder.working(Role.TRAIN) / "checkpoints" / "fold0").mkdir(parents=True)
     (folder.working(Role.TRAIN) / "link").symlink_to(elsewhere)
 
@@ -147,7 +153,7 @@ def test_what_a_user_put_where_runs_are_kept_is_not_replaced(tmp_path: Path, pla
 
     with pytest.raises(ForeignFolderError, match=place):
         folder.keep(Role.TRAIN)
-    getattr(folder, place).remove()
+    folder.forget_interrupted()
 
     assert mine.exists()
     assert texts(folder) == ["finished"] * 3
@@ -160,9 +166,8 @@ def test_a_link_is_no_place_to_keep_a_run_in(tmp_path: Path) -> None:
     (elsewhere.path / ".tandem-run").touch()
     folder.previous.path.symlink_to(elsewhere.path)
 
-    with pytest.raises(ForeignFolderError):
+    with pytest.raises(UnsafePlaceError):
         folder.keep(Role.TRAIN)
-    folder.previous.remove()
 
     assert texts(elsewhere) == ["of somebody else"] * 3
 
@@ -170,3 +175,55 @@ def test_a_link_is_no_place_to_keep_a_run_in(tmp_path: Path) -> None:
 def test_resuming_without_a_previous_training_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NothingToResumeError, match="without --resume"):
         OutputFolder(tmp_path).set_aside()
+
+
+@pytest.mark.parametrize("place", ["train", ".tandem-run", "previous", "report.html", ""])
+def test_a_link_in_the_place_of_an_output_is_neither_written_nor_emptied(tmp_path: Path, place: str) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / ".tandem-run").write_text("1\n")
+    (precious / "thesis").write_text("of the user")
+    path = tmp_path / "workspace" / "output" / "digits"
+    path.parent.mkdir(parents=True)
+    if place:
+        path.mkdir()
+        (path / ".tandem-run").write_text("1\n")
+        (path / place).unlink(missing_ok=True)
+    (path / place).symlink_to(precious / "thesis" if place.startswith((".", "report")) else precious)
+    folder = OutputFolder(path, tmp_path / "workspace")
+
+    with pytest.raises(TandemError, match=r"is a link, .*; nothing was written there\."), folder.locked():
+        folder.empty(Role.TRAIN)
+
+    assert {entry.name: entry.read_text() for entry in precious.iterdir()} == {
+        ".tandem-run": "1\n",
+        "thesis": "of the user",
+    }
+
+
+def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> None:
+    made = OutputFolder(tmp_path / "made")
+    with made.locked():
+        made.empty(Role.TRAIN)
+        (made.working(Role.TRAIN) / "weights.h5").write_text("nine hours on a TPU")
+    shutil.copytree(made.path, tmp_path / "sent")
+    sent = OutputFolder(tmp_path / "sent")
+
+    with pytest.raises(ForeignFolderError, match="holds files that no `tandem run` wrote there"), sent.locked():
+        pass
+    with sent.locked([Role.INFER]), pytest.raises(ForeignFolderError):
+        sent.empty(Role.TRAIN)
+
+    assert (sent.working(Role.TRAIN) / "weights.h5").read_text() == "nine hours on a TPU"
+
+
+def test_a_run_empties_what_an_earlier_one_wrote(tmp_path: Path) -> None:
+    for moved in ("here", "there"):
+        folder = OutputFolder(tmp_path / "here")
+        with folder.locked():
+            folder.empty(Role.TRAIN)
+            assert not list(folder.working(Role.TRAIN).iterdir())
+            (folder.working(Role.TRAIN) / "weights.h5").touch()
+        folder.path.rename(tmp_path / moved)
+    with OutputFolder(tmp_path / "there").locked():
+        pass

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from miniature import write_tree
 from runnable_pair import INFER, PARAMETERS, TRAIN, write_pair
 
 Tandem = Callable[..., Any]
@@ -38,6 +39,34 @@ def test_a_pair_runs_from_training_to_a_valid_submission(tandem: Tandem, tmp_pat
     assert "        epoch 3\n" in done.err
     assert "Training · training [3/3]" in done.err
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
+
+
+@pytest.mark.parametrize("place", ["output", "output/tiny", "output/tiny/infer"])
+def test_a_link_in_place_of_the_output_is_refused_before_anything_runs(
+    tandem: Tandem, tmp_path: Path, place: str
+) -> None:
+    write_pair(tmp_path)
+    precious = write_tree(tmp_path / "precious", {"thesis": "of the user", ".tandem-run": "1\n"})
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / place).symlink_to(precious)
+
+    done = tandem("run", "tiny", "--smoke")
+
+    assert (done.code, done.out) == (1, "")
+    assert f"{tmp_path / place} is a link, so that what is written or removed there would be somewhere" in done.err
+    assert {path.name: path.read_text() for path in precious.iterdir()} == {
+        "thesis": "of the user",
+        ".tandem-run": "1\n",
+    }
+
+
+def test_a_folder_that_the_user_names_may_be_behind_a_link(tandem: Tandem, tmp_path: Path) -> None:
+    write_pair(tmp_path)
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "there").symlink_to("disk")
+
+    assert tandem("run", "tiny", "--output", "there/tiny").code == 0
+    assert (tmp_path / "disk" / "tiny" / "report.html").is_file()
 
 
 def test_of_a_submission_without_a_sample_nothing_is_promised(tandem: Tandem, tmp_path: Path) -> None:

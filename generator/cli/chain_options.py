@@ -53,6 +53,7 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
     command = f"tandem push {printable(request.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
     check_exists(Subject.of(request.workspace, request.pair), to)
+    request.workspace.files.check(_receipt_path(request.workspace, request.pair))
     kaggle = connect(Target(to))
     for warning in kaggle.warnings():
         click.echo(f"Warning: {printable(warning)}", err=True)
@@ -78,12 +79,12 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
 
 def _with_next_step(error: TandemError, request: "Request", command: str, *, to: str) -> TandemError:
     """What went wrong on Kaggle, and how the step is taken again: not by the same command alone, which costs quota."""
+    from generator.kaggle.chain.folding import state_in
     from generator.kaggle.chain.journal import Journals
     from generator.kaggle.chain.opening import latest
-    from generator.kaggle.chain.record import Record
 
-    journal = latest(Journals(request.workspace.pair(request.pair).state), to)
-    failure = Record.state_in(journal).failure if journal is not None else None
+    journal = latest(Journals(request.workspace.pair(request.pair)), to)
+    failure = state_in(journal).failure if journal is not None else None
     if failure is None:
         return error
     hint = f"Take the step again with `{command} --from {failure.step}`, or change the notebook first."
@@ -112,7 +113,6 @@ def summary(receipt: "Receipt", path: Path | None) -> str:
 
 def write_receipt(workspace: Workspace, pair: str) -> Path | None:
     """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
-    from generator.files import write_atomically
     from generator.kaggle.chain.journal import Journals
     from generator.kaggle.receipt import receipts
     from generator.kaggle.receipt_html import as_html
@@ -120,13 +120,16 @@ def write_receipt(workspace: Workspace, pair: str) -> Path | None:
 
     if not is_slug(pair):
         return None
-    known = receipts(Journals(workspace.pair(pair).state).all())
+    known = receipts(Journals(workspace.pair(pair)).all())
     if not known:
         return None
-    path = workspace.output(pair) / "receipt.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, as_html(known[0], known).encode("utf-8"))
+    path = _receipt_path(workspace, pair)
+    workspace.files.write(path, as_html(known[0], known).encode("utf-8"))
     return path
+
+
+def _receipt_path(workspace: Workspace, pair: str) -> Path:
+    return workspace.output(pair) / "receipt.html"
 
 
 def is_interactive() -> bool:

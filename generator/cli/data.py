@@ -63,7 +63,7 @@ def data(**options: Any) -> int:
 
     click.echo(f"Listing the files of {printable(slug)} …", err=True)
     with _Progress() as progress:
-        done = download_data(kaggle, slug, workspace.competition_data(slug), tell=progress)
+        done = download_data(kaggle, slug, workspace.competition_data(slug), workspace.files, tell=progress)
     return _report_download(done, options)
 
 

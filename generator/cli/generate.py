@@ -185,7 +185,7 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
         if not builtin.has_data(built_in, workspace):
             click.echo(f"Writing the data of {competition} …", err=True)
         builtin.ensure_data(built_in, workspace)
-    elif data is not None and link_data(data, mounted):
+    elif data is not None and link_data(data, mounted, workspace.files):
         click.echo(f"{mounted} is a link to {data} now.", err=True)
 
 

@@ -24,6 +24,7 @@ _HANDOFFS = ("kernel", "dataset", "model")
 @to_option()
 @click.option("--from", "back_to", type=click.Choice(_STEPS), help="Take this step again, and all behind it.")
 @click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
+@click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")
 @click.option("--handoff", type=click.Choice(_HANDOFFS), help="How the weights travel; the kernel's output by default.")
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
@@ -45,8 +46,10 @@ def push(context: click.Context, /, **options: Any) -> int:
     tandem push titanic --submit
     tandem push titanic --from infer
     """  # noqa: D301 - click wants the character itself
-    if options["back_to"] and options["restart"]:
-        context.fail("--from goes back in the last chain, and --restart begins a new one: choose one of them.")
+    if sum(map(bool, (options["back_to"], options["restart"], options["repair"]))) > 1:
+        context.fail(
+            "--from goes back in the last chain, --repair goes on with it, and --restart begins a new one: choose one."
+        )
     if options["back_to"] == "submit" and not options["submit"]:
         options["submit"] = True
 
@@ -72,6 +75,7 @@ def _request(options: dict[str, Any]) -> "Request":
         submit=options["submit"],
         back_to=Step(options["back_to"]) if options["back_to"] else None,
         restart=options["restart"],
+        repair=options["repair"],
         handoff=Handoff(options["handoff"]) if options["handoff"] else None,
         offline_wheels=options["offline_wheels"],
         message=options["message"],
@@ -82,12 +86,12 @@ def _request(options: dict[str, Any]) -> "Request":
 def _ask(context: click.Context, request: "Request") -> None:
     """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
     from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import check_exists, latest
+    from generator.kaggle.chain.opening import check_exists, has_chain
     from generator.kaggle.chain.request import Subject
 
     subject = Subject.of(request.workspace, request.pair)
     check_exists(subject, Target.KAGGLE)
-    if latest(Journals(subject.folder.state), Target.KAGGLE) is not None:
+    if has_chain(Journals(subject.folder), Target.KAGGLE):
         return
     if not is_interactive():
         context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
@@ -130,17 +134,19 @@ def _show_plan(request: "Request", *, to: str, as_json: bool) -> int:
 
 def _versions_that_stay(request: "Request", to: str) -> dict[Role, int]:
     """The versions that the last chain pushed and that this command would go on from."""
+    from generator.kaggle.chain.folding import state_in
     from generator.kaggle.chain.journal import Journals
     from generator.kaggle.chain.opening import latest
-    from generator.kaggle.chain.record import Record
     from generator.kaggle.chain.state import Step
 
-    journal = latest(Journals(request.workspace.pair(request.pair).state), to)
-    if journal is None or request.restart:
+    if request.restart:
+        return {}
+    journal = latest(Journals(request.workspace.pair(request.pair)), to)
+    if journal is None:
         return {}
     order = list(Step)
     first_anew = order.index(request.back_to) if request.back_to else len(order)
-    pushes = Record.state_in(journal).pushes
+    pushes = state_in(journal).pushes
     return {
         role: push.version for role, push in pushes.items() if not push.is_open and order.index(Step(role)) < first_anew
     }
@@ -162,15 +168,13 @@ def _sources(kernel: "KernelPush") -> tuple[str, ...]:
 
 
 def _write_workflow(request: "Request") -> int:
-    from generator.files import write_atomically
     from generator.kaggle.chain.request import Subject
     from generator.kaggle.workflow import check_unedited, github_workflow
 
     _warn_of_owner(Subject.of(request.workspace, request.pair))
     path = request.workspace.root / ".github" / "workflows" / f"tandem-{request.pair}.yml"
     check_unedited(path, request.pair)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, github_workflow(request.pair, submit=request.submit).encode("utf-8"))
+    request.workspace.files.write(path, github_workflow(request.pair, submit=request.submit).encode("utf-8"))
     click.echo(
         f"{printable(str(path))}: add the repository secret KAGGLE_API_TOKEN, say in the variable TANDEM where pip "
         "installs Tandem from unless the repository is a clone of it, and run it from the Actions tab."

@@ -1,6 +1,7 @@
 """The verb `receipt`: the record of a pair's chains."""
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,15 +34,15 @@ def receipt(**options: Any) -> int:
     tandem receipt titanic
     tandem receipt titanic --format json
     """  # noqa: D301 - click wants the character itself
-    from generator.files import write_atomically
     from generator.kaggle.chain.journal import Journals
     from generator.kaggle.receipt import receipt_of, receipts
     from generator.kaggle.receipt_html import as_html
     from generator.kaggle.receipt_text import as_markdown
+    from generator.workspace_files import WorkspaceFiles
 
     workspace = Workspace(options["workspace"])
     journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
-    journals = Journals(workspace.pair(options["pair"]).state).all()
+    journals = Journals(workspace.pair(options["pair"])).all()
     if options["chain"]:
         journal = _numbered(journals, options["chain"], pair=options["pair"])
     made, others = receipt_of(journal), receipts(journals)
@@ -50,14 +51,15 @@ def receipt(**options: Any) -> int:
         text = json.dumps(fields, indent=2) + "\n"
     else:
         text = as_html(made, others) if options["as_"] == "html" else as_markdown(made, others)
-    path = options["output"]
-    if path is None and options["as_"] == "html":
-        path = workspace.output(options["pair"]) / "receipt.html"
-        path.parent.mkdir(parents=True, exist_ok=True)
-    if path is None:
+    path = options["output"] or workspace.output(options["pair"]) / "receipt.html"
+    if options["output"] is None and options["as_"] != "html":
         click.echo(text, nl=False)
         return 0
-    write_atomically(path, text.encode("utf-8"))
+    if options["output"] is None:
+        workspace.files.write(path, text.encode("utf-8"))
+    else:
+        named = Path(os.path.realpath(path))
+        WorkspaceFiles(named.parent).write(named, text.encode("utf-8"))
     click.echo(printable(str(path)))
     return 0
 

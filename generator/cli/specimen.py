@@ -123,6 +123,7 @@ def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[st
         seed=options["seed"],
         signal=options["signal"],
         replace=options["force"],
+        files=None if options["output"] else Workspace(options["workspace"]).files,
     )
 
 

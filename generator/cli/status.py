@@ -26,14 +26,14 @@ def status(**options: Any) -> int:
     \b
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
-    from generator.kaggle.chain.folding import state_of
+    from generator.kaggle.chain.folding import state_in
     from generator.kaggle.receipt import receipt_of
 
     journal = chosen_journal(Workspace(options["workspace"]), options["pair"], options["to"], verb="tell of")
     if options["as_json"]:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
-    state = state_of(journal.entries())
+    state = state_in(journal)
     begun = state.begun
     place = f"{begun.target}, as {begun.account}" if begun else ""
     click.echo(f"Chain {journal.number} of {options['pair']} on {place}: {state.outcome}.")
@@ -56,7 +56,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str
     from generator.kaggle.chain.opening import latest
     from generator.pair.folder import existing_pair
 
-    journals = Journals(existing_pair(workspace, pair).state)
+    journals = Journals(existing_pair(workspace, pair))
     found = latest(journals, to) if to else next(reversed(journals.all()), None)
     if found is None:
         raise NoChainError(pair=pair, target=to or "kaggle", verb=verb)

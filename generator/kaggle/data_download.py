@@ -1,18 +1,18 @@
 """Downloading all of a competition's data: resumed where it stopped, checked, and there as a whole or not at all."""
 
 import fcntl
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from generator.files import FileWriteError, sync_folder
+from generator.files import FileWriteError
 from generator.kaggle.api import Kaggle, RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
 from generator.kaggle.unpacking import ArchiveError, unpack
 from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
 
 _ZIP_MARKS = (b"PK\x03\x04", b"PK\x05\x06")
 _MOST_ADDRESSES = 20
@@ -81,7 +81,7 @@ class Downloaded:
 Tell = Callable[[Step], None]
 
 
-def download_data(kaggle: Kaggle, slug: str, folder: Path, *, tell: Tell) -> Downloaded:
+def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles, *, tell: Tell) -> Downloaded:
     """Downloads and unpacks a competition's data, as Kaggle mounts them.
 
     What was downloaded stays beside the folder until all of it is unpacked, so that a command that was interrupted goes
@@ -91,30 +91,33 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, *, tell: Tell) -> Dow
         kaggle: Who has them.
         slug: The competition.
         folder: Where they belong; it appears when all of it is there.
+        files: The way to write there.
         tell: Is told how far it is.
 
     Raises:
         KaggleError: They cannot be had, or are not what is listed.
         FileWriteError: The disk does not take them.
+        UnsafePlaceError: There is a link where they are to be written.
     """
-    files = kaggle.competition_files(slug)
-    if not files:
+    listed = kaggle.competition_files(slug)
+    if not listed:
         raise NoFilesError(slug=slug)
-    if _is_there(folder, files):
-        return Downloaded(folder, len(files), total_size(files), was_there=True)
+    if _is_there(folder, listed):
+        return Downloaded(folder, len(listed), total_size(listed), was_there=True)
     try:
-        with _work_folder(folder, slug) as work:
-            _check_space(slug, work, files)
+        with _work_folder(folder, slug, files) as work:
+            _check_space(slug, work, listed)
+            files.check(work / "archive")
             archive = _fetch(kaggle, slug, work / "archive", tell)
-            _unpack(slug, archive, work / "files", files=files, tell=tell)
-            with suppress(FileNotFoundError):
-                folder.rmdir()  # only one that is empty
-            (work / "files").rename(folder)
-            shutil.rmtree(work, ignore_errors=True)
+            files.remove_tree(work / "files")
+            files.make_folder(work / "files")
+            _unpack(slug, archive, work / "files", listed=listed, tell=tell)
+            files.move(work / "files", folder)
+            with suppress(OSError):
+                files.remove_tree(work)
     except OSError as error:
         raise FileWriteError(path=folder, cause=error) from error
-    sync_folder(folder.parent)
-    return Downloaded(folder, len(files), total_size(files))
+    return Downloaded(folder, len(listed), total_size(listed))
 
 
 def _is_there(folder: Path, files: tuple[RemoteFile, ...]) -> bool:
@@ -134,24 +137,21 @@ def _is_there(folder: Path, files: tuple[RemoteFile, ...]) -> bool:
 
 
 @contextmanager
-def _work_folder(folder: Path, slug: str) -> Iterator[Path]:
+def _work_folder(folder: Path, slug: str, files: WorkspaceFiles) -> Iterator[Path]:
     """A folder of the download's own beside the one to fill, for one process at a time; it stays after an error."""
     work = folder.parent / f".{folder.name}.download"
-    work.mkdir(parents=True, exist_ok=True)
-    handle = os.open(work, os.O_RDONLY)
-    try:
+    files.make_folder(work)
+    with files.handle_on(work) as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise AlreadyDownloadingError(slug=slug) from error
         yield work
-    finally:
-        os.close(handle)
 
 
-def _check_space(slug: str, work: Path, files: tuple[RemoteFile, ...]) -> None:
+def _check_space(slug: str, work: Path, listed: tuple[RemoteFile, ...]) -> None:
     """The archive is hardly larger than what is in it; how much smaller nobody says beforehand."""
-    needed, free = total_size(files), shutil.disk_usage(work).free
+    needed, free = total_size(listed), shutil.disk_usage(work).free
     if free < needed:
         raise NotEnoughSpaceError(slug=slug, needed=needed, free=free, folder=work.parent)
 
@@ -175,11 +175,9 @@ def _fetch(kaggle: Kaggle, slug: str, archive: Path, tell: Tell) -> Path:
     raise ArchiveError(slug=slug, problem="its address changes all the time")
 
 
-def _unpack(slug: str, archive: Path, target: Path, *, files: tuple[RemoteFile, ...], tell: Tell) -> None:
-    sizes = {file.name: file.size for file in files}
-    total = total_size(files)
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir()
+def _unpack(slug: str, archive: Path, target: Path, *, listed: tuple[RemoteFile, ...], tell: Tell) -> None:
+    sizes = {file.name: file.size for file in listed}
+    total = total_size(listed)
     try:
         with archive.open("rb") as file:
             is_zip = file.read(4) in _ZIP_MARKS

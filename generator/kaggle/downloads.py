@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from generator.files import FileWriteError, open_file, sync_folder, write_atomically
+from generator.files import FileWriteError
 from generator.kaggle import guards
 from generator.kaggle.api import RemoteFile
 from generator.kaggle.errors import (
@@ -24,6 +23,7 @@ from generator.kaggle.refusals import Errand
 from generator.kaggle.retries import TRANSIENT, Patience, repeated, retry_after
 from generator.kaggle.transport import Request, Stream, Transport
 from generator.kaggle.wire import Endpoint
+from generator.workspace_files import WorkspaceFiles
 
 LARGEST_FILE = 1 << 42  # bytes; no file of Kaggle is near it, and no disk either
 _LARGEST_SKIP = 8 << 20  # bytes that are read and thrown away where a server does not know ranges
@@ -76,18 +76,16 @@ class Downloads:
 
     def fetch(self, file: RemoteFile, destination: Path) -> None:
         """See `Kaggle.fetch_output`."""
-        errand = Errand(f"fetch {file.name}")
+        errand, files = Errand(f"fetch {file.name}"), WorkspaceFiles(destination.parent)
         try:
-            destination.parent.mkdir(parents=True, exist_ok=True)
+            files.make_folder(destination.parent)
             # A folder of its own, that nobody else can look into or put something into.
-            with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".fetching-") as folder:
-                temporary = Path(folder) / "file"
-                for _ in self._download(file.url, temporary, file.size or None, errand):
+            with files.beside(destination) as folder:
+                for _ in self._download(file.url, folder / "file", file.size or None, errand):
                     pass
-                temporary.replace(destination)
+                files.move(folder / "file", destination)
         except OSError as error:
             raise FileWriteError(path=destination, cause=error) from error
-        sync_folder(destination.parent)
 
     def _range(self, url: str, start: int, length: int) -> bytes:
         errand = Errand("read a part of a file")
@@ -136,7 +134,7 @@ class Downloads:
             yield from self._written(stream, partial, total if total is not None else size, errand)
 
     def _written(self, stream: Stream, partial: "_Partial", total: int | None, errand: Errand) -> Iterator[int]:
-        with partial.path.open("ab") as file:
+        with partial.opened() as file:
             have = file.tell()
             yield have
             for chunk in stream.chunks:
@@ -228,18 +226,26 @@ class _Note:
 
 
 class _Partial:
-    """`NAME.part` with the bytes so far, and `NAME.part.json` with what they are a part of."""
+    """`NAME.part` with the bytes so far, and `NAME.part.json` with what they are a part of.
+
+    Whoever names the destination has made sure of its folder; what lies in there may be anything.
+    """
 
     def __init__(self, destination: Path) -> None:
         self._destination = destination
-        self.path = destination.with_name(destination.name + ".part")
+        self._files = WorkspaceFiles(destination.parent)
+        self._path = destination.with_name(destination.name + ".part")
         self._note_path = destination.with_name(destination.name + ".part.json")
 
     def size(self) -> int:
         try:
-            return self.path.stat().st_size
+            return self._path.stat().st_size
         except OSError:
             return 0
+
+    def opened(self) -> IO[bytes]:
+        """The file, to add to it."""
+        return os.fdopen(self._files.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab")
 
     def resumable(self, size: int | None) -> tuple[int, _Note | None]:
         """The bytes that can be kept, and what they are a part of; 0 and None where nothing can."""
@@ -254,22 +260,20 @@ class _Partial:
 
     def begin(self, note: _Note | None) -> None:
         """Forgets the bytes so far."""
-        for path in (self.path, self._note_path):
-            # Not written through, in case that somebody put a link there.
-            path.unlink(missing_ok=True)
+        for path in (self._path, self._note_path):
+            self._files.remove(path)
         if note is not None:
             text = json.dumps({"validator": note.validator, "total": note.total})
-            write_atomically(self._note_path, text.encode())
+            self._files.write(self._note_path, text.encode())
 
     def finish(self) -> None:
         """Gives the whole file its name."""
-        self.path.replace(self._destination)
-        self._note_path.unlink(missing_ok=True)
-        sync_folder(self._destination.parent)
+        self._files.move(self._path, self._destination)
+        self._files.remove(self._note_path)
 
     def _note(self) -> _Note | None:
         try:
-            with open_file(self._note_path) as file:
+            with os.fdopen(self._files.open(self._note_path, os.O_RDONLY), "rb") as file:
                 fields = json.loads(file.read(_LARGEST_NOTE))
             validator, total = fields["validator"], fields["total"]
         except (OSError, ValueError, KeyError, TypeError):

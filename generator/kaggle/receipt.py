@@ -1,12 +1,13 @@
 """The record of a pair's chains, as plain facts: what was pushed, on what it ran, what it cost, what it scored."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from generator.accelerators.catalog import catalog
-from generator.kaggle.chain.folding import state_of
+from generator.kaggle.chain.errors import JournalError
+from generator.kaggle.chain.folding import state_in
 from generator.kaggle.chain.handover import described
 from generator.kaggle.chain.journal import Entry, Journal, Kind
 from generator.kaggle.chain.state import Outcome, Push, State
@@ -100,14 +101,21 @@ def receipt_of(journal: Journal) -> Receipt:
 
     Raises:
         FileReadError: Its journal cannot be read.
+        JournalError: Its journal cannot be gone by.
     """
-    entries = journal.entries()
-    return _receipt(journal.number, state_of(entries), entries)
+    return _receipt(journal.number, state_in(journal), journal.entries())
 
 
 def receipts(journals: Sequence[Journal]) -> list[Receipt]:
-    """The receipts of all chains, the newest first."""
-    return [receipt_of(journal) for journal in reversed(journals)]
+    """The receipts of all chains, the newest first; of one that cannot be gone by there is the reason alone."""
+    return [_receipt_or_damage(journal) for journal in reversed(journals)]
+
+
+def _receipt_or_damage(journal: Journal) -> Receipt:
+    try:
+        return receipt_of(journal)
+    except JournalError as error:
+        return replace(_receipt(journal.number, State(), ()), outcome=Outcome.UNREADABLE, failure=error.message)
 
 
 def _receipt(chain: int, state: State, entries: Sequence[Entry]) -> Receipt:
@@ -141,11 +149,8 @@ def _receipt(chain: int, state: State, entries: Sequence[Entry]) -> Receipt:
         private=state.score.private if state.score else None,
         submission=state.submitted.reference if state.submitted else 0,
         submission_sha256=str(predicted.get("sha256", "")),
-        submission_rows=int(predicted.get("rows", 0)),
-        files=tuple(
-            HandedOver(str(file.get("file")), int(file.get("bytes", 0)), str(file.get("sha256")))
-            for file in handover.get("files", [])
-        ),
+        submission_rows=_count(predicted.get("rows")),
+        files=tuple(_handed_over(handover.get("files"))),
         uploads=tuple(f"{u.kind} {u.ref}, version {u.version}" for u in state.uploads.values() if u.version),
         gpu_hours=gpu,
         tpu_hours=tpu,
@@ -191,8 +196,23 @@ def _minutes(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds() / 60, 2)
 
 
+def _handed_over(files: object) -> Iterator[HandedOver]:
+    for file in files if isinstance(files, list) else []:
+        if isinstance(file, dict):
+            yield HandedOver(str(file.get("file")), _count(file.get("bytes")), str(file.get("sha256")))
+
+
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # of a whole number
+        return None
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
 def _section(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:

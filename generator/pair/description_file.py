@@ -5,7 +5,7 @@ from typing import Any
 
 from generator.competition.description import Description
 from generator.competition.facts import Competition
-from generator.files import read_bytes, write_atomically
+from generator.files import read_bytes
 from generator.pair.workspace import PairFolder
 
 _NAME = "competition.json"
@@ -26,8 +26,7 @@ def keep_description(folder: PairFolder, description: Description) -> None:
         "pages": {name: text[:_LONGEST_PAGE] for name, text in list(description.pages.items())[:_MOST_PAGES]},
         "source": description.source,
     }
-    folder.state.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder.state / _NAME, json.dumps(content, indent=2).encode("utf-8", "replace"))
+    folder.files.write(folder.state / _NAME, json.dumps(content, indent=2).encode("utf-8", "replace"))
 
 
 def kept_description(folder: PairFolder, slug: str) -> Description | None:

@@ -16,6 +16,7 @@ from generator.competition.facts import Competition, Task, Value
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
 from generator.untrusted import is_slug, printable
+from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from generator.competition.pages import Rules
@@ -150,7 +151,7 @@ def propose(slug: str, sources: Sources, *, decisions: Mapping[str, Value]) -> P
     return _read(slug, survey_folder(folder), description, decisions, folder=folder)
 
 
-def link_data(data: Path, mounted: Path) -> bool:
+def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
     """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
 
     Returns:
@@ -165,8 +166,7 @@ def link_data(data: Path, mounted: Path) -> bool:
             raise DataFolderError(folder=data, linked=mounted, problem="other files stand there")
         return False
     try:
-        mounted.parent.mkdir(parents=True, exist_ok=True)
-        mounted.symlink_to(data.resolve(), target_is_directory=True)
+        files.link(mounted, data.resolve())
     except OSError as error:
         raise FileWriteError(path=mounted, cause=error) from error
     return True

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from generator.errors import PairError
-from generator.files import read_bytes, write_atomically
+from generator.files import read_bytes
 from generator.pair.drift import Edits, edits
 from generator.pair.folder import edited, pair_folder
 from generator.pair.generation import complete_choices, render_again
@@ -137,7 +137,7 @@ def write(workspace: Workspace, *, force: bool = False, templates: Path | None =
         if changes:
             commit(pair, changes | {base_of(path): text for path, text in changes.items()})
     if _ROOT_METADATA in stale:
-        write_atomically(workspace.root / _ROOT_METADATA, stale[_ROOT_METADATA])
+        workspace.files.write(workspace.root / _ROOT_METADATA, stale[_ROOT_METADATA])
     return sorted(stale)
 
 

@@ -8,16 +8,16 @@ an unmarked one. The reasons and the limits are in docs/adr/0002-staged-writes.m
 import errno
 import fcntl
 import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from generator.errors import PairError
-from generator.files import FileWriteError, contained, reason, sync_folder, write_and_sync
+from generator.files import FileWriteError, reason
 from generator.pair.interrupts import deferred_interrupts
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
+from generator.workspace_files import UnsafePlaceError
 
 _MARKER = "complete"
 
@@ -48,8 +48,9 @@ def recover(folder: PairFolder) -> None:
 
     Raises:
         UnfinishedWriteError: The files still cannot be put in place.
-        PathOutsideError: A folder of the pair leads elsewhere.
+        UnsafePlaceError: A folder of the pair, or a file, is a link.
     """
+    folder.files.check(_stage(folder))
     if _stage(folder).is_dir():
         with _locked(folder):
             _recover(folder)
@@ -65,21 +66,20 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
         UnfinishedWriteError: Everything is written, but not in place.
-        PathOutsideError: A folder of the pair leads elsewhere.
+        UnsafePlaceError: A folder of the pair, or a file, is a link.
     """
-    targets = {path: folder.path / path for path in files}
+    targets = [folder.path / path for path in files]
     created: list[Path] = []
     is_complete = False
     try:
-        for parent in (folder.state, *(target.parent for target in targets.values())):
-            _make_folder(parent, created)
+        for parent in (folder.state, *(target.parent for target in targets)):
+            created += folder.files.make_folder(parent)
         with _locked(folder):
             _recover(folder)
             _write_stage(folder, files)
             _check_targets(folder, targets)
             with deferred_interrupts():
-                write_and_sync(_open(_stage(folder) / _MARKER), b"")
-                sync_folder(_stage(folder))
+                folder.files.append(_stage(folder) / _MARKER, b"")
                 is_complete = True
                 _put_in_place(folder)
     except BaseException as error:
@@ -103,7 +103,7 @@ def _recover(folder: PairFolder) -> None:
         with deferred_interrupts():
             _put_in_place(folder)
     else:
-        shutil.rmtree(_stage(folder), ignore_errors=True)
+        _discard_stage(folder)
 
 
 def _put_in_place(folder: PairFolder) -> None:
@@ -112,58 +112,44 @@ def _put_in_place(folder: PairFolder) -> None:
         for path in pair_files():
             for relative in (path, base_of(path)):
                 staged = _staged(folder, relative)
-                if staged.is_file() and not staged.is_symlink():
-                    contained((folder.path / relative).parent, root=folder.path).mkdir(parents=True, exist_ok=True)
-                    staged.replace(folder.path / relative)
-                    sync_folder((folder.path / relative).parent)
+                if staged.is_file():
+                    folder.files.make_folder((folder.path / relative).parent)
+                    folder.files.move(staged, folder.path / relative)
         # What is left of a stage when this fails is a marker without files, which the next recovery removes.
-        shutil.rmtree(_stage(folder), ignore_errors=True)
+        _discard_stage(folder)
     except OSError as error:
         raise UnfinishedWriteError(path=folder.path, cause=error) from error
 
 
 def _write_stage(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
-    _stage(folder).mkdir()
     for path, content in files.items():
-        write_and_sync(_open(_staged(folder, path)), content)
+        folder.files.append(_staged(folder, path), content, behind=0)
 
 
-def _open(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+def _discard_stage(folder: PairFolder) -> None:
+    with suppress(OSError):
+        folder.files.remove_tree(_stage(folder))
 
 
-def _check_targets(folder: PairFolder, targets: Mapping[Path, Path]) -> None:
+def _check_targets(folder: PairFolder, targets: Iterable[Path]) -> None:
     """Finds before the marker is set what would stop a rename after it."""
-    for target in targets.values():
-        parent = contained(target.parent, root=folder.path)
+    for target in targets:
+        folder.files.check(target)
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
-        if not os.access(parent, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(parent))
-
-
-def _make_folder(folder: Path, created: list[Path]) -> None:
-    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    for parent in reversed(missing):
-        parent.mkdir(exist_ok=True)
-        created.append(parent)
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target.parent))
 
 
 def _undo(folder: PairFolder, created: list[Path]) -> None:
-    shutil.rmtree(_stage(folder), ignore_errors=True)
-    for path in reversed(created):
-        try:
-            path.rmdir()
-        except OSError:
-            continue
+    with suppress(UnsafePlaceError):  # what is not the kit's is left alone
+        _discard_stage(folder)
+    folder.files.remove_empty(created)
 
 
 @contextmanager
 def _locked(folder: PairFolder) -> Iterator[None]:
     """One process at a time: otherwise one would take the other's stage for an abandoned one."""
-    handle = os.open(folder.state, os.O_RDONLY)
-    try:
+    with folder.files.handle_on(folder.state) as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from generator.workspace_files import WorkspaceFiles
+
 
 class Role(StrEnum):
     """The two kernels of a pair."""
@@ -29,6 +31,11 @@ class PairFolder:
         return self.path / "pair.toml"
 
     @property
+    def files(self) -> WorkspaceFiles:
+        """The way to write below this folder, which may come from anybody: its workspace is what the user named."""
+        return WorkspaceFiles(self.path.parent.parent)
+
+    @property
     def state(self) -> Path:
         """What the kit keeps for itself: the text as rendered, staged writes, journals."""
         return self.path / ".tandem"
@@ -47,6 +54,11 @@ class Workspace:
     """Any folder in which `generate` writes and `run` reads."""
 
     root: Path
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """The way to write into this folder, which may come from anybody."""
+        return WorkspaceFiles(self.root)
 
     def pair(self, name: str) -> PairFolder:
         """The folder of a pair, whether it is there or not."""

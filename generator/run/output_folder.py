@@ -1,4 +1,7 @@
-"""The folder that a run writes to: one run at a time, nothing of somebody else's emptied, a finished run kept.
+"""The folder that a run writes to: one run at a time, a finished run kept, nothing emptied that no run made there.
+
+Its marker file holds the number of the process that writes, and the inode of every folder that a run made here. A
+workspace that was copied or sent, marker and all, has other inodes: its results are somebody's, and are not emptied.
 
 OutputError
 ├── AlreadyRunningError     another process runs this pair into the same folder
@@ -8,9 +11,8 @@ OutputError
 
 import errno
 import os
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +21,10 @@ from generator.files import FileWriteError
 from generator.pair.workspace import Role
 from generator.run.handover import HandOverError, read_handover
 from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
 
 MARKER = ".tandem-run"
+_LARGEST_MARKER = 4_096  # bytes
 
 # What a notebook that was killed early has written already.
 _NO_PROGRESS = {"train.ipynb", "infer.ipynb", "accelerator.json"}
@@ -45,7 +49,7 @@ class ForeignFolderError(OutputError):
 
     def __init__(self, *, folder: Path) -> None:
         super().__init__(
-            f"{printable(str(folder))} holds files that no `tandem run` wrote, and a run begins by emptying it. "
+            f"{printable(str(folder))} holds files that no `tandem run` wrote there, and a run begins by emptying it. "
             f"Move them away, or choose another folder with --output."
         )
 
@@ -62,9 +66,15 @@ class NothingToResumeError(OutputError):
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """The files that a run of a pair leaves."""
+    """The files that a run of a pair leaves, in a folder that the user named or below one, `root`."""
 
     path: Path
+    root: Path | None = None
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """The way to write there."""
+        return WorkspaceFiles(self.root or self.path)
 
     def working(self, role: Role) -> Path:
         """The mirror of /kaggle/working."""
@@ -77,12 +87,12 @@ class OutputFolder:
     @property
     def previous(self) -> "OutputFolder":
         """What the last finished run left here before another replaced it."""
-        return OutputFolder(self.path / "previous")
+        return OutputFolder(self.path / "previous", self.root)
 
     @property
     def interrupted(self) -> "OutputFolder":
         """The training without an end that a resumed one goes on from; it is there until a training is complete."""
-        return OutputFolder(self.path / "interrupted")
+        return OutputFolder(self.path / "interrupted", self.root)
 
     @property
     def report(self) -> Path:
@@ -90,42 +100,51 @@ class OutputFolder:
         return self.path / "report.html"
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, emptied: Iterable[Role] = tuple(Role)) -> Iterator[None]:
         """Keeps other runs out of this folder until the block, or this process, ends.
+
+        Args:
+            emptied: Whose working folders are to be emptied.
 
         Raises:
             AlreadyRunningError: Another run is in it.
-            ForeignFolderError: The folder holds files that no run wrote.
+            ForeignFolderError: A folder that is to be emptied holds files that no run wrote there.
+            UnsafePlaceError: Something there is a link.
             FileWriteError: It cannot be written to.
         """
-        marker = self.path / MARKER
-        if not marker.exists():
-            for role in Role:
-                _refuse_foreign(self.working(role))
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(marker, os.O_RDWR | os.O_CREAT, 0o666)
+            for path in (self.path / MARKER, self.report, self.previous.path, self.interrupted.path):
+                self.files.check(path)
+            for role in emptied:
+                self._refuse_foreign(self.working(role))
+            self.files.make_folder(self.path)
+            handle = self.files.open(self.path / MARKER, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise FileWriteError(path=self.path, cause=error) from error
         try:
             _lock(handle, self.path)
+            noted = f"{os.getpid()}\n" + "".join(map(_note, self._made()))
             os.truncate(handle, 0)
-            os.write(handle, f"{os.getpid()}\n".encode())
+            os.pwrite(handle, noted.encode(), 0)
             yield
         finally:
             # The system drops the lock with the handle, so a killed run leaves no stale one behind.
             os.close(handle)
 
     def empty(self, role: Role) -> None:
-        """Makes the working folder as empty as a session on Kaggle finds it."""
+        """Makes the working folder as empty as a session on Kaggle finds it.
+
+        Raises:
+            ForeignFolderError: It holds files that no run wrote there.
+            UnsafePlaceError: It is a link.
+            FileWriteError: It cannot be written to.
+        """
         folder = self.working(role)
         try:
-            folder.mkdir(exist_ok=True)
-            for entry in folder.iterdir():
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry)
-                else:
-                    entry.unlink()
+            self._refuse_foreign(folder)
+            self.files.make_folder(folder)
+            self._remember(folder)
+            self.files.empty(folder)
         except OSError as error:
             raise FileWriteError(path=folder, cause=error) from error
 
@@ -145,11 +164,13 @@ class OutputFolder:
                 return None
             kept, roles = self.interrupted, (role,)
         try:
-            kept.claim()
             for each in roles:
-                _move(self.working(each), kept.working(each))
+                self._refuse_foreign(kept.working(each))
+            self.files.make_folder(kept.path)
+            for each in roles:
+                self._move(self.working(each), kept.working(each))
             if kept == self.previous:
-                _move(self.report, kept.report)
+                self._move(self.report, kept.report)
         except OSError as error:
             raise FileWriteError(path=kept.path, cause=error) from error
         return kept.path
@@ -161,6 +182,9 @@ class OutputFolder:
 
         Raises:
             NothingToResumeError: There is no training output with anything to go on from.
+            ForeignFolderError: What it would take the place of is nothing that a run wrote there.
+            UnsafePlaceError: One of the folders is a link.
+            FileWriteError: It cannot be moved.
         """
         kept = self.keep(Role.TRAIN)
         candidates = [self.interrupted, self.previous] if kept is None else [OutputFolder(kept)]
@@ -169,25 +193,52 @@ class OutputFolder:
                 return candidate.working(Role.TRAIN)
         raise NothingToResumeError(folder=self.working(Role.TRAIN))
 
-    def claim(self) -> None:
-        """Makes this folder one of ours, or makes sure that it is.
+    def forget_interrupted(self) -> None:
+        """Removes the training without an end, if a run made it; a file that cannot be removed is left."""
+        folder = self.interrupted.working(Role.TRAIN)
+        with suppress(OSError, OutputError):
+            self._refuse_foreign(folder)
+            self.files.remove_tree(folder)
+        self.files.remove_empty([self.interrupted.path])
 
-        Raises:
-            ForeignFolderError: It is somebody else's.
-            OSError: It cannot be made.
-        """
-        marker = self.path / MARKER
-        if self.path.is_symlink():
-            raise ForeignFolderError(folder=self.path)
-        if not marker.is_file():
-            _refuse_foreign(self.path)
-            self.path.mkdir(exist_ok=True)
-            marker.touch(exist_ok=False)
+    def remove_report(self) -> None:
+        """Removes the page about the last run."""
+        self.files.remove(self.report)
 
-    def remove(self) -> None:
-        """Removes this folder with all that is in it, if it is one of ours."""
-        if not self.path.is_symlink() and (self.path / MARKER).is_file():
-            shutil.rmtree(self.path, ignore_errors=True)
+    def _move(self, source: Path, target: Path) -> None:
+        """Renames a file or a folder; what was there is gone, even if there is nothing to take its place."""
+        if target.is_dir():
+            self.files.remove_tree(target)
+        else:
+            self.files.remove(target)
+        if source.exists():
+            self.files.move(source, target)
+
+    def _refuse_foreign(self, folder: Path) -> None:
+        self.files.check(folder)
+        if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._made():
+            raise ForeignFolderError(folder=folder)
+
+    def _made(self) -> list[int]:
+        """The inodes of the folders that runs made here, as far as they are still here."""
+        try:
+            with os.fdopen(self.files.open(self.path / MARKER, os.O_RDONLY), "rb") as file:
+                noted = file.read(_LARGEST_MARKER).decode(errors="replace")
+        except FileNotFoundError:
+            return []
+        folders = [output.working(role) for output in (self, self.previous, self.interrupted) for role in Role]
+        there = [folder.stat().st_ino for folder in folders if folder.is_dir()]
+        return [inode for inode in there if _note(inode) in noted.splitlines(keepends=True)]
+
+    def _remember(self, folder: Path) -> None:
+        inode = folder.stat().st_ino
+        if inode not in self._made():
+            self.files.append(self.path / MARKER, _note(inode).encode())
+
+
+def _note(inode: int) -> str:
+    """The marker's line on a folder that a run made."""
+    return f"folder {inode}\n"
 
 
 def _is_finished(folder: Path, role: Role) -> bool:
@@ -199,23 +250,8 @@ def _is_finished(folder: Path, role: Role) -> bool:
         return False
 
 
-def _move(source: Path, target: Path) -> None:
-    """Renames a file or a folder; what was there is gone, even if there is nothing to take its place."""
-    if target.is_dir() and not target.is_symlink():
-        shutil.rmtree(target)
-    else:
-        target.unlink(missing_ok=True)
-    if source.exists():
-        source.rename(target)
-
-
 def _has_progress(folder: Path) -> bool:
     return folder.is_dir() and any(entry.name not in _NO_PROGRESS for entry in folder.iterdir())
-
-
-def _refuse_foreign(folder: Path) -> None:
-    if folder.is_dir() and any(folder.iterdir()):
-        raise ForeignFolderError(folder=folder)
 
 
 def _lock(handle: int, folder: Path) -> None:
@@ -228,5 +264,5 @@ def _lock(handle: int, folder: Path) -> None:
     except OSError as error:
         if error.errno in (errno.ENOLCK, errno.ENOTSUP):
             return  # a file system without locks
-        process = os.pread(handle, 32, 0).decode(errors="replace").strip()
+        process = os.pread(handle, 32, 0).decode(errors="replace").partition("\n")[0]
         raise AlreadyRunningError(folder=folder, process=process) from error

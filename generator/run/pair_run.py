@@ -172,8 +172,10 @@ def run_pair(request: RunRequest, listener: Listener) -> RunResult:
     folder = request.output_folder(is_smoke=run.is_smoke)
     if storable(str(folder)) != str(folder):
         raise FolderNameError(folder=folder)
-    output = OutputFolder(folder)
-    with signals_as_interrupt(), output.locked(), private_folder() as private:
+    output = OutputFolder(folder, request.output or request.workspace.root.absolute())
+    # A resumed training moves what is there away instead.
+    emptied = [role for role in request.roles if not (request.resume and role is Role.TRAIN)]
+    with signals_as_interrupt(), output.locked(emptied), private_folder() as private:
         result = run.execute(output, private)
     if result.failure is not None:
         raise result.failure
@@ -232,7 +234,7 @@ class _PairRun:
         self._execute(Role.TRAIN, wanted, output=output, private=private, progress=progress)
         progress.handover = read_handover(output.working(Role.TRAIN))
         if progress.handover.is_complete:
-            output.interrupted.remove()
+            output.forget_interrupted()
 
     def _infer(self, output: OutputFolder, private: Path, progress: _Progress) -> None:
         trained = output.working(Role.TRAIN)
@@ -257,7 +259,7 @@ class _PairRun:
         if kept is not None:
             self._listener(OutputKept(kept))
         output.empty(role)
-        output.report.unlink(missing_ok=True)
+        output.remove_report()
 
     def _execute(
         self, role: Role, wanted: list[Mount], *, output: OutputFolder, private: Path, progress: _Progress

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.competition.facts import Value
-from generator.files import FileReadError, write_atomically
+from generator.files import FileReadError
 from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
 from generator.run.notebook_view import Figure, NotebookView, view_notebook
 from generator.run.safe_html import code_styles
 from generator.untrusted import python_literal
+from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from generator.run.execution import ExecutedNotebook
@@ -100,7 +101,9 @@ def write_report(result: "RunResult") -> None:
     Raises:
         FileWriteError: It could not be written.
     """
-    write_atomically(result.report, render(page_of(result, now=datetime.now())).encode("utf-8", "replace"))
+    page = render(page_of(result, now=datetime.now())).encode("utf-8", "replace")
+    # The run has made sure of the folder.
+    WorkspaceFiles(result.report.parent).write(result.report, page)
 
 
 def render(page: Page) -> str:

@@ -25,6 +25,7 @@ from generator.kaggle.api import (
     Upload,
 )
 from generator.kaggle.errors import NotFoundError
+from generator.workspace_files import WorkspaceFiles
 
 SAMPLE = "id,label\n1,0\n2,0\n3,0\n"
 
@@ -97,7 +98,7 @@ class FakeKaggle:
         raise AssertionError("the chain has no use for it")
 
     def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
-        destination.write_text(SAMPLE)
+        WorkspaceFiles(destination.parent).write(destination, SAMPLE.encode())
         yield len(SAMPLE)
 
     def submission_limits(self, slug: str) -> SubmissionLimits:
@@ -167,7 +168,8 @@ class FakeKaggle:
     def fetch_output(self, file: RemoteFile, destination: Path) -> None:
         self._called("fetch_output")
         ref, _, version = file.url.rpartition("/")
-        destination.write_bytes(self._version(ref, int(version)).files[file.name])
+        content = self._version(ref, int(version)).files[file.name]
+        WorkspaceFiles(destination.parent).write(destination, content)
 
     def log_lines(self, ref: str) -> Iterator[LogLine]:
         yield LogLine(1.0, "stdout", "epoch 1\n")

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,12 +19,13 @@ from serving import Served, served
 
 from generator.kaggle.chain.errors import KernelUnfitError
 from generator.kaggle.chain.source import prepare, with_first_cell
-from generator.kaggle.chain.wheels import Wheels, install_cell, missing_requirements, wheels_for
+from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
 from generator.local_place import ROOT_VARIABLE, ServerRecord
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
+from generator.workspace_files import WorkspaceFiles
 
 Tandem = Callable[..., Outcome]
 
@@ -168,6 +170,43 @@ def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
     assert "There was nothing left to do. `tandem push cells --to local --restart` begins a new chain." in again.err
 
 
+def test_a_damaged_journal_is_told_with_two_ways_on_and_repaired(
+    local: Served, tandem: Tandem, pair: PairFolder
+) -> None:
+    tandem("push", "cells", "--to", "local", "--submit")
+    path = pair.state / "chains" / "0001.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:4]) + b"\0" * 100 + b"\n" + b"".join(lines[5:]))
+
+    refused = tandem("push", "cells", "--to", "local", "--submit")
+    assert refused.code == 1
+    assert "0001.jsonl is damaged in line 5: it has no checksum." in refused.err
+    assert "`tandem push cells --repair`" in refused.err
+    assert "`tandem push cells --restart`" in refused.err
+    assert tandem("status", "cells").code == 1
+    assert tandem("push", "cells", "--to", "local", "--repair", "--restart").code == 2
+
+    assert tandem("push", "cells", "--to", "local", "--submit", "--repair").code == 0
+    versions = local.site.database.one("SELECT count(*) FROM kernel_versions")
+    submissions = local.site.database.one("SELECT count(*) FROM submissions")
+    assert (versions[0], submissions[0]) == (2, 1)
+
+
+def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
+    local: Served, tandem: Tandem, tmp_path: Path
+) -> None:
+    (tmp_path / ".bashrc").write_text("of the user\n")
+    (tmp_path / "output" / "cells").mkdir(parents=True)
+    (tmp_path / "output" / "cells" / "receipt.html").symlink_to(tmp_path / ".bashrc")
+
+    outcome = tandem("push", "cells", "--to", "local")
+
+    assert outcome.code == 1
+    assert "receipt.html is a link, so that what is written or removed there would be somewhere else" in outcome.err
+    assert (tmp_path / ".bashrc").read_text() == "of the user\n"
+    assert local.site.database.one("SELECT count(*) FROM kernel_versions")[0] == 0
+
+
 def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
     outcome = tandem("push", "cells")
 
@@ -284,12 +323,31 @@ def test_an_inference_notebook_that_needs_no_more_than_the_image_needs_no_wheels
     assert missing_requirements(prepare(pair, Role.INFER).push.text) == ()
 
 
+def test_what_lay_among_the_wheels_before_is_not_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pip(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        folder = next(Path(argument.partition("=")[2]) for argument in command if argument.startswith("--dest="))
+        with zipfile.ZipFile(folder / "mambular-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("mambular-1.0.dist-info/METADATA", "Name: mambular\n")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", pip)
+    (tmp_path / "token.json").write_text("of the user")
+    (tmp_path / "wheels" / image().pythons[0]).mkdir(parents=True)
+    (tmp_path / "wheels" / image().pythons[0] / "mambular-0.1-py3-none-any.whl").symlink_to(tmp_path / "token.json")
+    text = json.dumps({"cells": [{"cell_type": "code", "source": "import mambular"}]})
+
+    wheels = wheels_for(text, tmp_path / "wheels", WorkspaceFiles(tmp_path))
+
+    assert list(wheels.files) == ["mambular-1.0-py3-none-any.whl"]
+    assert all(path.is_file() and not path.is_symlink() for path in wheels.files.values())
+
+
 def test_imports_beyond_the_image_are_found_under_magics_too(tmp_path: Path) -> None:
     cells = ["import numpy as np\nimport cv2, segmentation_models", "%matplotlib inline\nfrom mambular.models import X"]
     text = json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells]})
 
     assert missing_requirements(text) == ("mambular", "segmentation-models")
-    assert wheels_for(json.dumps({"cells": []}), tmp_path).files == {}
+    assert wheels_for(json.dumps({"cells": []}), tmp_path, WorkspaceFiles(tmp_path)).files == {}
 
 
 def test_wheels_are_installed_by_the_first_code_cell_without_a_network(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from generator.kaggle.receipt import Receipt, receipt_of
 from generator.kaggle.receipt_html import as_html
 from generator.kaggle.receipt_text import as_markdown
 from generator.pair.workspace import Workspace
+from generator.workspace_files import WorkspaceFiles
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -35,7 +36,7 @@ def carried(root: Path, **options: object) -> Receipt:
 
 
 def journal_with(path: Path, *lines: tuple[Kind, dict[str, object]]) -> Journal:
-    journal = Journal(path / "0001.jsonl")
+    journal = Journal(path / "0001.jsonl", WorkspaceFiles(path))
     for number, (kind, fields) in enumerate(lines):
         journal.append(kind, at=BEGAN + timedelta(minutes=number), **fields)
     return journal

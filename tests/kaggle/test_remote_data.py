@@ -23,6 +23,7 @@ from generator.kaggle.data_download import (
 )
 from generator.kaggle.errors import ForbiddenError, RulesNotAcceptedError, UnreachableError
 from generator.kaggle.unpacking import ArchiveError, unpack
+from generator.workspace_files import WorkspaceFiles
 
 FILES = {"train.csv": "id,label\n1,0\n", "images/a/1.bin": "x" * 5_000, "empty.txt": ""}
 
@@ -39,7 +40,8 @@ def place(tmp_path: Path) -> Path:
 
 
 def download(kaggle: FolderKaggle, place: Path, steps: list[Step] | None = None) -> Downloaded:
-    return download_data(kaggle, "some-thing", place, tell=(steps if steps is not None else []).append)
+    tell = (steps if steps is not None else []).append
+    return download_data(kaggle, "some-thing", place, WorkspaceFiles(place.parents[2]), tell=tell)
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -102,7 +104,7 @@ def test_unpacking_that_was_interrupted_needs_no_second_download(kaggle: FolderK
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        download_data(kaggle, "some-thing", place, tell=interrupt)
+        download_data(kaggle, "some-thing", place, WorkspaceFiles(place.parent), tell=interrupt)
     assert not place.exists()
 
     download(kaggle, place)

@@ -4,8 +4,6 @@ A further one is a module with a `BuiltIn`, and a line in `BUILT_IN`.
 """
 
 import errno
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from generator.competition.facts import Competition, Task
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
 from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
 
 
 class UnknownCompetitionError(CompetitionError):
@@ -50,6 +49,10 @@ class BuiltIn:
 
 class DataMirror(Protocol):
     """Anything that knows where the data of a competition belongs, such as a workspace."""
+
+    @property
+    def files(self) -> WorkspaceFiles:
+        """The way to write there."""
 
     def competition_data(self, slug: str) -> Path:
         """The folder with the files of one competition."""
@@ -121,20 +124,21 @@ def ensure_data(built_in: BuiltIn, workspace: DataMirror) -> Path:
 
     Raises:
         FileWriteError: The folder could not be written; nothing is left of it.
+        UnsafePlaceError: It is a link, or below one.
     """
     folder = workspace.competition_data(built_in.competition.slug)
     if has_data(built_in, workspace):
         return folder
-    staged: Path | None = None
-    created = _missing_parents(folder)
+    files, created = workspace.files, list[Path]()
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        built_in.write(staged)
-        staged.chmod(0o755)
-        _rename_unless_filled(staged, folder)
+        created = files.make_folder(folder.parent)
+        with files.beside(folder) as stage:
+            content = stage / "new"
+            content.mkdir()
+            built_in.write(content)
+            _move_unless_filled(files, content, folder)
     except BaseException as error:
-        _remove(staged, created)
+        files.remove_empty(created)
         if isinstance(error, OSError):
             raise FileWriteError(path=folder, cause=error) from error
         raise
@@ -150,25 +154,10 @@ def has_data(built_in: BuiltIn, workspace: DataMirror) -> bool:
         return True
 
 
-def _rename_unless_filled(staged: Path, folder: Path) -> None:
+def _move_unless_filled(files: WorkspaceFiles, content: Path, folder: Path) -> None:
     try:
-        staged.rename(folder)
+        files.move(content, folder)
     except OSError as error:
         # Another process was faster; both wrote the same bytes.
         if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
             raise
-        shutil.rmtree(staged)
-
-
-def _missing_parents(folder: Path) -> list[Path]:
-    return [parent for parent in folder.parents if not parent.exists()]
-
-
-def _remove(staged: Path | None, created: list[Path]) -> None:
-    if staged is not None:
-        shutil.rmtree(staged, ignore_errors=True)
-    for parent in created:
-        try:
-            parent.rmdir()
-        except OSError:
-            return

@@ -17,10 +17,19 @@ from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
 from generator.competition.specimen.writing import MARKER, Writer, staged
 from generator.competition.survey.facts import Survey
+from generator.workspace_files import WorkspaceFiles
 
 
 def write_specimen(  # noqa: PLR0913 - each is a decision of its own
-    survey: Survey, task: Task, folder: Path, *, rows: int, seed: int, signal: bool, replace: bool = False
+    survey: Survey,
+    task: Task,
+    folder: Path,
+    *,
+    rows: int,
+    seed: int,
+    signal: bool,
+    replace: bool = False,
+    files: WorkspaceFiles | None = None,
 ) -> SpecimenSummary:
     """Writes a miniature synthetic copy of a competition's data, as a whole or not at all.
 
@@ -35,6 +44,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         seed: The same seed gives the same bytes.
         signal: Whether the labels can be learned from the inputs.
         replace: Whether a specimen that is there is replaced.
+        files: The way to write below the workspace that the folder lies in; without it the user named the folder.
 
     Raises:
         SpecimenExistsError: There is a specimen, and it is not to be replaced.
@@ -42,7 +52,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         FileWriteError: The folder could not be written; what was there before is untouched.
     """
     wishes = Wishes(rows, seed, signal)
-    with staged(folder, replace=replace) as stage, Writer(stage) as writer:
+    with staged(folder, files or WorkspaceFiles(folder.parent), replace=replace) as stage, Writer(stage) as writer:
         original = Original(with_usual_formats(survey, writer.note), task)
         table_rows = _write(original, wishes, writer)
         (stage / MARKER).write_bytes(_marker(original, wishes))

@@ -1,7 +1,5 @@
 """Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it."""
 
-import shutil
-import tempfile
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +12,7 @@ from typing import Self
 from generator.competition.specimen.errors import NotASpecimenError, SpecimenExistsError
 from generator.files import FileWriteError, PathOutsideError, contained
 from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
 
 MARKER = "SPECIMEN.json"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a zip archive; so that the same specimen has the same bytes
@@ -26,43 +25,41 @@ def is_specimen(folder: Path) -> bool:
 
 
 @contextmanager
-def staged(folder: Path, *, replace: bool) -> Iterator[Path]:
+def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Path]:
     """Gives an empty folder to be filled, which becomes `folder` at the end if nothing went wrong.
 
     Args:
         folder: Where the specimen belongs.
+        files: The way to write there.
         replace: Whether a specimen that is there is replaced; anything else never is.
 
     Raises:
         SpecimenExistsError: There is a specimen, and it is not to be replaced.
         NotASpecimenError: There is something else.
         FileWriteError: The folder could not be written; what was there before is untouched.
+        UnsafePlaceError: There is a link on the way to it.
     """
-    stage: Path | None = None
     try:
         _check_free(folder, replace=replace)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        content = stage / "new"
-        content.mkdir()
-        yield content
-        _swap(content, folder, stage / "old")
+        files.make_folder(folder.parent)
+        with files.beside(folder) as stage:
+            content = stage / "new"
+            content.mkdir()
+            yield content
+            _swap(content, folder, stage / "old", files)
     except OSError as error:
         raise FileWriteError(path=folder, cause=error) from error
-    finally:
-        if stage is not None:
-            shutil.rmtree(stage, ignore_errors=True)
 
 
-def _swap(content: Path, folder: Path, old: Path) -> None:
+def _swap(content: Path, folder: Path, old: Path, files: WorkspaceFiles) -> None:
     """Puts the new folder where the old one is, which comes back if that fails."""
     if folder.exists():
-        folder.rename(old)
+        files.move(folder, old)
     try:
-        content.rename(folder)
+        files.move(content, folder)
     except OSError:
         if old.exists():
-            old.rename(folder)
+            files.move(old, folder)
         raise
 
 

@@ -71,9 +71,11 @@ def push_pair(kaggle: Kaggle, request: Request, surroundings: Surroundings | Non
     """
     around = surroundings or Surroundings()
     opening = Opening.of(kaggle, request)
-    journals = Journals(opening.subject.folder.state)
+    journals = Journals(opening.subject.folder)
     with journals.locked():
         record = opening.record(journals, around)
+        for role in Role:
+            record.folder(role)  # what cannot be written is said before anything is sent
         before = len(record.journal.entries())
         _Chain(opening, record).carry()
         has_advanced = len(record.journal.entries()) > before
@@ -87,7 +89,7 @@ def submit_pair(kaggle: Kaggle, request: Request, surroundings: Surroundings | N
         NoChainError: There is none.
     """
     subject = Subject.of(request.workspace, request.pair)
-    if latest(Journals(subject.folder.state), target_name(kaggle)) is None:
+    if latest(Journals(subject.folder), target_name(kaggle)) is None:
         raise NoChainError(pair=request.pair, target=target_name(kaggle), verb="submit")
     return push_pair(kaggle, replace(request, submit=True), surroundings)
 
@@ -123,7 +125,7 @@ class _Chain:
             return
         kernel = self._opening.kernels[role]
         sent = kernel.push if role is Role.TRAIN else self._with_inputs(kernel.push)
-        known = newest_version(Journals(self._opening.subject.folder.state), self._begun, sent.ref)
+        known = newest_version(Journals(self._opening.subject.folder), self._begun, sent.ref)
         Pusher(self._record, role, pair=self._request.pair, known=known).push(sent, source=kernel.source)
 
     def _with_inputs(self, push: KernelPush) -> KernelPush:
@@ -214,7 +216,7 @@ class _Chain:
 
     @property
     def _submission_file(self) -> Path:
-        return self._record.files / Role.INFER / Path(self._begun.submission_file).name
+        return self._record.folder(Role.INFER) / Path(self._begun.submission_file).name
 
     def _submit(self) -> None:
         if self._state.score is not None:

@@ -11,6 +11,9 @@ ChainError
 ├── KernelUnfitError           a kernel's folder cannot be pushed as it stands
 ├── OwnerError                 the kernels belong to somebody else than the credentials
 ├── BuiltInError               a built-in competition, on the real Kaggle
+├── JournalError               a journal that cannot be gone by
+│   ├── JournalDamagedError    a line of it is not what was written
+│   └── JournalNewerError      a newer version of the kit wrote it
 ├── UndecidedError             whether a push or a submission was made cannot be found out
 ├── NotAcceptedError           Kaggle did not take a push or a submission, several times
 ├── WaitedInVainError          Kaggle was out of reach, or silent about a kernel, for too long
@@ -27,6 +30,8 @@ ChainError
     ├── UploadFailedError      a dataset or model version could not be made
     └── ScoringFailedError     Kaggle could not score the submission
 """
+
+from pathlib import Path
 
 from generator.errors import TandemError
 from generator.untrusted import printable
@@ -131,6 +136,33 @@ class BuiltInError(ChainError):
         super().__init__(
             f'"{printable(competition)}" is a competition of this kit: it exists on a local Kaggle only. Start one '
             f"with `tandem serve`, and push there: `tandem push {printable(pair)} --to local`."
+        )
+
+
+class JournalError(ChainError):
+    """How far a chain has come is not known."""
+
+
+class JournalDamagedError(JournalError):
+    """What the chain did is not known, and doing it again could do it twice."""
+
+    def __init__(self, *, path: Path, pair: str, line: int, problem: str) -> None:
+        command = f"tandem push {printable(pair)}"
+        super().__init__(
+            f"{printable(str(path))} is damaged in line {line}: {problem}. What the chain did from there on is not "
+            f"known, and nothing is sent that could be sent twice. `{command} --repair` goes on from the lines before "
+            f"it, with what Kaggle says was done (with the same --to); `{command} --restart` begins a new chain."
+        )
+        self.line = line
+
+
+class JournalNewerError(JournalError):
+    """A kind of line that this version does not know."""
+
+    def __init__(self, *, path: Path, line: int) -> None:
+        super().__init__(
+            f"Line {line} of {printable(str(path))} was written by a newer version of the kit, which is needed to go "
+            "on with this chain; --restart begins a new one."
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from generator.kaggle.api import SessionState
-from generator.kaggle.chain.journal import Entry, Kind
+from generator.kaggle.chain.journal import Entry, Journal, Kind
 from generator.kaggle.chain.state import (
     Begun,
     Failure,
@@ -20,12 +20,41 @@ from generator.kaggle.chain.state import (
 from generator.pair.workspace import Role
 
 
+class ContradictionError(ValueError):
+    """A line that cannot stand where it does; `line` is its number."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
 def state_of(entries: Iterable[Entry]) -> State:
-    """What the lines of a journal amount to."""
+    """What the lines of a journal amount to.
+
+    Raises:
+        ContradictionError: A line contradicts those before it.
+    """
     state = State()
-    for entry in entries:
-        state = replace(_CHANGES[entry.kind](state, entry), last=entry.at)
+    for number, entry in enumerate(entries, start=1):
+        try:
+            state = replace(_CHANGES[entry.kind](state, entry), last=entry.at)
+        except (KeyError, ValueError) as error:
+            raise ContradictionError(number) from error
     return state
+
+
+def state_in(journal: Journal) -> State:
+    """What a journal amounts to.
+
+    Raises:
+        FileReadError: It cannot be read.
+        JournalDamagedError: One of its lines cannot be gone by.
+        JournalNewerError: One of them is of a newer version of the kit.
+    """
+    try:
+        return state_of(journal.entries())
+    except ContradictionError as error:
+        raise journal.damaged(error.line, "it contradicts the lines before it") from error
 
 
 def _begun(state: State, entry: Entry) -> State:
@@ -125,7 +154,7 @@ def _failed(state: State, entry: Entry) -> State:
 def _back(state: State, entry: Entry) -> State:
     """Forgets what a step and those behind it made; a submission that was made stays made, but is no longer ours."""
     step = Step(entry.text("to"))
-    state = replace(state, submitted=None, by_hand="", score=None, failure=None, is_finished=False)
+    state = replace(state, submitted=None, by_hand="", score=None, failure=None, is_finished=False, is_repaired=False)
     if step is Step.SUBMIT:
         return state
     gone = (Role.TRAIN, Role.INFER) if step is Step.TRAIN else (Role.INFER,)
@@ -172,4 +201,5 @@ _CHANGES: dict[Kind, Callable[[State, Entry], State]] = {
     Kind.BACK: _back,
     Kind.QUOTA: _quota,
     Kind.FINISHED: lambda state, _: replace(state, is_finished=True),
+    Kind.REPAIRED: lambda state, _: replace(state, is_repaired=True),
 }

@@ -47,8 +47,7 @@ def handed_over(record: Record, push: KernelPush, *, trained: str) -> KernelPush
 
 def offline_wheels(record: Record, push: KernelPush) -> KernelPush:
     """The inference kernel with a dataset of wheels, and a first cell that installs them; itself if it needs none."""
-    folder = record.files / "wheels"
-    wheels = wheels_for(push.text, folder)
+    wheels = wheels_for(push.text, record.folder("wheels"), record.journal.files)
     if not wheels.files:
         record.tell(Role.INFER, "Kaggle's image has everything that the inference notebook imports; no wheels.")
         return push
@@ -66,15 +65,17 @@ def _parcel(record: Record, handoff: Handoff) -> Parcel:
     if handoff is Handoff.DATASET:
         name = _cut(slug, "-handover")
         return Parcel("handover", Place.DATASET, f"{owner}/{name}", name, files)
-    handover = (record.state.trained or {}).get("handover", {})
-    framework = _FRAMEWORKS.get(str(handover.get("framework")), "other")
-    return Parcel("handover", Place.MODEL, f"{owner}/{_cut(slug, '')}/{framework}/handover", slug, files)
+    handover = (record.state.trained or {}).get("handover")
+    framework = str(handover.get("framework")) if isinstance(handover, dict) else ""
+    return Parcel(
+        "handover", Place.MODEL, f"{owner}/{_cut(slug, '')}/{_FRAMEWORKS.get(framework, 'other')}/handover", slug, files
+    )
 
 
 def _fetch_promised(record: Record) -> dict[str, Path]:
     """Every file of the hand-over, each with the hash that training gave it."""
     session = Session(record, Role.TRAIN)
-    folder = record.files / Role.TRAIN
+    folder = record.folder(Role.TRAIN)
 
     def whole(path: Path) -> None:
         read_handover(path.read_bytes())

@@ -1,12 +1,15 @@
 """The journal of a chain: one JSON object a line, on the disk before and after every effect.
 
 A chain that was killed is continued from here and from the world, never from memory. So a line counts only when it is
-whole: what a crash cut off is removed before the next line is written.
+whole: what a crash cut off is removed before the next line is written. Each line says the digest of the one before it
+and of itself, since a chain that has forgotten what it did does it again; one that does not fit stops everything.
 """
 
 import fcntl
+import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,10 +18,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from generator.files import FileReadError, FileWriteError, open_file, sync_folder, write_and_sync
-from generator.kaggle.chain.errors import AlreadyRunningError
+from generator.files import FileReadError, FileWriteError
+from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalNewerError
+from generator.pair.workspace import PairFolder
+from generator.workspace_files import WorkspaceFiles
 
 _LARGEST = 64 * 1024 * 1024
+_CHECKED = re.compile(rb'(\{.+), "check": "([0-9a-f]{16})"\}')
+_BEGINNING = b'{"at": "'
+_NUMBER = re.compile(r"[0-9]+")
+_YEARS = range(2000, 9000)  # of a clock that may be wrong; moments are added to
 
 
 class Kind(StrEnum):
@@ -43,6 +52,7 @@ class Kind(StrEnum):
     BACK = "back"
     QUOTA = "quota"
     FINISHED = "finished"
+    REPAIRED = "repaired"
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,11 @@ class Entry:
 
 
 class Journal:
-    """One chain's file."""
+    """One chain's file; `files` is the way to write it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: WorkspaceFiles) -> None:
         self.path = path
+        self.files = files
 
     @property
     def number(self) -> int:
@@ -89,67 +100,103 @@ class Journal:
         """Where the files of this chain are kept: what was fetched, and what was sent."""
         return self.path.with_suffix("")
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Every whole line, in order; a last line that a crash cut off is left out.
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has a line, damaged or not.
 
         Raises:
             FileReadError: The file cannot be read.
+            UnsafePlaceError: It is a link.
         """
-        return tuple(entry for line in self._whole() if (entry := _entry(line)) is not None)
+        lines, rest = self._content()
+        return bool(lines) or not _is_torn(rest)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every line, in order; a last line that a crash cut off is left out.
+
+        Raises:
+            FileReadError: The file cannot be read.
+            JournalDamagedError: A line is not what was written.
+            JournalNewerError: A line is of a newer version of the kit.
+            UnsafePlaceError: The file is a link.
+        """
+        lines, rest = self._content()
+        entries: list[Entry] = []
+        for index in range(len(lines)):
+            try:
+                entries.append(_entry(lines, index))
+            except _UnfitError as error:
+                raise self.damaged(index + 1, str(error)) from error
+            except _UnknownError as error:
+                raise JournalNewerError(path=self.path, line=index + 1) from error
+        if not _is_torn(rest):
+            raise self.damaged(len(lines) + 1, "it is not what was written")
+        return tuple(entries)
 
     def append(self, event: Kind, /, *, at: datetime, **fields: object) -> Entry:
         """Adds a line, and returns once it is on the disk.
 
         Raises:
             FileWriteError: No permission or no space; nothing that the line announces may be done then.
+            UnsafePlaceError: The file is a link, or below one.
         """
-        entry = Entry(event, at, fields)
-        line = json.dumps({"at": at.astimezone(UTC).isoformat(), "event": str(event), **fields}, ensure_ascii=False)
+        whole, _ = self._content()
+        said = {"at": at.astimezone(UTC).isoformat(), "event": str(event), **fields}
+        if whole:
+            said["before"] = _link(whole, len(whole))
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            is_new = not self.path.exists()
-            self._remove_torn_line()
-            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-            write_and_sync(handle, line.encode("utf-8") + b"\n")
+            # What a crash cut off goes.
+            kept = sum(len(line) + 1 for line in whole)
+            self.files.append(self.path, _checked(json.dumps(said, ensure_ascii=False).encode("utf-8")), behind=kept)
         except OSError as error:
             raise FileWriteError(path=self.path, cause=error) from error
-        if is_new:
-            sync_folder(self.path.parent)
-        return entry
+        return Entry(event, at, fields)
 
-    def _whole(self) -> list[bytes]:
+    def cut(self, line: int) -> None:
+        """Forgets a line and those behind it, and keeps the file as it was beside it.
+
+        Raises:
+            FileWriteError: No permission or no space; nothing was changed.
+            UnsafePlaceError: The file is a link, or below one.
+        """
+        lines, rest = self._content()
+        number = 1 + sum(1 for _ in self.path.parent.glob(f"{self.path.stem}.damaged-*"))
+        self.files.write(self.path.with_name(f"{self.path.stem}.damaged-{number}"), b"\n".join([*lines, rest]))
+        self.files.write(self.path, b"".join(kept + b"\n" for kept in lines[: line - 1]))
+
+    def damaged(self, line: int, problem: str) -> JournalDamagedError:
+        """The error for a line that cannot be gone by."""
+        return JournalDamagedError(path=self.path, pair=self.path.parents[2].name, line=line, problem=problem)
+
+    def _content(self) -> tuple[list[bytes], bytes]:
+        """The whole lines, and what is behind the last of them."""
         try:
-            with open_file(self.path) as file:
-                content = file.read(_LARGEST)
+            with os.fdopen(self.files.open(self.path, os.O_RDONLY), "rb") as file:
+                *lines, rest = file.read(_LARGEST).split(b"\n")
         except FileNotFoundError:
-            return []
+            return [], b""
         except OSError as error:
             raise FileReadError(path=self.path, cause=error) from error
-        return content.split(b"\n")[:-1]
-
-    def _remove_torn_line(self) -> None:
-        if not self.path.exists():
-            return
-        whole = sum(len(line) + 1 for line in self._whole())
-        if whole != self.path.stat().st_size:
-            os.truncate(self.path, whole)
+        return lines, rest
 
 
 class Journals:
     """All chains of a pair, in `.tandem/chains`."""
 
-    def __init__(self, state: Path) -> None:
-        self.folder = state / "chains"
+    def __init__(self, pair: PairFolder) -> None:
+        self._pair = pair
+        self.folder = pair.state / "chains"
 
     def all(self) -> list[Journal]:
         """The journals that have begun, the oldest first."""
-        paths = sorted(path for path in self.folder.glob("*.jsonl") if path.stem.isdecimal())
-        return [journal for journal in map(Journal, paths) if journal.entries()]
+        paths = [path for path in self.folder.glob("*.jsonl") if _NUMBER.fullmatch(path.stem)]
+        found = [Journal(path, self._pair.files) for path in sorted(paths, key=lambda path: int(path.stem))]
+        return [journal for journal in found if journal.has_begun]
 
     def next(self) -> Journal:
         """The journal of a chain that is to begin."""
         last = max((journal.number for journal in self.all()), default=0)
-        return Journal(self.folder / f"{last + 1:04}.jsonl")
+        return Journal(self.folder / f"{last + 1:04}.jsonl", self._pair.files)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -158,11 +205,12 @@ class Journals:
         Raises:
             AlreadyRunningError: Another process has the lock.
             FileWriteError: The lock cannot be made.
+            UnsafePlaceError: It is a link, or below one.
         """
         path = self.folder / "lock"
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._pair.files.make_folder(self.folder)
+            handle = self._pair.files.open(path, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             raise FileWriteError(path=path, cause=error) from error
         try:
@@ -170,7 +218,7 @@ class Journals:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 holder = os.read(handle, 32).decode("ascii", "replace")
-                raise AlreadyRunningError(pair=self.folder.parent.parent.name, process=holder) from error
+                raise AlreadyRunningError(pair=self._pair.name, process=holder) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             yield
@@ -178,11 +226,56 @@ class Journals:
             os.close(handle)
 
 
-def _entry(line: bytes) -> Entry | None:
-    """What a line says; None for one that a newer kit wrote, or that is damaged."""
+class _UnfitError(Exception):
+    """A line is not what was written."""
+
+
+class _UnknownError(Exception):
+    """A line is whole, and of a kind that is not known."""
+
+
+def _entry(lines: list[bytes], index: int) -> Entry:
+    """What a line says, if it is what was written behind the ones before it."""
+    line = lines[index]
+    checked = _CHECKED.fullmatch(line)
+    if checked is not None and _digest(checked[1]) != checked[2]:
+        raise _UnfitError("it is not what was written")
+    # Journals of before there were checks are gone on with; behind a line with one there is none without.
+    if checked is None and index and _CHECKED.fullmatch(lines[index - 1]):
+        raise _UnfitError("it has no checksum")
     try:
         fields = json.loads(line)
+        fields.pop("check", None)
+        said = fields.pop("before", None)
         at = datetime.fromisoformat(fields.pop("at"))
-        return Entry(Kind(fields.pop("event")), at, fields)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None
+        event = str(fields.pop("event"))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise _UnfitError("it is no line of a journal") from error
+    if checked is not None and said != (_link(lines, index) if index else None):
+        raise _UnfitError("it does not follow the line before it")
+    if at.tzinfo is None or at.year not in _YEARS:
+        raise _UnfitError("it is of a time that cannot be")
+    if event not in set(Kind):
+        raise _UnknownError if checked else _UnfitError("it says what no version of the kit writes")
+    return Entry(Kind(event), at, fields)
+
+
+def _checked(said: bytes) -> bytes:
+    """A line with its own digest."""
+    return said[:-1] + b', "check": "' + _digest(said[:-1]) + b'"}\n'
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest()[:16].encode()
+
+
+def _link(lines: list[bytes], count: int) -> str:
+    """What a line says of those before it: the digest of the last one, which has theirs; of all, where it has not."""
+    last = lines[count - 1]
+    return _digest(last if _CHECKED.fullmatch(last) else b"\n".join(lines[:count])).decode()
+
+
+def _is_torn(rest: bytes) -> bool:
+    """Whether what is behind the last line can be one that a crash cut off, and not one that was whole."""
+    is_beginning = rest.startswith(_BEGINNING) or _BEGINNING.startswith(rest)
+    return is_beginning and b"\0" not in rest and len(rest) < _LARGEST

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from generator import __version__
 from generator.competition import builtin
@@ -10,12 +11,15 @@ from generator.kaggle.chain.errors import (
     BuiltInError,
     ChangedError,
     HandoffChangedError,
+    JournalDamagedError,
+    JournalError,
     KernelUnfitError,
     NoChainError,
     NothingToGoBackToError,
     OwnerError,
     StepFailedError,
 )
+from generator.kaggle.chain.folding import state_in
 from generator.kaggle.chain.journal import Journal, Journals, Kind
 from generator.kaggle.chain.record import Record
 from generator.kaggle.chain.request import Handoff, Request, Subject, Surroundings, git_commit
@@ -45,19 +49,48 @@ def check_exists(subject: Subject, target: str) -> None:
 
 
 def latest(journals: Journals, target: str) -> Journal | None:
-    """The newest chain of the pair on this Kaggle."""
+    """The newest chain of the pair on this Kaggle.
+
+    Raises:
+        JournalError: Which one that is cannot be said, or how far it has come.
+    """
     for journal in reversed(journals.all()):
-        state = Record.state_in(journal)
+        state = state_in(journal)
         if state.begun is not None and state.begun.target == target:
             return journal
     return None
 
 
+def has_chain(journals: Journals, target: str) -> bool:
+    """Whether the pair has a chain on this Kaggle; one that cannot be gone by counts."""
+    try:
+        return latest(journals, target) is not None
+    except JournalError:
+        return True
+
+
+def repair(journals: Journals, now: datetime) -> None:
+    """Cuts damaged journals down to the lines before the damage, and notes that Kaggle knows more than they do."""
+    for journal in journals.all():
+        try:
+            state_in(journal)
+        except JournalDamagedError as error:
+            journal.cut(error.line)
+            if journal.has_begun:
+                journal.append(Kind.REPAIRED, at=now, line=error.line)
+
+
 def newest_version(journals: Journals, begun: Begun, ref: str) -> int:
-    """The newest version of a kernel that any chain of the pair made on the Kaggle of this one; 0 if none did."""
+    """The newest version of a kernel that any chain of the pair made on the Kaggle of this one; 0 if none did.
+
+    A journal of an earlier chain that cannot be gone by does not count: what Kaggle has is asked for as well.
+    """
     newest = 0
     for journal in journals.all():
-        state = Record.state_in(journal)
+        try:
+            state = state_in(journal)
+        except JournalError:
+            continue
         # A local Kaggle may be another one each time, with nothing in it.
         if state.begun is not None and (state.begun.target, state.begun.address) == (begun.target, begun.address):
             pushes = (*state.pushes.values(), *state.earlier)
@@ -100,10 +133,20 @@ class Opening:
         Raises:
             ChainError: What is meant has to be said first.
         """
+        if self.request.restart:
+            return self._begin(journals.next(), surroundings)
+        if self.request.repair:
+            repair(journals, surroundings.clock.now())
+        record = self._continued(journals, surroundings)
+        if self.request.repair and not record.state.is_repaired:
+            record.write(Kind.REPAIRED)
+        return record
+
+    def _continued(self, journals: Journals, surroundings: Surroundings) -> Record:
         journal = latest(journals, target_name(self.kaggle))
         if journal is None and self.request.back_to not in (None, Step.TRAIN):
             raise NoChainError(pair=self.request.pair, target=target_name(self.kaggle), verb="go back in")
-        if journal is None or self.request.restart:
+        if journal is None:
             return self._begin(journals.next(), surroundings)
         record = Record(
             self.kaggle, journal, surroundings.listener, patience=surroundings.patience, clock=surroundings.clock

@@ -51,6 +51,8 @@ class Pusher:
             KaggleError: Kaggle refused, and would refuse again.
         """
         attempts = 0
+        if self._record.state.is_repaired:
+            self._adopt(kernel, source)
         while attempts < self._record.patience.attempts:
             current = self._record.state.pushes.get(self._role)
             if current is not None and not current.is_open:
@@ -66,15 +68,7 @@ class Pusher:
     def _announce_and_push(self, kernel: KernelPush, source: str) -> bool:
         """One attempt; false if it counts as one that failed. Waiting for room does not."""
         before = self._newest(kernel.ref)
-        self._record.write(
-            Kind.PUSHING,
-            role=str(self._role),
-            ref=kernel.ref,
-            source=source,
-            sent=digest_of_cells(kernel.text),
-            baseline=max(before.version if before else 0, self._known),
-            machine_shape=kernel.machine_shape,
-        )
+        self._announce(kernel, source, baseline=max(before.version if before else 0, self._known))
         try:
             pushed = self._record.kaggle.push(kernel)
         except SourcesRefusedError as error:
@@ -83,6 +77,25 @@ class Pusher:
             return self._after(error)
         self._made(pushed)
         return True
+
+    def _adopt(self, kernel: KernelPush, source: str) -> None:
+        """Takes a version that no journal knows for ours, if it is the newest and says what would be sent."""
+        found = self._newest(kernel.ref) if self._role not in self._record.state.pushes else None
+        is_ours = found is not None and digest_of_cells(found.source) == digest_of_cells(kernel.text)
+        if found is not None and is_ours and found.version > self._known:
+            self._announce(kernel, source, baseline=found.version - 1)
+            self._made(Pushed(kernel.ref, found.version, self._page(kernel.ref)))
+
+    def _announce(self, kernel: KernelPush, source: str, *, baseline: int) -> None:
+        self._record.write(
+            Kind.PUSHING,
+            role=str(self._role),
+            ref=kernel.ref,
+            source=source,
+            sent=digest_of_cells(kernel.text),
+            baseline=baseline,
+            machine_shape=kernel.machine_shape,
+        )
 
     def _after(self, error: KaggleError) -> bool:
         """What an error means for the push that it answers."""

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from generator.errors import TandemError
+from generator.files import FileWriteError
 from generator.kaggle.api import Kaggle
 from generator.kaggle.chain.errors import StepError, WaitedInVainError
 from generator.kaggle.chain.events import Event, EventKind, Listener
-from generator.kaggle.chain.folding import state_of
+from generator.kaggle.chain.folding import state_in, state_of
 from generator.kaggle.chain.journal import Journal, Kind
 from generator.kaggle.chain.patience import Pace, Patience, SystemTime, Time, Troubles
 from generator.kaggle.chain.state import State, Step
@@ -49,13 +50,8 @@ class Record:
     clock: Time = field(default_factory=SystemTime)
 
     def __post_init__(self) -> None:
+        self.state: State = state_in(self.journal)
         self._entries = list(self.journal.entries())
-        self.state: State = state_of(self._entries)
-
-    @staticmethod
-    def state_in(journal: Journal) -> State:
-        """What a journal amounts to, of a chain that nobody carries now."""
-        return state_of(journal.entries())
 
     @property
     def step(self) -> Step:
@@ -68,11 +64,19 @@ class Record:
         """A page of this Kaggle for people, such as `code/owner/slug`."""
         return f"{self.kaggle.address if self.kaggle.is_local else 'https://www.kaggle.com'}/{path}"
 
-    @property
-    def files(self) -> Path:
-        """The folder of what this chain fetched."""
-        self.journal.folder.mkdir(parents=True, exist_ok=True)
-        return self.journal.folder
+    def folder(self, *names: str) -> Path:
+        """The folder of what this chain fetched, or one in it, which is made if it is not there.
+
+        Raises:
+            FileWriteError: It cannot be made.
+            UnsafePlaceError: It is a link.
+        """
+        folder = self.journal.folder.joinpath(*names)
+        try:
+            self.journal.files.make_folder(folder)
+        except OSError as error:
+            raise FileWriteError(path=folder, cause=error) from error
+        return folder
 
     def write(self, event: Kind, /, **fields: object) -> None:
         """Adds a line to the journal; what it announces may be done once this returns."""

@@ -35,6 +35,7 @@ class Request:
         submit: Whether to submit, and to wait for the score.
         back_to: The step to take again, with all behind it.
         restart: Whether to begin a new chain, whatever there is of the last one.
+        repair: Whether to go on from a damaged journal, with what Kaggle says was done.
         handoff: How the weights travel; None for as the chain began, which is by the kernel's output.
         offline_wheels: Whether to take along what the inference notebook imports beyond Kaggle's image.
         message: What stands in the submission before the kit's tag.
@@ -46,6 +47,7 @@ class Request:
     submit: bool = False
     back_to: Step | None = None
     restart: bool = False
+    repair: bool = False
     handoff: Handoff | None = None
     offline_wheels: bool = False
     message: str = ""

@@ -17,7 +17,7 @@ def fetch_sample(record: Record, subject: Subject, workspace: Workspace) -> Path
         return None
     archive, zipped, member = name.partition(".zip/")
     file = archive + zipped.removesuffix("/")
-    copy = record.files / "sample" / Path(file).name
+    copy = record.folder("sample") / Path(file).name
     if not copy.is_file():
         url = record.page(f"competitions/{slug}/data")
         try:
@@ -33,6 +33,5 @@ def _fetch(record: Record, slug: str, name: str, copy: Path) -> None:
     listed = {file.name: file for file in record.kaggle.competition_files(slug)}
     if name not in listed or listed[name].size > _LARGEST:
         return
-    copy.parent.mkdir(parents=True, exist_ok=True)
     for _ in record.kaggle.download(record.kaggle.competition_file_url(slug, name), copy, size=listed[name].size):
         pass

@@ -92,7 +92,7 @@ class Session:
         Raises:
             OutputDamagedError: It never arrived whole.
         """
-        destination = self._record.files / self._role / PurePosixPath(name).name
+        destination = self._record.folder(self._role) / PurePosixPath(name).name
         return self.fetch_to(destination, name, lambda path: read(path.read_bytes()))
 
     def fetch_to(
@@ -103,8 +103,7 @@ class Session:
         *,
         failure: Callable[[str], StepError] | None = None,
     ) -> T:
-        """As `fetch`, into a file; `failure` makes another error of what was wrong each time."""
-        destination.parent.mkdir(parents=True, exist_ok=True)
+        """As `fetch`, into a file of the chain's folder; `failure` makes another error of what was wrong each time."""
         watch = Watch(self._record, f"{name} of {self.what}", url=self.push.url)
         problem, damaged = "", 0
         while damaged < self._record.patience.attempts:

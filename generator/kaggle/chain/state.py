@@ -26,6 +26,7 @@ class Outcome(StrEnum):
     READY = "ready to submit"
     BY_HAND = "to be submitted by hand"
     SCORED = "scored"
+    UNREADABLE = "unreadable"
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class QuotaSeen:
 
 @dataclass(frozen=True)
 class State:
-    """A chain, as far as it has come."""
+    """A chain, as far as it has come; with `is_repaired` it may have come further than its journal knows."""
 
     begun: Begun | None = None
     pushes: Mapping[Role, Push] = field(default_factory=dict)
@@ -173,6 +174,7 @@ class State:
     failure: Failure | None = None
     quotas: tuple[QuotaSeen, ...] = ()
     is_finished: bool = False
+    is_repaired: bool = False
     last: datetime | None = None
 
     @property

@@ -26,6 +26,7 @@ from generator.kaggle.errors import (
 )
 
 _STEP = Step.SUBMIT
+_TAG_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class Submitter:
         """
         watch = Watch(self._record, "the submission", url=self._entrant.submissions_page)
         attempts = 0
+        if self._record.state.is_repaired and self._record.state.submitted is None:
+            self._adopt()
         while attempts < self._record.patience.attempts:
             current = self._record.state.submitted
             if current is not None and current.reference:
@@ -127,7 +130,7 @@ class Submitter:
         )
         if limits.allowed_now <= 0:
             raise NoSubmissionLeftError(competition=begun.competition, pair=begun.pair, target=begun.target)
-        tag = f"tandem {begun.pair} {self._record.journal.number:04}-{secrets.token_hex(4)}"
+        tag = f"{self._beginning_of_tag}{secrets.token_hex(_TAG_BYTES)}"
         self._record.write(Kind.SUBMITTING, tag=tag)
         try:
             reference = self._send(tag)
@@ -144,6 +147,28 @@ class Submitter:
         self._made(tag, reference)
         return True
 
+    @property
+    def _beginning_of_tag(self) -> str:
+        return f"tandem {self._entrant.begun.pair} {self._record.journal.number:04}-"
+
+    def _adopt(self) -> None:
+        """Takes the newest submission of this chain for ours, though the journal does not know it."""
+        for submission in self._submissions():
+            _, beginning, rest = submission.description.rpartition(self._beginning_of_tag)
+            if beginning:
+                tag = beginning + rest[: 2 * _TAG_BYTES]
+                self._record.write(Kind.SUBMITTING, tag=tag)
+                self._made(tag, submission.ref)
+                return
+
+    def _submissions(self) -> tuple[Submission, ...]:
+        competition = self._entrant.begun.competition
+        return self._record.read(
+            "the list of submissions",
+            lambda: self._record.kaggle.submissions(competition),
+            url=self._entrant.submissions_page,
+        )
+
     def _send(self, tag: str) -> int:
         entrant, kaggle = self._entrant, self._record.kaggle
         message = f"{entrant.message} [{tag}]".strip()
@@ -159,16 +184,10 @@ class Submitter:
 
     def _settle(self, submitted: Submitted) -> bool:
         """Finds out whether an announced submission was made, by its tag."""
-        begun = self._entrant.begun
         watch = Watch(self._record, "the submission", url=self._entrant.submissions_page)
         until = submitted.announced + timedelta(seconds=self._record.patience.commit)
         while True:
-            known = self._record.read(
-                "the list of submissions",
-                lambda: self._record.kaggle.submissions(begun.competition),
-                url=self._entrant.submissions_page,
-            )
-            for submission in known:
+            for submission in self._submissions():
                 if submitted.tag in submission.description:
                     self._made(submitted.tag, submission.ref)
                     return True

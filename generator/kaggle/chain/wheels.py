@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from generator.files import FileWriteError
 from generator.kaggle.chain.errors import ChainError
 from generator.untrusted import printable, python_literal
+from generator.workspace_files import WorkspaceFiles
 
 _TIMEOUT_SECONDS = 600
 _LARGEST_METADATA = 4 * 1024 * 1024
@@ -72,24 +74,33 @@ def missing_requirements(notebook: str) -> tuple[str, ...]:
     return tuple(sorted(names - known.distributions))
 
 
-def wheels_for(notebook: str, folder: Path) -> Wheels:
+def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
     """Downloads what a notebook needs beyond the image, with what that needs in turn.
 
     Args:
         notebook: The notebook as JSON.
-        folder: Where the wheels are kept.
+        folder: Where the wheels are kept; whatever else lies there is not taken along.
+        files: The way to write there.
 
     Raises:
         WheelError: Something has no wheel for the image's Python.
+        FileWriteError: The folder cannot be written.
+        UnsafePlaceError: A link is in the way.
     """
     requirements = missing_requirements(notebook)
     if not requirements:
         return Wheels((), {})
-    folder.mkdir(parents=True, exist_ok=True)
-    for python in image().pythons:
-        _download_all(requirements, python, folder / python)
-    files = {path.name: path for python in image().pythons for path in sorted((folder / python).glob("*.whl"))}
-    return Wheels(requirements, files)
+    found: dict[str, Path] = {}
+    try:
+        for python in image().pythons:
+            files.make_folder(folder / python)
+            with files.beside(folder / python) as fresh:
+                for wheel in dict.fromkeys(_download_all(requirements, python, fresh)):
+                    found[wheel.name] = folder / python / wheel.name
+                    files.move(wheel, found[wheel.name])
+    except OSError as error:
+        raise FileWriteError(path=folder, cause=error) from error
+    return Wheels(requirements, dict(sorted(found.items())))
 
 
 def install_cell(wheels: Wheels, dataset: str) -> str:
@@ -115,8 +126,9 @@ def install_cell(wheels: Wheels, dataset: str) -> str:
     )
 
 
-def _download_all(requirements: Iterable[str], python: str, folder: Path) -> None:
+def _download_all(requirements: Iterable[str], python: str, folder: Path) -> list[Path]:
     """Fetches wheels one by one: what the image has already must not come along in another version."""
+    wheels: list[Path] = []
     known = image().distributions
     waiting, done = list(requirements), set[str]()
     while waiting:
@@ -124,11 +136,12 @@ def _download_all(requirements: Iterable[str], python: str, folder: Path) -> Non
         if name in done or name in known:
             continue
         done.add(name)
-        waiting += _dependencies(_download(name, python, folder))
+        wheels.append(_download(name, python, folder))
+        waiting += _dependencies(wheels[-1])
+    return wheels
 
 
 def _download(name: str, python: str, folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
     before = set(folder.glob("*.whl"))
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--dest={folder}"]

@@ -1,0 +1,126 @@
+"""What the kit writes and removes goes through `workspace_files`, apart from places that no workspace holds."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "generator"
+METHODS = {
+    *("write_text", "write_bytes", "touch", "mkdir", "rmdir", "unlink", "rename", "symlink_to", "hardlink_to", "chmod"),
+    *(
+        "rmtree",
+        "copytree",
+        "copyfile",
+        "copyfileobj",
+        "save",
+        "savez",
+        "to_csv",
+        "to_json",
+        "to_parquet",
+        "extractall",
+    ),
+}
+OF_MODULES = {
+    "os": {
+        *("open", "replace", "rename", "renames", "remove", "unlink", "rmdir", "removedirs", "mkdir", "makedirs"),
+        *("truncate", "ftruncate", "link", "symlink", "chmod", "chown", "utime", "mkfifo", "mknod"),
+    },
+    "shutil": {"move", "copy", "copy2", "chown", "unpack_archive", "make_archive"},
+    "tempfile": {"mkdtemp", "mkstemp", "TemporaryDirectory", "NamedTemporaryFile"},
+}
+OPENING = {"open", "ZipFile", "TarFile", "fdopen"}
+WRITING = set("wax+")
+
+# The reason of each, and the calls that it is for. The local Kaggle has a folder of its own, which nobody sends around.
+OUT_OF_WORKSPACES = {"localkaggle": "its own root", "workspace_files.py": "the way that everything else takes"}
+ALLOWED = {
+    "cli/main.py": ("opens the null device", {"os.open"}),
+    "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
+    "cli/specimen.py": ("real files, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
+    "competition/builtin/digits.py": ("an empty folder that was just made", {"mkdir", "save", "open"}),
+    "competition/builtin/docstrings.py": ("an empty folder that was just made", {"open"}),
+    "competition/builtin/split_table.py": ("an empty folder that was just made", {"open"}),
+    "competition/builtin/__init__.py": ("makes that folder, in one that was just made", {"mkdir"}),
+    "competition/specimen/images.py": ("in memory", {"save"}),
+    "competition/specimen/sound.py": ("in memory", {"open"}),
+    "competition/specimen/specimen.py": ("an empty folder that was just made", {"write_bytes"}),
+    "competition/specimen/stand_in_server.py": (
+        "is copied into specimens, and runs in a session",
+        {"to_csv", "to_parquet"},
+    ),
+    "competition/specimen/writing.py": ("an empty folder that was just made", {"mkdir", "write_bytes", "ZipFile"}),
+    "files.py": ("reads", {"os.open"}),
+    "kaggle/data_download.py": ("a folder that was just checked, and is locked", {"mkdir", "rename", "unlink"}),
+    "kaggle/downloads.py": ("a handle of workspace_files", {"fdopen"}),
+    "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
+    "local_place.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
+    "pair/compiled_templates.py": ("the user's own cache", {"mkdir"}),
+    "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
+    "run/mirror.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
+    "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
+    "kaggle/chain/journal.py": ("a handle of workspace_files", {"os.ftruncate"}),
+}
+
+
+def writes(source: str) -> Iterator[str]:
+    """The calls that may write, move or remove files, by the name that they are called by."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            known = OF_MODULES.get(node.module or "", set()) | METHODS
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if alias.name in known)
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        module = owner.id if isinstance(owner, ast.Name) else ""
+        if name in OF_MODULES.get(module, ()):
+            yield f"{module}.{name}"
+        elif name in METHODS or (name in OPENING and writes_in(node)):
+            yield name
+        elif name == "replace" and owner is not None and len(node.args) == 1 and not node.keywords:
+            yield name  # of a path; a text has two arguments, a date and a dataclass have names
+
+
+def writes_in(opening: ast.Call) -> bool:
+    """Whether a file is opened to be written, by a mode such as "ab"; one that is not a plain text may be."""
+    modes = [keyword.value for keyword in opening.keywords if keyword.arg == "mode"]
+    modes += [argument for argument in opening.args if isinstance(argument, ast.Constant)]
+    return any(not isinstance(mode, ast.Constant) or WRITING & set(str(mode.value)[:3]) for mode in modes)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ('path.write_text("x")', ["write_text"]),
+        ("path.parent.mkdir(parents=True)", ["mkdir"]),
+        ('path.open("ab")', ["open"]),
+        ('path.open(mode="w", encoding="utf-8")', ["open"]),
+        ('open(path, "r+")', ["open"]),
+        ("path.open(mode=mode)", ["open"]),
+        ("path.unlink(missing_ok=True)", ["unlink"]),
+        ("path.replace(other)", ["replace"]),
+        ("path.rename(other)", ["rename"]),
+        ("shutil.rmtree(path)", ["rmtree"]),
+        ("os.open(path, os.O_WRONLY)", ["os.open"]),
+        ("os.replace(a, b)", ["os.replace"]),
+        ("tempfile.mkdtemp(dir=path)", ["tempfile.mkdtemp"]),
+        ("from tempfile import mkdtemp\nmkdtemp(dir=path)", ["tempfile.mkdtemp"]),
+        ('zipfile.ZipFile(path, "x")', ["ZipFile"]),
+        ('path.open("rb")\npath.open()\nopen(path)\nzipfile.ZipFile(path)', []),
+        ('text.replace("a", "b")\nmoment.replace(year=1)\nreplace(state, x=1)\nfiles.write(path, b"")', []),
+    ],
+)
+def test_a_call_that_may_write_is_found(source: str, found: list[str]) -> None:
+    assert list(writes(source)) == found
+
+
+def test_nothing_that_is_written_goes_around_the_safe_functions() -> None:
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE)
+        if module.parts[0] not in OUT_OF_WORKSPACES and (calls := set(writes(path.read_text()))):
+            found[module.as_posix()] = calls
+
+    assert found == {module: calls for module, (_, calls) in ALLOWED.items()}
