@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from cases import CASES
 from commands import in_time, tried
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,6 +129,7 @@ def image(size: tuple[int, int], kind: str) -> bytes:
     return made.getvalue()
 
 
+@CASES
 @given(st.lists(NAMES, max_size=5), st.lists(NAMES, max_size=3), st.binary(max_size=20) | st.just(CSV.encode()))
 def test_any_names(names: list[str], folders: list[str], content: bytes) -> None:
     files = {**dict.fromkeys(names, content), **{f"{each}/{name}": content for each in folders for name in names}}
@@ -135,11 +137,13 @@ def test_any_names(names: list[str], folders: list[str], content: bytes) -> None
     tried(*GENERATE, folder(files))
 
 
+@CASES
 @given(pieces(CSV.encode()), st.sampled_from(["train.csv", "test.csv", "train.tsv", "train.csv.gz", "train.txt"]))
 def test_any_text_as_a_table(text: bytes, name: str) -> None:
     tried(*GENERATE, folder({name: text}))
 
 
+@CASES
 @given(
     mutated(ROWS[:12], most=6) | mutated({name: [row[name] for row in ROWS[:12]] for name in ROWS[0]}) | VALUES,
     st.sampled_from(["train.json", "train.jsonl"]),
@@ -150,11 +154,13 @@ def test_any_json_as_a_table(document: Any, name: str) -> None:
     tried(*GENERATE, folder({"train.csv": b"", name: "\n".join(map(json.dumps, lines)).encode()}))
 
 
+@CASES
 @given(PARQUET | PARQUET.flatmap(pieces))
 def test_any_parquet_as_a_table(content: bytes) -> None:
     tried(*GENERATE, folder({"train.csv": b"", "train.parquet": content}))
 
 
+@CASES
 @given(st.lists(NAMES, max_size=4), pieces(CSV.encode()), st.data())
 def test_any_archive(names: list[str], text: bytes, data: st.DataObject) -> None:
     content = zipped(names, text)
@@ -162,6 +168,7 @@ def test_any_archive(names: list[str], text: bytes, data: st.DataObject) -> None
     tried(*GENERATE, folder({"train.zip": data.draw(st.just(content) | pieces(content))}))
 
 
+@CASES
 @given(st.sampled_from(["PNG", "JPEG", "GIF", "BMP", "TIFF"]).flatmap(lambda kind: pieces(image((8, 8), kind))))
 def test_any_image(content: bytes) -> None:
     images = {f"train/{n}.png": content for n in range(30)} | {f"test/{n}.png": content for n in (100, 101)}
@@ -169,6 +176,7 @@ def test_any_image(content: bytes) -> None:
     tried(*GENERATE, folder({"train.csv": b"id,y\n" + b"".join(b"%d,%d\n" % (n, n % 2) for n in range(30)), **images}))
 
 
+@CASES
 @given(
     pieces(SAMPLE.encode()) | PARQUET,
     st.sampled_from(["csv", "tsv", "json", "jsonl", "parquet", "csv.zip", "txt"]),
@@ -183,6 +191,7 @@ def test_any_submission_is_read_or_refused(content: bytes, suffix: str, packed: 
         validate(root / f"submission.{suffix}{packed}", root / "sample_submission.csv")
 
 
+@CASES
 @given(st.lists(st.binary(min_size=1, max_size=30), max_size=8))
 def test_any_bytes_as_names_are_surveyed(names: list[bytes]) -> None:
     root = folder({})

@@ -4,8 +4,9 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from cases import CASES, FEW_CASES
 from commands import in_time
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.run.safe_html import cleaned_html, code_html, markdown_html, terminal_html
@@ -139,18 +140,21 @@ def test_known_ways_to_run_or_load_something_leave_nothing_of_it(vector: str) ->
         check(markdown_html(html), MARKDOWN, OF_MARKDOWN)
 
 
+@CASES
 @given(TEXTS)
 def test_html_comes_out_harmless(text: str) -> None:
     with in_time():
         check(cleaned_html(text), CLEANED, ATTRIBUTES)
 
 
+@CASES
 @given(TEXTS)
 def test_markdown_comes_out_harmless(text: str) -> None:
     with in_time():
         check(markdown_html(text), MARKDOWN, OF_MARKDOWN)
 
 
+@CASES
 @given(TEXTS)
 def test_terminal_output_and_code_come_out_harmless(text: str) -> None:
     with in_time():
@@ -159,7 +163,7 @@ def test_terminal_output_and_code_come_out_harmless(text: str) -> None:
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", terminal_html(text))
 
 
-@settings(max_examples=settings().max_examples // 5)
+@FEW_CASES
 @given(st.lists(PIECES, min_size=1, max_size=3).map("".join))
 def test_what_is_repeated_without_end_is_rendered_in_time(piece: str) -> None:
     with in_time():

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import tomlkit
+from cases import CASES
 from commands import in_time, tried
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +90,7 @@ def as_json(document: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+@CASES
 @given(mutated(executed()) | mutated(executed(), most=12))
 def test_any_notebook_is_shown_or_refused(document: Any) -> None:
     with in_time(), suppress(TandemError):
@@ -98,6 +100,7 @@ def test_any_notebook_is_shown_or_refused(document: Any) -> None:
         assert all(figure.aspect for figure in view.figures)
 
 
+@CASES
 @given(mutated(executed()), st.sampled_from([PUSH, (*PUSH, "--json"), RUN]))
 def test_any_notebook_is_pushed_or_refused(workspace: Path, document: Any, command: tuple[str, ...]) -> None:
     # A run gets as far as its notebooks are read: there are no data for them.
@@ -118,6 +121,7 @@ def without(path: Path) -> Iterator[None]:
         path.with_name("away").rename(path)
 
 
+@CASES
 @given(mutated(metadata("train")), st.sampled_from([PUSH, (*PUSH, "--json"), RUN]))
 def test_any_metadata_are_pushed_or_refused(workspace: Path, document: Any, command: tuple[str, ...]) -> None:
     with (
@@ -163,6 +167,7 @@ def _value(value: Any) -> str:
     return repr(value).lower()
 
 
+@CASES
 @given(
     texts_of_toml(),
     st.sampled_from(COMMANDS),
@@ -175,6 +180,7 @@ def test_any_pair_toml_is_used_or_refused(workspace: Path, text: str, command: t
         tried(*command)
 
 
+@CASES
 @given(st.binary(max_size=60) | VALUES.map(as_json), st.sampled_from(["train/train.ipynb", "pair.toml"]))
 def test_any_bytes_are_refused(workspace: Path, content: bytes, name: str) -> None:
     with holding(workspace / "kernels/tiny" / name, content):

@@ -6,8 +6,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from cases import CASES, FEW_CASES
 from chain_table import Table
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.errors import TandemError
@@ -38,7 +39,7 @@ def damages(draw: st.DrawFn, size: int = 6_000) -> tuple[int, int, bytes]:
     return at, length, draw(st.one_of(st.binary(max_size=40), st.just(b"\0" * length), st.just(b"\n")))
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@CASES
 @given(st.lists(damages(), min_size=1, max_size=3))
 def test_what_damage_leaves_of_a_journal_is_a_beginning_of_it_or_refused(
     whole: bytes, pieces: list[tuple[int, int, bytes]]
@@ -64,7 +65,7 @@ def entries_of(beside: Path, content: bytes) -> tuple[object, ...]:
     return Journal(path, WorkspaceFiles(beside.parent)).entries()
 
 
-@settings(max_examples=40, deadline=None, database=None)
+@FEW_CASES
 @given(damages())
 def test_a_damaged_chain_is_repaired_without_a_second_push(whole: bytes, piece: tuple[int, int, bytes]) -> None:
     at, length, instead = piece
@@ -116,7 +117,7 @@ BEGINNING = [
 ]
 
 
-@settings(max_examples=400, deadline=None, database=None)
+@CASES
 @given(st.lists(LINES, max_size=4))
 def test_lines_that_say_anything_are_told_or_refused(lines: list[tuple[str, dict[str, object], object]]) -> None:
     with TemporaryDirectory(prefix="hostile-") as folder:

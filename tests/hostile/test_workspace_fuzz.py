@@ -8,9 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from cases import CASES
 from chain_pair import FakeTime, pair_in, submission_for, training_output
 from fake_kaggle import SAMPLE, FakeKaggle
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.cli.chain_options import write_receipt
@@ -141,7 +142,7 @@ def everything(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-@settings(max_examples=300, deadline=None, database=None)
+@CASES
 @given(
     places=st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(KINDS)), min_size=1, max_size=2),
     actions=st.lists(st.sampled_from(sorted(ACTIONS)), min_size=1, max_size=2),
