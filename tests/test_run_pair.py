@@ -41,7 +41,7 @@ def test_a_pair_runs_from_training_to_a_valid_submission(tandem: Tandem, tmp_pat
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
 
 
-@pytest.mark.parametrize("place", ["output", "output/tiny", "output/tiny/infer"])
+@pytest.mark.parametrize("place", ["output", "output/tiny", "output/tiny/smoke", "output/tiny/smoke/infer"])
 def test_a_link_in_place_of_the_output_is_refused_before_anything_runs(
     tandem: Tandem, tmp_path: Path, place: str
 ) -> None:
