@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import lzma
 import shutil
 import stat
 import struct
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 from desk import tarred, tree_of, zipped
+from greedy_lzma import greedy_xz, greedy_zip
 
 from generator.localkaggle.services.archives import Room, stem_of_archive, unpack
 from generator.localkaggle.services.bundle_names import BundleRefusedError
@@ -197,6 +199,31 @@ def test_a_damaged_archive_is_a_file_like_any_other(tmp_path: Path, name: str, c
 
     assert not unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
     assert not (tmp_path / "unpacked").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tar.xz", greedy_xz(tarred(("a", b"1" * 5_000), mode="w:"))),
+        ("a.zip", greedy_zip("a", b"1" * 5_000)),
+    ],
+    ids=["xz", "zip"],
+)
+def test_an_archive_that_wants_gigabytes_of_memory_is_a_file_like_any_other(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    with peak_below(256 << 20):
+        assert not unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
+
+
+def test_an_archive_of_the_strongest_xz_is_unpacked(tmp_path: Path) -> None:
+    strongest = lzma.compress(tarred(("a", b"1"), mode="w:"), preset=9 | lzma.PRESET_EXTREME)
+    (tmp_path / "a.tar.xz").write_bytes(strongest)
+
+    assert unpack(tmp_path / "a.tar.xz", "a.tar.xz", tmp_path / "unpacked", SMALL)
+    assert tree_of(tmp_path / "unpacked") == {"a": b"1"}
 
 
 def test_empty_folders_of_archives_do_no_harm(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any, cast
 
+from generator.competition.bounded_lzma import XzFile, require_no_lzma
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.bundle_names import BundleRefusedError, checked_name
 from generator.localkaggle.services.free_space import has_room
@@ -34,7 +35,7 @@ _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".tar.gz": gzip.GzipFile,
     ".tgz": gzip.GzipFile,
     ".tar.bz2": bz2.BZ2File,
-    ".tar.xz": lzma.LZMAFile,
+    ".tar.xz": XzFile,
 }
 _SUFFIXES = (".zip", *_OPENERS)
 _NOT_AN_ARCHIVE = (
@@ -203,6 +204,7 @@ def _zip_entries(archive: Path, name: str, room: Room) -> _Entries:
             if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise BundleRefusedError(name=entry.filename, why=_LINK)
             if not entry.is_dir():
+                require_no_lzma(entry)
                 yield entry.filename, packed.open(entry)
 
 
