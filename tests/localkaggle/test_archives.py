@@ -47,6 +47,12 @@ def peak_below(limit: int) -> Iterator[None]:
     assert peak < limit
 
 
+def _folder(name: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type = tarfile.DIRTYPE
+    return entry
+
+
 SMALL = Room(size=10_000, files=5, spare=0)
 
 
@@ -58,6 +64,7 @@ SMALL = Room(size=10_000, files=5, spare=0)
         ("bomb.tar.xz", tarred(("zeros", b"\0" * 2_000_000), mode="w:xz")),
         ("many.zip", zipped({str(number): b"" for number in range(6)})),
         ("many.tar", tarred(*((str(number), b"") for number in range(6)), mode="w:")),
+        ("folders.tar.bz2", tarred(*map(_folder, "abcdefghijk"), mode="w:bz2")),
     ],
 )
 def test_an_archive_that_becomes_too_much_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
@@ -230,9 +237,7 @@ def test_empty_folders_of_archives_do_no_harm(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("folder/", b"")
         packed.writestr("folder/a", b"1")
-    folder = tarfile.TarInfo("./folder")
-    folder.type = tarfile.DIRTYPE
-    (tmp_path / "a.tar.bz2").write_bytes(tarred(folder, ("./folder/a", b"1"), mode="w:bz2"))
+    (tmp_path / "a.tar.bz2").write_bytes(tarred(_folder("./folder"), ("./folder/a", b"1"), mode="w:bz2"))
 
     for name in ("a.zip", "a.tar.bz2"):
         assert unpack(tmp_path / name, name, tmp_path / f"of-{name}", SMALL)
