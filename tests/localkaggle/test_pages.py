@@ -452,6 +452,15 @@ def test_a_code_competition_takes_no_files(pages: Browsing) -> None:
     assert "only accepts Submissions from Notebooks" in refused.text
 
 
+@pytest.mark.parametrize("position", ["1000", "9" * 15, "9" * 5_000])
+def test_a_log_has_no_news_beyond_its_end(pages: Browsing, position: str) -> None:
+    address = pages.push("Heights training")
+
+    news = pages.get(f"{address}/log.json?from={position}")
+
+    assert (news.status, json.loads(news.answer.body)["text"]) == (200, "")
+
+
 def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:
     def script(order: SessionOrder) -> None:
         events = [json.dumps({"stream_name": "stdout", "time": n, "data": f"step {n}\n"}) for n in range(60_000)]
