@@ -10,7 +10,7 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	&& echo $$candidate && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test test-fast lint format types kernels drift bench clean
+.PHONY: demo test test-fast fuzz lint format types kernels drift bench clean
 
 demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the submission on a hidden test
 	$(BIN)/generate --competition digits
@@ -21,6 +21,9 @@ test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
 
 test-fast: $(VENV)/dev.stamp ## the tests that take less than two minutes together
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+fuzz: $(VENV)/dev.stamp ## the tests of hostile inputs with thousands of cases each; takes about an hour
+	$(BIN)/python -m pytest tests/hostile --hypothesis-profile=fuzz
 
 lint: $(VENV)/dev.stamp ## the package, the templates as the Python they are, the rendered notebooks
 	$(BIN)/ruff check .
