@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from greedy_lzma import greedy_xz, greedy_zip
 from miniature import write_tree
 from notebook_session import Notebook, Sessions, Trained, names_below, rendered_cells
 from written_submissions import submitted, table_task
@@ -100,6 +101,8 @@ def test_an_object_may_say_the_value_of_every_id(tmp_path: Path) -> None:
         ("s.csv.bz2", b"id,a\n1,2\n", "it cannot be unpacked"),
         ("s.csv.xz", b"id,a\n1,2\n", "it cannot be unpacked"),
         ("s.csv.zip", b"id,a\n1,2\n", "it cannot be unpacked"),
+        pytest.param("s.csv.xz", greedy_xz(b"id,a\n1,2\n"), "it cannot be unpacked (Memory", id="greedy xz"),
+        pytest.param("s.zip", greedy_zip("s.csv", b"id,a\n1,2\n"), "it is compressed by LZMA", id="greedy zip"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_one_sentence(

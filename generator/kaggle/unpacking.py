@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
+from generator.competition.bounded_lzma import require_no_lzma
 from generator.files import PathOutsideError, contained
 from generator.kaggle.errors import KaggleError
 from generator.untrusted import printable
@@ -47,6 +48,7 @@ def unpack(slug: str, archive: Path, folder: Path, *, sizes: Mapping[str, int], 
             _check(slug, members, sizes)
             done = 0
             for name, size in sizes.items():
+                require_no_lzma(members[name])
                 path = _place(slug, folder, name)
                 with opened.open(members[name]) as source, path.open("xb") as target:
                     done += _copied(slug, name, source, target, size)

@@ -1,4 +1,4 @@
-"""Hostile values, and valid documents in which some of the values are hostile."""
+"""Hostile values, and valid documents and bytes in which something is hostile."""
 
 import copy
 from collections.abc import Iterator
@@ -47,6 +47,26 @@ HOSTILE_NUMBERS = [0, -1, 2**31, 2**63, 2**64, -(2**63) - 1, 10**400, 1e308, flo
 VALUES = st.sampled_from(
     [None, True, False, [], {}, [[]], [None], {"": None}, {"a": {"b": []}}, *HOSTILE_TEXTS, *HOSTILE_NUMBERS]
 )
+BYTES = st.sampled_from(
+    [
+        *(
+            b"\0",
+            b"\xff",
+            b"\xff\xfe",
+            b"\xef\xbb\xbf",
+            b'"',
+            b'""',
+            b"\r",
+            b"\n",
+            b",",
+            b";",
+            b"\t",
+            b"\xc3",
+            b"9" * 5_000,
+        ),
+        *(b"," * 200, b'"' * 99, b"\x1b[31m", b"=1+1", b"\xe2\x80\xae", b"NaN", b"1e999", b"x" * 9_000),
+    ]
+)
 
 
 def places(document: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -84,3 +104,17 @@ def _applied(document: Any, changes: list[tuple[tuple[Any, ...], str, Any]]) -> 
         except (KeyError, IndexError, TypeError):
             continue  # an earlier change took it away
     return changed.get("document")
+
+
+def pieces(text: bytes) -> st.SearchStrategy[bytes]:
+    """A text with other bytes here and there, or cut off."""
+    cut = st.tuples(st.integers(0, len(text)), BYTES | st.binary(max_size=5), st.integers(0, 9))
+    return st.lists(cut, min_size=1, max_size=5).map(lambda cuts: _cut(text, cuts)) | st.integers(0, len(text)).map(
+        lambda end: text[:end]
+    )
+
+
+def _cut(text: bytes, cuts: list[tuple[int, bytes, int]]) -> bytes:
+    for at, piece, left_out in cuts:
+        text = text[:at] + piece + text[at + left_out :]
+    return text

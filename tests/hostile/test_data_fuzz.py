@@ -19,7 +19,7 @@ from cases import CASES
 from commands import in_time, tried
 from hypothesis import given
 from hypothesis import strategies as st
-from mutations import VALUES, mutated
+from mutations import VALUES, mutated, pieces
 from PIL import Image
 
 from generator.competition.submission import SubmissionError, summarize, validate
@@ -31,26 +31,6 @@ ROWS = [{"id": n, "x": n * 7 % 10, "word": f"w{n % 3}", "y": n % 2} for n in ran
 CSV = "id,x,word,y\n" + "".join(",".join(map(str, row.values())) + "\n" for row in ROWS)
 SAMPLE = "id,y\n100,0\n101,1\n"
 TEST = "id,x,word\n100,1,w1\n101,2,w2\n"
-BYTES = st.sampled_from(
-    [
-        *(
-            b"\0",
-            b"\xff",
-            b"\xff\xfe",
-            b"\xef\xbb\xbf",
-            b'"',
-            b'""',
-            b"\r",
-            b"\n",
-            b",",
-            b";",
-            b"\t",
-            b"\xc3",
-            b"9" * 5_000,
-        ),
-        *(b"," * 200, b'"' * 99, b"\x1b[31m", b"=1+1", b"\xe2\x80\xae", b"NaN", b"1e999", b"x" * 9_000),
-    ]
-)
 NAMES = st.sampled_from(
     [
         *map(os.fsdecode, (b"\xff.csv", b"a\xff", b"\xed\xa0\x80.png", b"-rf", b"--help", b"%s", b"{x}.csv", b".csv")),
@@ -77,20 +57,6 @@ def folder(files: dict[str, bytes]) -> Path:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(content)
     return root
-
-
-def pieces(text: bytes) -> st.SearchStrategy[bytes]:
-    """A text with other bytes here and there, or cut off."""
-    cut = st.tuples(st.integers(0, len(text)), BYTES | st.binary(max_size=5), st.integers(0, 9))
-    return st.lists(cut, min_size=1, max_size=5).map(lambda cuts: _cut(text, cuts)) | st.integers(0, len(text)).map(
-        lambda end: text[:end]
-    )
-
-
-def _cut(text: bytes, cuts: list[tuple[int, bytes, int]]) -> bytes:
-    for at, piece, left_out in cuts:
-        text = text[:at] + piece + text[at + left_out :]
-    return text
 
 
 def parquet(values: list[int], kind: Any) -> bytes:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from folder_kaggle import FolderKaggle
+from greedy_lzma import greedy_zip
 from miniature import write_tree
 
 from generator.kaggle.api import RemoteFile
@@ -243,6 +244,13 @@ class TestHostileArchives:
 
         with pytest.raises(ArchiveError, match="is a link"):
             self.unpacked(path, {"a.csv": 11})
+
+    def test_a_member_that_wants_gigabytes_of_memory_is_refused(self, tmp_path: Path) -> None:
+        archive = tmp_path / "a.zip"
+        archive.write_bytes(greedy_zip("a.csv", b"1,2"))
+
+        with pytest.raises(ArchiveError, match="compressed by LZMA"):
+            self.unpacked(archive, {"a.csv": 3})
 
     def test_a_damaged_member_is_refused(self, tmp_path: Path) -> None:
         archive = self.archive(tmp_path, {"a.csv": "abc" * 100})

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import lzma
 import shutil
 import stat
 import struct
@@ -16,6 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 from desk import tarred, tree_of, zipped
+from greedy_lzma import greedy_xz, greedy_zip
 
 from generator.localkaggle.services.archives import Room, stem_of_archive, unpack
 from generator.localkaggle.services.bundle_names import BundleRefusedError
@@ -45,6 +47,12 @@ def peak_below(limit: int) -> Iterator[None]:
     assert peak < limit
 
 
+def _folder(name: str) -> tarfile.TarInfo:
+    entry = tarfile.TarInfo(name)
+    entry.type = tarfile.DIRTYPE
+    return entry
+
+
 SMALL = Room(size=10_000, files=5, spare=0)
 
 
@@ -56,6 +64,7 @@ SMALL = Room(size=10_000, files=5, spare=0)
         ("bomb.tar.xz", tarred(("zeros", b"\0" * 2_000_000), mode="w:xz")),
         ("many.zip", zipped({str(number): b"" for number in range(6)})),
         ("many.tar", tarred(*((str(number), b"") for number in range(6)), mode="w:")),
+        ("folders.tar.bz2", tarred(*map(_folder, "abcdefghijk"), mode="w:bz2")),
     ],
 )
 def test_an_archive_that_becomes_too_much_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
@@ -199,13 +208,36 @@ def test_a_damaged_archive_is_a_file_like_any_other(tmp_path: Path, name: str, c
     assert not (tmp_path / "unpacked").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.tar.xz", greedy_xz(tarred(("a", b"1" * 5_000), mode="w:"))),
+        ("a.zip", greedy_zip("a", b"1" * 5_000)),
+    ],
+    ids=["xz", "zip"],
+)
+def test_an_archive_that_wants_gigabytes_of_memory_is_a_file_like_any_other(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+
+    with peak_below(256 << 20):
+        assert not unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
+
+
+def test_an_archive_of_the_strongest_xz_is_unpacked(tmp_path: Path) -> None:
+    strongest = lzma.compress(tarred(("a", b"1"), mode="w:"), preset=9 | lzma.PRESET_EXTREME)
+    (tmp_path / "a.tar.xz").write_bytes(strongest)
+
+    assert unpack(tmp_path / "a.tar.xz", "a.tar.xz", tmp_path / "unpacked", SMALL)
+    assert tree_of(tmp_path / "unpacked") == {"a": b"1"}
+
+
 def test_empty_folders_of_archives_do_no_harm(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
         packed.writestr("folder/", b"")
         packed.writestr("folder/a", b"1")
-    folder = tarfile.TarInfo("./folder")
-    folder.type = tarfile.DIRTYPE
-    (tmp_path / "a.tar.bz2").write_bytes(tarred(folder, ("./folder/a", b"1"), mode="w:bz2"))
+    (tmp_path / "a.tar.bz2").write_bytes(tarred(_folder("./folder"), ("./folder/a", b"1"), mode="w:bz2"))
 
     for name in ("a.zip", "a.tar.bz2"):
         assert unpack(tmp_path / name, name, tmp_path / f"of-{name}", SMALL)

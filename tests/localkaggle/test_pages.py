@@ -360,6 +360,17 @@ def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Brows
     assert len({cell["id"] for cell in cells}) == 3
 
 
+def test_a_notebook_whose_ids_are_no_texts_can_be_edited(pages: Browsing) -> None:
+    cell = {"cell_type": "code", "id": [], "metadata": {}, "outputs": [], "execution_count": None, "source": "a = 1"}
+    address = pages.push("Heights training", text=json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5}))
+    form = pages.get(f"{address}/edit").fields()
+
+    page = pages.post(f"{address}/edit", {**form, "added-code": "b = 1", "then": "save"})
+
+    assert page.status == 303
+    assert pages.get(f"{address}/edit").fields()["cell-1"] == "b = 1"
+
+
 def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
     address = pages.push("Heights training", "height = 1", **TOY)
     form = pages.get(f"{address}/copy").fields()
@@ -439,6 +450,15 @@ def test_a_code_competition_takes_no_files(pages: Browsing) -> None:
     assert not pages.get(address).elements("form")
     assert refused.status == 422
     assert "only accepts Submissions from Notebooks" in refused.text
+
+
+@pytest.mark.parametrize("position", ["1000", "9" * 15, "9" * 5_000])
+def test_a_log_has_no_news_beyond_its_end(pages: Browsing, position: str) -> None:
+    address = pages.push("Heights training")
+
+    news = pages.get(f"{address}/log.json?from={position}")
+
+    assert (news.status, json.loads(news.answer.body)["text"]) == (200, "")
 
 
 def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import lzma
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,11 +10,12 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import IO, cast
 
+from generator.competition.bounded_lzma import XzFile, require_no_lzma
 from generator.files import open_file
 
 _SEPARATOR_OF = {".csv": "", ".txt": "", ".tsv": "\t", ".tab": "\t", ".psv": "|"}
 _COMPRESSIONS = (".gz", ".bz2", ".xz", ".zip")
-_OPENERS: dict[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[[IO[bytes]], object]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": XzFile}
 # What the archives of some systems have beside what was packed.
 _NO_TABLES = ("__MACOSX/",)
 
@@ -75,6 +75,7 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
         EOFError: It is a cut-off stream, or an archive without a file.
         KeyError: The archive has no such member.
         zipfile.BadZipFile: It is no archive.
+        RuntimeError: The member is encrypted, or compressed in a way that is not read.
     """
     archive = next(
         (place for place in (path, *path.parents) if place.suffix.lower() == ".zip" and place.is_file()), None
@@ -83,6 +84,7 @@ def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
         if archive is not None:
             with zipfile.ZipFile(stored) as files:
                 name = path.relative_to(archive).as_posix() if archive != path else _first_file(files)
+                require_no_lzma(files.getinfo(name))
                 with files.open(name) as file:
                     yield file, name
         elif path.suffix.lower() in _OPENERS:

@@ -6,12 +6,12 @@ import lzma
 import zlib
 from typing import BinaryIO
 
+from generator.competition.bounded_lzma import MOST_MEMORY
 from generator.competition.survey.sample import UnreadableTableError
 from generator.competition.survey.sources import Unpacked
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}  # as pandas calls them
 _BLOCK = 1 << 16
-_MOST_DECODER_MEMORY = 128 << 20  # bytes; an xz file says itself how much its reader has to set aside
 _ABSURD_RATIO = 200
 _GZIP_MODULUS, _PLAUSIBLE_FACTOR = 1 << 32, 4
 
@@ -73,7 +73,7 @@ def _read_gzip(raw: BinaryIO, limit: int) -> bytes:
 
 def _read_stream(raw: BinaryIO, compression: str, limit: int) -> bytes:
     decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor = (
-        bz2.BZ2Decompressor() if compression == "bz2" else lzma.LZMADecompressor(memlimit=_MOST_DECODER_MEMORY)
+        bz2.BZ2Decompressor() if compression == "bz2" else lzma.LZMADecompressor(memlimit=MOST_MEMORY)
     )
     content = bytearray()
     while len(content) < limit and not decoder.eof:

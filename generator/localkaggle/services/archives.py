@@ -20,6 +20,7 @@ from io import FileIO
 from pathlib import Path
 from typing import IO, Any, cast
 
+from generator.competition.bounded_lzma import XzFile, require_no_lzma
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.bundle_names import BundleRefusedError, checked_name
 from generator.localkaggle.services.free_space import has_room
@@ -28,13 +29,14 @@ _CHUNK = 1 << 20
 _LONGEST_HEADER = 1 << 20  # of all that a tar says of one file
 _DIRECTORY_ENTRY = 300  # what a zip says of one file, with a name of usual length
 _LINK = "is a link or a device; pack plain files only"
+_TOO_MANY = "holds more files than a version may have; use fewer"
 _Entries = Generator[tuple[str, IO[bytes]], None, None]
 _OPENERS: dict[str, Callable[[Path], Any]] = {
     ".tar": FileIO,
     ".tar.gz": gzip.GzipFile,
     ".tgz": gzip.GzipFile,
     ".tar.bz2": bz2.BZ2File,
-    ".tar.xz": lzma.LZMAFile,
+    ".tar.xz": XzFile,
 }
 _SUFFIXES = (".zip", *_OPENERS)
 _NOT_AN_ARCHIVE = (
@@ -172,7 +174,7 @@ class Budget:
         """One file more; `BundleRefusedError` if that is one too many."""
         self._files -= 1
         if self._files < 0:
-            raise BundleRefusedError(name=self._name, why="holds more files than a version may have; use fewer")
+            raise BundleRefusedError(name=self._name, why=_TOO_MANY)
 
     def copy(self, source: IO[bytes], sink: IO[bytes]) -> None:
         """Copies a file piece by piece; `BundleRefusedError` where it becomes larger than there is room for."""
@@ -203,6 +205,7 @@ def _zip_entries(archive: Path, name: str, room: Room) -> _Entries:
             if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise BundleRefusedError(name=entry.filename, why=_LINK)
             if not entry.is_dir():
+                require_no_lzma(entry)
                 yield entry.filename, packed.open(entry)
 
 
@@ -216,7 +219,7 @@ class _ZipFile(FileIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > self._most:
-            raise BundleRefusedError(name=self._archive_name, why="holds more files than a version may have; use fewer")
+            raise BundleRefusedError(name=self._archive_name, why=_TOO_MANY)
         return super().read(-1 if size is None else size)
 
 
@@ -226,7 +229,10 @@ def _tar_entries(archive: Path, name: str, room: Room) -> _Entries:
         # It has all that tarfile asks of a file.
         bounded = _Bounded(stream, name, room)
         with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as packed:
-            for member in packed:
+            for count, member in enumerate(packed):
+                # Folders alone could come without end: a million of them fit in 13 KB.
+                if count >= 2 * room.files:
+                    raise BundleRefusedError(name=name, why=_TOO_MANY)
                 if not member.isdir():
                     bounded.header_left = None
                     yield member.name.removeprefix("./"), _content(packed, member)

@@ -1,6 +1,7 @@
 """A session's log: one JSON object a line, as the API and its live stream send them, bounded in size."""
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -49,7 +50,8 @@ def read_piece(path: Path, *, position: int = 0) -> LogPiece:
     """Reads the whole lines from a position on, some hundred kilobytes at most; none if there is no log yet."""
     try:
         with path.open("rb") as file:
-            file.seek(position)
+            # Whoever asks chooses the position, and not every system can seek to each.
+            file.seek(min(position, os.fstat(file.fileno()).st_size))
             content = file.read(_PIECE)
     except FileNotFoundError:
         return LogPiece((), position)

@@ -36,7 +36,7 @@ def with_sources(text: str, sources: Mapping[int, str], added: Iterable[tuple[st
     old = _cells(notebook)
     cells = [_with_source(cell, sources[place]) for place, cell in enumerate(old) if sources.get(place, "").strip()]
     has_ids = all(isinstance(cell.get("id"), str) for cell in old)  # the format has them since 4.5
-    taken = {cell.get("id") for cell in old}
+    taken = {str(cell.get("id")) for cell in old}
     free = (name for number in itertools.count(1) if (name := f"added-{number}") not in taken)
     cells += [_cell(kind, source, name=next(free) if has_ids else "") for kind, source in added]
     return json.dumps({**notebook, "cells": cells})
