@@ -14,10 +14,10 @@ class XzFile(lzma.LZMAFile):
 
     def __init__(self, file: Path | IO[bytes]) -> None:
         super().__init__(file)
-        # It makes a decompressor for each part of a file, and has no argument for their limit.
+        # It makes a decompressor for each part of a file; tests hold that the limit reaches all of them.
         parts: Any = self._buffer.raw  # type: ignore[attr-defined] # typeshed does not know what it is made of
-        parts._decomp_args["memlimit"] = MOST_MEMORY  # noqa: SLF001 - see above
-        parts._decompressor = parts._decomp_factory(**parts._decomp_args)  # noqa: SLF001 - see above
+        parts._decomp_args["memlimit"] = MOST_MEMORY  # noqa: SLF001 - LZMAFile has no argument for the limit
+        parts._decompressor = parts._decomp_factory(**parts._decomp_args)  # noqa: SLF001 - the first was made without it
 
 
 def require_no_lzma(member: zipfile.ZipInfo) -> None:
