@@ -159,6 +159,20 @@ def test_what_a_user_put_where_runs_are_kept_is_not_replaced(tmp_path: Path, pla
     assert texts(folder) == ["finished"] * 3
 
 
+def test_a_folder_in_place_of_a_kept_report_is_not_removed(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path)
+    finish(folder, "finished")
+    mine = folder.previous.report / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.touch()
+
+    with pytest.raises(ForeignFolderError, match=r"report\.html"):
+        folder.keep(Role.TRAIN)
+
+    assert mine.exists()
+    assert texts(folder) == ["finished"] * 3
+
+
 def test_a_link_is_no_place_to_keep_a_run_in(tmp_path: Path) -> None:
     folder, elsewhere = OutputFolder(tmp_path / "output"), OutputFolder(tmp_path / "elsewhere")
     finish(folder, "finished")

@@ -164,12 +164,14 @@ class OutputFolder:
                 return None
             kept, roles = self.interrupted, (role,)
         try:
-            for each in roles:
-                self._refuse_foreign(kept.working(each))
+            for place in (*map(kept.working, roles), kept.report):
+                self._refuse_foreign(place)
             self.files.make_folder(kept.path)
             for each in roles:
+                self.files.remove_tree(kept.working(each))
                 self._move(self.working(each), kept.working(each))
             if kept == self.previous:
+                self.files.remove(kept.report)
                 self._move(self.report, kept.report)
         except OSError as error:
             raise FileWriteError(path=kept.path, cause=error) from error
@@ -206,11 +208,6 @@ class OutputFolder:
         self.files.remove(self.report)
 
     def _move(self, source: Path, target: Path) -> None:
-        """Renames a file or a folder; what was there is gone, even if there is nothing to take its place."""
-        if target.is_dir():
-            self.files.remove_tree(target)
-        else:
-            self.files.remove(target)
         if source.exists():
             self.files.move(source, target)
 
