@@ -40,7 +40,7 @@ class AccessToken:
     source: str
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be sent or shown."""
+        """The texts that must never be sent or shown."""
         return (self.token,)
 
 
@@ -58,13 +58,13 @@ class LegacyKey:
         return base64.b64encode(f"{self.username}:{self.key}".encode()).decode()
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be sent or shown."""
+        """The texts that must never be sent or shown."""
         return (self.key, self.pair)
 
 
 @dataclass(frozen=True)
 class RefreshToken:
-    """What `kaggle auth login` leaves; `access_token` is used as long as `expires` says, and then asked for anew."""
+    """The login of `kaggle auth login`; `access_token` is used as long as `expires` says, and then asked for anew."""
 
     refresh_token: str = field(repr=False)
     source: str
@@ -73,11 +73,11 @@ class RefreshToken:
     expires: datetime | None = None
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be sent or shown."""
+        """The texts that must never be sent or shown."""
         return tuple(secret for secret in (self.refresh_token, self.access_token) if secret)
 
     def is_fresh(self, now: datetime) -> bool:
-        """Whether the access token can still be used."""
+        """True as long as the access token can be used."""
         return bool(self.access_token) and self.expires is not None and now < self.expires - _EXPIRY_MARGIN
 
 
@@ -123,7 +123,7 @@ def telling_secrets(credentials: Credentials) -> tuple[str, ...]:
 
 
 def contains_secret(text: str, credentials: Credentials) -> bool:
-    """Whether a text has one of the account's secrets in it."""
+    """True if a text has one of the account's secrets in it."""
     return any(secret in text for secret in telling_secrets(credentials))
 
 

@@ -9,8 +9,8 @@ from typing import BinaryIO, cast
 from generator.competition.survey.files import Reach
 from generator.competition.survey.sources import ByteSource, Unpacked
 from generator.competition.survey.zip_directory import PackedMemberError, beginning_of_first
-from generator.kaggle.api import Kaggle
 from generator.kaggle.errors import NotFoundError
+from generator.kaggle.gateway import Kaggle
 from generator.untrusted import printable
 
 _BLOCK = 1 << 16
@@ -47,7 +47,7 @@ class NotServedError(OSError):
 
 @dataclass
 class Budget:
-    """What a survey may still read over the network."""
+    """The bytes and requests that a survey may still spend on the network."""
 
     size: int = 96 * _MEGABYTE
     requests: int = 400
@@ -90,7 +90,7 @@ class RemoteFiles:
     _addresses: dict[str, str] = field(default_factory=dict)
 
     def size(self, path: str) -> int:
-        """How many bytes a file has, as Kaggle lists it."""
+        """The bytes of a file, as Kaggle lists them."""
         return self.sizes.get(path, 0)
 
     def opened(self, path: str) -> BinaryIO:
@@ -200,7 +200,7 @@ class _Seekable(io.RawIOBase):
         return self._position
 
     def tell(self) -> int:
-        """Where it is."""
+        """The position."""
         return self._position
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # typeshed's WriteableBuffer is private
@@ -212,7 +212,7 @@ class _Seekable(io.RawIOBase):
 
 
 def _unwrapped(path: str, ranges: _Ranges) -> Unpacked | None:
-    """What is in the zip that Kaggle sends in place of a large table; None if it sends the file itself."""
+    """The content of the zip that Kaggle sends in place of a large table; None if it sends the file itself."""
     if path.lower().endswith(_ARE_ZIPS) or ranges.read(0, len(_ZIP_MARK)) != _ZIP_MARK:
         return None
     sent = _Ranges(ranges.files, path, sys.maxsize, ranges.blocks)

@@ -13,7 +13,7 @@ from test_gateway_errors import PUSH
 
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.errors import UnreachableError
-from generator.kaggle.gateway import Gateway
+from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import Route, Timeouts
 
 
@@ -58,7 +58,7 @@ def encrypted(certificate: Path) -> Iterator[str]:
 
 
 def push(address: str, route: Route | None = None) -> UnreachableError:
-    gateway = Gateway(address, AccessToken(TOKEN, source="a test"), timeouts=Timeouts(connect=5, read=5), route=route)
+    gateway = Kaggle(address, AccessToken(TOKEN, source="a test"), timeouts=Timeouts(connect=5, read=5), route=route)
     with pytest.raises(UnreachableError) as raised:
         gateway.push(PUSH)
     return raised.value
