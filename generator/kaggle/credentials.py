@@ -17,12 +17,13 @@ import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from generator.files import open_file, reason
 from generator.kaggle.errors import CredentialsError
+from generator.kaggle.sdk import moment
 from generator.untrusted import printable
 
 _LARGEST_FILE = 64_000  # bytes
@@ -180,7 +181,7 @@ def _oauth(path: Path) -> RefreshToken | None:
         source=str(path),
         username=username if isinstance(username, str) else "",
         access_token=_secret(access, source=str(path)) if isinstance(access, str) and access.strip() else "",
-        expires=_moment(stored.get("access_token_expiration")),
+        expires=moment(stored.get("access_token_expiration")),
     )
 
 
@@ -236,16 +237,6 @@ def _object(path: Path) -> dict[str, Any]:
             remedy=f"download it anew at {_SETTINGS}, or take it away",
         ) from None
     return value if isinstance(value, dict) else {}
-
-
-def _moment(value: object) -> datetime | None:
-    if not isinstance(value, str) or not value:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _is_exposed(path: Path) -> bool:

@@ -167,12 +167,8 @@ class Kernels(ApiClient):
         version = answer.version_number or 0
         if version <= 0:
             raise self._unexpected(operation, "names no version")
-        refused = {
-            "competition": tuple(answer.invalid_competition_sources),
-            "dataset": tuple(answer.invalid_dataset_sources),
-            "kernel": tuple(answer.invalid_kernel_sources),
-            "model": tuple(answer.invalid_model_sources),
-        }
+        kinds = ("competition", "dataset", "kernel", "model")
+        refused = {kind: tuple(getattr(answer, f"invalid_{kind}_sources")) for kind in kinds}
         if any(refused.values()):
             raise SourcesRefusedError(ref=ref, version=version, sources=refused)
         return Pushed(ref, version, answer.url or f"{self._endpoint.site}/code/{ref}")

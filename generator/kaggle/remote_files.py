@@ -64,10 +64,6 @@ class Budget:
         self.requests -= 1
 
 
-def _tell_nobody(_: str) -> None:
-    pass
-
-
 @dataclass
 class RemoteFiles:
     """Files behind short-lived addresses; nothing is requested before it is read, and nothing twice.
@@ -84,7 +80,7 @@ class RemoteFiles:
     kaggle: Kaggle
     slug: str
     sizes: Mapping[str, int]
-    tell: Tell = _tell_nobody
+    tell: Tell = lambda _: None
     budget: Budget = field(default_factory=Budget)
     reach: Reach = _REACH
     _addresses: dict[str, str] = field(default_factory=dict)
@@ -197,10 +193,6 @@ class _Seekable(io.RawIOBase):
         """Moves to a place."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._ranges.total}[whence]
         self._position = max(0, start + offset)
-        return self._position
-
-    def tell(self) -> int:
-        """The position."""
         return self._position
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # typeshed's WriteableBuffer is private

@@ -90,6 +90,17 @@ def model_framework(name: str) -> str:
     return str(member.name) if member else ""
 
 
+def moment(value: Any) -> datetime | None:
+    """A date as Kaggle writes it, in UTC; None for anything else, since a date is never worth failing for."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
 def _imported(name: str) -> Any:
     # Two threads that import a package for the first time at once can see half of it.
     with _import_lock:
@@ -126,7 +137,7 @@ def _value(field: Any, value: Any, naming: str) -> Any:
 def _item(field: Any, value: Any, naming: str) -> Any:
     kind = field.field_type
     if kind is datetime:
-        return _moment(value)
+        return moment(value)
     if kind is timedelta:
         return _duration(field, value)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -158,17 +169,6 @@ def _enum(kind: Any, value: Any) -> Any:
         names = (_plain(value), _plain(kind.__name__ + value))
         return next((member for name, member in kind.__members__.items() if _plain(name) in names), None)
     return next((member for member in kind if member.value == value), None) if type(value) is int else None
-
-
-def _moment(value: Any) -> datetime | None:
-    """A moment in UTC; a date is never worth failing for."""
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _duration(field: Any, value: Any) -> timedelta:

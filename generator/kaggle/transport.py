@@ -123,16 +123,9 @@ class StreamedResponse(_Head):
 class Transport:
     """Sends requests; any thread may use it."""
 
-    def __init__(
-        self,
-        timeouts: Timeouts | None = None,
-        *,
-        route: Route | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, timeouts: Timeouts | None = None, *, route: Route | None = None) -> None:
         self._timeouts = timeouts or Timeouts()
         self._route = route or Route()
-        self._clock = clock
         self._connections: PoolManager | None = None
 
     def send(self, request: Request, *, limit: int) -> Response:
@@ -146,7 +139,7 @@ class Transport:
             UnreachableError: No connection, or no whole answer in time.
             NotKaggleError: The body is larger than `limit`.
         """
-        deadline = self._clock() + self._timeouts.whole
+        deadline = time.monotonic() + self._timeouts.whole
         with self.stream(request) as stream:
             body = bytearray()
             largest = limit if stream.status < HTTPStatus.BAD_REQUEST else min(limit, _LARGEST_COMPLAINT)
@@ -156,7 +149,7 @@ class Transport:
                     raise NotKaggleError(
                         doing=request.doing, host=request.host, why=f"is longer than {largest:,} bytes"
                     )
-                if self._clock() > deadline:
+                if time.monotonic() > deadline:
                     raise _unreachable(request, "did not finish its answer in time", was_sent=True)
             return Response(stream.status, stream.headers, bytes(body))
 
