@@ -250,6 +250,7 @@ def _translated(error: Exception, request: Request) -> UnreachableError:
     before_sending: dict[type[Exception], str] = {
         exceptions.ProxyError: "cannot be reached through the proxy",
         ssl.SSLCertVerificationError: "has a certificate that this machine does not trust",
+        FileNotFoundError: "cannot be trusted, since the file of certificates to trust is not there",
         exceptions.NameResolutionError: "cannot be found by its name",
         exceptions.NewConnectionError: "accepts no connection",
         exceptions.ConnectTimeoutError: "does not answer",

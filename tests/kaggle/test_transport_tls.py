@@ -80,6 +80,13 @@ def test_a_certificate_can_be_trusted_by_name_and_what_breaks_later_leaves_the_o
     assert error.outcome_unknown
 
 
+def test_certificates_that_are_not_there_are_said_and_nothing_was_sent(encrypted: str, tmp_path: Path) -> None:
+    error = push(encrypted, Route(certificates=str(tmp_path / "no-such.pem")))
+
+    assert "file of certificates to trust is not there" in str(error)
+    assert not error.outcome_unknown
+
+
 def test_a_proxy_that_is_not_there_is_named_and_nothing_was_sent(encrypted: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
