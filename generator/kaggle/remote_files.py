@@ -47,7 +47,7 @@ class NotServedError(OSError):
 
 @dataclass
 class Budget:
-    """The bytes and requests that a survey may still spend on the network."""
+    """What a survey may still read over the network."""
 
     size: int = 96 * _MEGABYTE
     requests: int = 400
@@ -62,6 +62,10 @@ class Budget:
             raise NetworkBudgetError
         self.size -= size
         self.requests -= 1
+
+
+def _tell_nobody(_: str) -> None:
+    pass
 
 
 @dataclass
@@ -80,13 +84,13 @@ class RemoteFiles:
     kaggle: Kaggle
     slug: str
     sizes: Mapping[str, int]
-    tell: Tell = lambda _: None
+    tell: Tell = _tell_nobody
     budget: Budget = field(default_factory=Budget)
     reach: Reach = _REACH
     _addresses: dict[str, str] = field(default_factory=dict)
 
     def size(self, path: str) -> int:
-        """The bytes of a file, as Kaggle lists them."""
+        """How many bytes a file has, as Kaggle lists it."""
         return self.sizes.get(path, 0)
 
     def opened(self, path: str) -> BinaryIO:
@@ -195,6 +199,10 @@ class _Seekable(io.RawIOBase):
         self._position = max(0, start + offset)
         return self._position
 
+    def tell(self) -> int:
+        """Where it is."""
+        return self._position
+
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # typeshed's WriteableBuffer is private
         """Fills a buffer, as far as there are bytes."""
         piece = self._ranges.read(self._position, len(buffer))
@@ -204,7 +212,7 @@ class _Seekable(io.RawIOBase):
 
 
 def _unwrapped(path: str, ranges: _Ranges) -> Unpacked | None:
-    """The content of the zip that Kaggle sends in place of a large table; None if it sends the file itself."""
+    """What is in the zip that Kaggle sends in place of a large table; None if it sends the file itself."""
     if path.lower().endswith(_ARE_ZIPS) or ranges.read(0, len(_ZIP_MARK)) != _ZIP_MARK:
         return None
     sent = _Ranges(ranges.files, path, sys.maxsize, ranges.blocks)
