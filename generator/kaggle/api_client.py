@@ -142,22 +142,19 @@ class ApiClient:
         """The same for an answer of the store that Kaggle keeps files in."""
         return NotKaggleError(doing=operation.doing, host="the store of files", why=why)
 
-    def _called(self, operation: Operation, call: sdk.Call, *, is_repeatable: bool = True) -> Any:
-        authorization = self._authorization(operation)
-        secrets = telling_secrets(self._credentials)
-        return self._sent(operation, call, authorization, secrets, is_repeatable=is_repeatable)
-
-    def _sent(
-        self, operation: Operation, call: sdk.Call, authorization: str, secrets: tuple[str, ...], *, is_repeatable: bool
+    def _called(
+        self, operation: Operation, call: sdk.Call, *, is_repeatable: bool = True, login: RefreshToken | None = None
     ) -> Any:
+        """Sends a call, signed unless it is one to exchange a login, and reads its answer."""
         request = Request(
             "POST",
             f"{self._endpoint.api}/{call.path}",
             operation.doing,
             headers={"Content-Type": "application/json", "Accept": "application/json"},
             body=call.body,
-            authorization=authorization,
-            secrets=secrets,
+            authorization="" if login else self._authorization(operation),
+            # What is answered to a login may be the access token that is known already.
+            secrets=(login.refresh_token,) if login else telling_secrets(self._credentials),
             is_repeatable=is_repeatable,
         )
         reply = self._transport.send(request, limit=_LARGEST_ANSWER)
@@ -221,10 +218,8 @@ class ApiClient:
             api_version="API_VERSION_V1",
             expiration_duration=f"{_OAUTH_LIFE.total_seconds()}s",
         )
-        # What is answered may be the access token that is known already.
-        secrets = (credentials.refresh_token,)
         try:
-            answer = retried(lambda: self._sent(operation, call, "", secrets, is_repeatable=True), self._retries)
+            answer = retried(lambda: self._called(operation, call, login=credentials), self._retries)
         except KaggleError as error:
             # Whatever was to be done with the token was not sent.
             error.outcome_unknown = False

@@ -149,18 +149,22 @@ class NotFoundError(KaggleError):
         )
 
 
-class ForbiddenError(KaggleError):
-    """This account may not do it, for a reason that Kaggle does not give or that this kit does not know.
+class _AnsweredNoError(KaggleError):
+    """Kaggle understood, and said no, in words that `said` keeps; `remedy` may name the page on which it is mended."""
 
-    `said` are Kaggle's words; the `remedy` of a known reason names the page on which it is mended.
-    """
-
+    answer = ""
     remedy = ""
 
     def __init__(self, *, doing: str, said: str, remedy: str = "", page: str = "") -> None:
         remedy = remedy or self.remedy.format(page=page)
-        super().__init__(f"Cannot {printable(doing)}: Kaggle forbids it{_said(said)}; {remedy}.")
+        super().__init__(f"Cannot {printable(doing)}: Kaggle {self.answer}{_said(said)}; {remedy}.")
         self.said = quoted(said)
+
+
+class ForbiddenError(_AnsweredNoError):
+    """This account may not do it, for a reason that Kaggle does not give or that this kit does not know."""
+
+    answer = "forbids it"
 
 
 class RulesNotAcceptedError(ForbiddenError):
@@ -190,15 +194,11 @@ class SubmitForbiddenError(ForbiddenError):
     )
 
 
-class RefusedError(KaggleError):
-    """Kaggle understood, and said no, in words that `said` keeps."""
+class RefusedError(_AnsweredNoError):
+    """Kaggle refuses something for what it is."""
 
+    answer = "refuses it"
     remedy = "change that, then try again"
-
-    def __init__(self, *, doing: str, said: str, remedy: str = "", page: str = "") -> None:
-        remedy = remedy or self.remedy.format(page=page)
-        super().__init__(f"Cannot {printable(doing)}: Kaggle refuses it{_said(said)}; {remedy}.")
-        self.said = quoted(said)
 
 
 class QuotaUsedUpError(RefusedError):
