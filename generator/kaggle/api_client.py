@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from generator.kaggle import guards, sdk
-from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken, telling_secrets
+from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken, redacted_secrets
 from generator.kaggle.errors import CredentialsError, CredentialsRefusedError, KaggleError, NotKaggleError
 from generator.kaggle.http_errors import Endpoint, Operation, refusal, transient_error
 from generator.kaggle.retries import RetryPolicy, retried
@@ -121,7 +121,7 @@ class ApiClient:
             operation.doing,
             headers={"Accept": "text/event-stream, application/json"},
             authorization=self._authorization(operation),
-            secrets=telling_secrets(self._credentials),
+            secrets=redacted_secrets(self._credentials),
         )
         with self._transport.stream(request, read_timeout=read_timeout) as stream:
             if stream.status >= HTTPStatus.BAD_REQUEST:
@@ -154,7 +154,7 @@ class ApiClient:
             body=call.body,
             authorization="" if login else self._authorization(operation),
             # What is answered to a login may be the access token that is known already.
-            secrets=(login.refresh_token,) if login else telling_secrets(self._credentials),
+            secrets=(login.refresh_token,) if login else redacted_secrets(self._credentials),
             is_repeatable=is_repeatable,
         )
         reply = self._transport.send(request, limit=_LARGEST_ANSWER)

@@ -28,7 +28,7 @@ from generator.untrusted import printable
 
 _LARGEST_FILE = 64_000  # bytes
 _LONGEST_SECRET = 16_000  # characters; OAuth tokens are long
-_SHORTEST_TELLING_SECRET = 12  # characters; shorter ones occur in any text by chance
+_SHORTEST_REDACTED = 12  # characters; shorter ones occur in any text by chance
 _EXPIRY_MARGIN = timedelta(minutes=30)
 _SETTINGS = "https://www.kaggle.com/settings/api"
 
@@ -118,14 +118,14 @@ def exposed_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ..
     return tuple(file for file in files if _is_exposed(file))
 
 
-def telling_secrets(credentials: Credentials) -> tuple[str, ...]:
+def redacted_secrets(credentials: Credentials) -> tuple[str, ...]:
     """The account's secrets that stand in no text by chance."""
-    return tuple(secret for secret in credentials.secrets() if len(secret) >= _SHORTEST_TELLING_SECRET)
+    return tuple(secret for secret in credentials.secrets() if len(secret) >= _SHORTEST_REDACTED)
 
 
 def contains_secret(text: str, credentials: Credentials) -> bool:
     """True if a text has one of the account's secrets in it."""
-    return any(secret in text for secret in telling_secrets(credentials))
+    return any(secret in text for secret in redacted_secrets(credentials))
 
 
 def _notebook_token(environment: Mapping[str, str]) -> AccessToken | None:

@@ -44,7 +44,7 @@ class Downloads(ApiClient):
         return self._download(url, destination, size, Operation(f"download {destination.name}"))
 
     def _download(self, url: str, destination: Path, size: int | None, operation: Operation) -> Iterator[int]:
-        partial = _Partial(destination)
+        partial = _PartialFile(destination)
         retries = Retries(self._retries)
         while True:
             before = partial.size()
@@ -96,7 +96,7 @@ class Downloads(ApiClient):
             raise self._unexpected_of_store(operation, "is another part of the file than was asked for")
         return start - int(found[1])
 
-    def _more(self, url: str, partial: "_Partial", size: int | None, operation: Operation) -> Iterator[int]:
+    def _more(self, url: str, partial: "_PartialFile", size: int | None, operation: Operation) -> Iterator[int]:
         """Fetches what is missing, once; yields the bytes so far."""
         have, note = partial.resumable(size)
         if size is not None and have == size and note is not None:
@@ -118,7 +118,7 @@ class Downloads(ApiClient):
             yield from self._written(stream, partial, total if total is not None else size, operation)
 
     def _written(
-        self, stream: StreamedResponse, partial: "_Partial", total: int | None, operation: Operation
+        self, stream: StreamedResponse, partial: "_PartialFile", total: int | None, operation: Operation
     ) -> Iterator[int]:
         with partial.opened() as file:
             have = file.tell()
@@ -185,7 +185,7 @@ class _Note:
     total: int | None
 
 
-class _Partial:
+class _PartialFile:
     """`NAME.part` with the bytes so far, and `NAME.part.json` with what they are a part of.
 
     Whoever names the destination has made sure of its folder; what lies in there may be anything.

@@ -24,7 +24,7 @@ class LogStream(Kernels):
 
     def log_lines(self, ref: str) -> Iterator[LogLine]:
         """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
-        seen = _Seen()
+        seen = _SeenLines()
         failures = 0
         while True:
             before = seen.count
@@ -63,7 +63,7 @@ class LogStream(Kernels):
             return False
 
 
-class _Seen:
+class _SeenLines:
     """The lines that came already of a log, which every connection tells anew from its start, or from what is left."""
 
     def __init__(self) -> None:
