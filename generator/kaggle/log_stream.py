@@ -11,7 +11,6 @@ from generator.kaggle.log_events import END, log_events, log_line
 from generator.kaggle.retries import TRANSIENT
 from generator.kaggle.transport import StreamedResponse
 
-_SILENCE = 60.0  # seconds without a byte after which the session is asked whether it is over
 _FAILURES = 5  # in a row, without a new line between them
 _LARGEST_LOG = 256 << 20  # bytes of one connection
 _LARGEST_LINE = 4 << 20  # bytes
@@ -20,7 +19,7 @@ _LARGEST_LINE = 4 << 20  # bytes
 class LogStream(Kernels):
     """Follows the newest session of a kernel."""
 
-    _silence = _SILENCE
+    _silence = 60.0  # seconds without a byte after which the session is asked whether it is over
 
     def log_lines(self, ref: str) -> Iterator[LogLine]:
         """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
