@@ -23,7 +23,7 @@ def main() -> None:
     from generator.kaggle.chain.patience import FOR_LOCAL
     from generator.kaggle.chain.request import Request, Surroundings
     from generator.kaggle.credentials import AccessToken
-    from generator.kaggle.gateway import Gateway
+    from generator.kaggle.gateway import Kaggle
     from generator.localkaggle.sessions.runner import SessionOrder
     from generator.pair.workspace import Workspace
 
@@ -37,7 +37,7 @@ def main() -> None:
 
         hosted = competition(root / "hosted", "cells-code", is_code=True)
         with served(root / "kaggle", competitions=[hosted], runner=ScriptedRunner(script)) as kaggle:
-            gateway = Gateway(kaggle.address, AccessToken(kaggle.token, source="the benchmark"), is_local=True)
+            gateway = Kaggle(kaggle.address, AccessToken(kaggle.token, source="the benchmark"), is_local=True)
             began, cpu = time.perf_counter(), time.process_time()
             request = Request(Workspace(root), "cells", submit=True)
             push_pair(gateway, request, Surroundings(patience=FOR_LOCAL))

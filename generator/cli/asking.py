@@ -12,7 +12,7 @@ from generator.untrusted import printable
 if TYPE_CHECKING:
     from generator.competition.description import Description
     from generator.competition.survey.facts import Survey
-    from generator.kaggle.api import Kaggle
+    from generator.kaggle.gateway import Kaggle
     from generator.kaggle.remote_facts import RemoteFacts
 
 TARGETS = ("kaggle", "local")

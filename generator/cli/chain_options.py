@@ -15,9 +15,9 @@ from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.kaggle.api import Kaggle
     from generator.kaggle.chain.chain import Carried
     from generator.kaggle.chain.request import Request, Surroundings
+    from generator.kaggle.gateway import Kaggle
     from generator.kaggle.receipt import Receipt
 
 Function = Callable[..., Any]

@@ -1,15 +1,14 @@
-"""What the kit asks of Kaggle, whoever answers: the real one, a local one, or a test.
+"""The values that a Kaggle is asked with and answers with, whoever answers: the real one, a local one, or a test.
 
-`Kaggle` is the seam. `generator.kaggle.gateway` implements it over HTTP; the chain, the reading of a competition's
-facts and `tandem data` know only what stands here. All times are aware datetimes in UTC; sizes are bytes.
+The chain, the reading of a competition's facts and `tandem data` know only these and `generator.kaggle.gateway.Kaggle`,
+never a type of `kagglesdk`. All times are aware datetimes in UTC; sizes are bytes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -64,14 +63,14 @@ class RemoteFolder:
 
 @dataclass(frozen=True)
 class SubmissionLimits:
-    """How many submissions are left to this account, counted by the UTC day."""
+    """The submissions that are left to this account, counted by the UTC day."""
 
     today: int
     allowed_now: int
 
 
 class SubmissionStatus(StrEnum):
-    """Where a submission is."""
+    """The state of a submission."""
 
     PENDING = "pending"
     COMPLETE = "complete"
@@ -94,7 +93,7 @@ class Submission:
 
 
 class SessionState(StrEnum):
-    """Where a kernel's session is; a name that this kit does not know is `UNKNOWN`, not a crash."""
+    """The state of a kernel's session; a name that this kit does not know is `UNKNOWN`, not a crash."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -107,7 +106,7 @@ class SessionState(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more will happen to the session."""
+        """True once nothing more will happen to the session."""
         return self in (SessionState.COMPLETE, SessionState.ERROR, SessionState.CANCELLED)
 
 
@@ -157,7 +156,7 @@ class KernelPush:
 
 @dataclass(frozen=True)
 class Pushed:
-    """What a push made: `version` of the kernel `ref`, at `url`."""
+    """The result of a push: `version` of the kernel `ref`, at `url`."""
 
     ref: str
     version: int
@@ -193,7 +192,7 @@ class Quota:
 
 
 class DatasetState(StrEnum):
-    """Whether a dataset version can be mounted."""
+    """The state of a dataset's newest version; only one that is `READY` can be mounted."""
 
     PREPARING = "preparing"
     READY = "ready"
@@ -208,102 +207,6 @@ class Upload:
     title: str
     files: Mapping[str, Path] = field(default_factory=dict)
     notes: str = ""
-
-
-class Kaggle(Protocol):
-    """An account at a Kaggle. Every method raises `generator.kaggle.errors.KaggleError` where it cannot answer.
-
-    Methods that only read are repeated with back-off inside; those that change something are sent once.
-    """
-
-    @property
-    def address(self) -> str:
-        """The base address of the API, such as `https://api.kaggle.com`; never with credentials in it."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether this is a local Kaggle (loopback), where built-in competitions exist and TPUs are emulated."""
-
-    def warnings(self) -> tuple[str, ...]:
-        """What a user should know before credentials are sent, a sentence each; for standard error."""
-
-    def username(self) -> str:
-        """Who the credentials belong to, asked of the server at most once."""
-
-    def competition(self, slug: str) -> RemoteCompetition:
-        """What Kaggle knows of a competition."""
-
-    def pages(self, slug: str) -> tuple[Page, ...]:
-        """The pages of a competition."""
-
-    def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
-        """Every file of a competition's data, of all pages of the listing, in Kaggle's order."""
-
-    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
-        """One folder of a competition's data, by `ListDataTreeFiles`: "" is the top; at most `most` files are in it."""
-
-    def competition_file_url(self, slug: str, name: str) -> str:
-        """Where a file's bytes are, as a short-lived address that answers range requests."""
-
-    def competition_archive_url(self, slug: str) -> str:
-        """Where the archive (zip) of all files is, as a short-lived address that answers range requests."""
-
-    def read_range(self, url: str, start: int, length: int) -> bytes:
-        """The bytes from `start` on, at most `length`, fewer at the end; never more, whatever the server sends."""
-
-    def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
-        """Fetches into a file, resuming `destination.part`; yields the bytes so far; the name appears when whole."""
-
-    def submission_limits(self, slug: str) -> SubmissionLimits:
-        """What is left of today's submissions."""
-
-    def submissions(self, slug: str) -> tuple[Submission, ...]:
-        """This account's submissions, the newest first (one page of them)."""
-
-    def submission(self, slug: str, ref: int) -> Submission:
-        """One submission, by the number that submitting returned."""
-
-    def submit_kernel(self, slug: str, *, kernel: str, version: int, file_name: str, message: str) -> int:
-        """Submits a version of a kernel to a code competition, and returns the submission's number. Sent once."""
-
-    def submit_file(self, slug: str, *, path: Path, message: str) -> int:
-        """Submits a file, and returns the submission's number. The upload may resume; the submission is sent once."""
-
-    def kernel(self, ref: str) -> RemoteKernel | None:
-        """A kernel of this account, or None if there is none of that name."""
-
-    def push(self, kernel: KernelPush) -> Pushed:
-        """Saves a version and runs it. Sent once, whatever happens; raises `SourcesRefusedError` after checking."""
-
-    def session_status(self, ref: str, version: int) -> SessionStatus:
-        """The state of the session of one version."""
-
-    def output(self, ref: str, version: int) -> KernelOutput:
-        """What a version wrote: every page of the listing, names checked, and its log."""
-
-    def fetch_output(self, file: RemoteFile, destination: Path) -> None:
-        """Fetches a file of an output whole, status and size checked, and only then gives it its name."""
-
-    def log_lines(self, ref: str) -> Iterator[LogLine]:
-        """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
-
-    def quota(self) -> Quota:
-        """The accelerator hours of this week."""
-
-    def dataset_state(self, ref: str) -> DatasetState:
-        """Whether the newest version of a dataset can be mounted."""
-
-    def upload_dataset(self, ref: str, upload: Upload) -> int:
-        """Creates a private dataset or its next version, and returns the version. Uploads resume; creating is once."""
-
-    def upload_model(self, handle: str, upload: Upload) -> int:
-        """Creates `owner/model/framework/variation` or its next version, privately, and returns the version."""
-
-    def dataset_version(self, ref: str) -> int:
-        """The newest version of a dataset, 0 if there is no such dataset."""
-
-    def model_version(self, handle: str) -> int:
-        """The newest version of a model's variation, 0 if there is none."""
 
 
 def total_size(files: Sequence[RemoteFile]) -> int:

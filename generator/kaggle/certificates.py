@@ -1,4 +1,4 @@
-"""Whether this machine's list of trusted certificates is one that Kaggle's tokens are safe with."""
+"""Warns of a list of trusted certificates that Kaggle's tokens are not safe with."""
 
 OLDEST_SAFE = (2026, 10, 19)
 """Before this, certifi trusts roots that were compromised (GHSA-6q48-6c7w-9gw2): a stranger could take the token."""

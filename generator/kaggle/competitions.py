@@ -1,7 +1,8 @@
-"""Competitions at a Kaggle: what they are, their files, and submissions to them."""
+"""Competitions at a Kaggle: their facts, their files, and submissions to them."""
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from generator.kaggle import guards
@@ -14,33 +15,24 @@ from generator.kaggle.api import (
     SubmissionLimits,
     SubmissionStatus,
 )
-from generator.kaggle.refusals import Errand
+from generator.kaggle.http_errors import Operation
 from generator.kaggle.sdk import COMPETITIONS
-from generator.kaggle.wire import Wire
+from generator.kaggle.uploads import Uploads
 
 _PAGE_SIZE = 200  # the most that Kaggle gives
 
-_STATUS = {
-    "PENDING": SubmissionStatus.PENDING,
-    "COMPLETE": SubmissionStatus.COMPLETE,
-    "ERROR": SubmissionStatus.ERROR,
-}
 
-
-class Competitions:
+class Competitions(Uploads):
     """The part of `Kaggle` that is about competitions."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
-
     def competition(self, slug: str) -> RemoteCompetition:
-        """See `Kaggle.competition`."""
-        errand = Errand(f"look up the competition {slug}", slug)
-        found = self._wire.read(errand, COMPETITIONS, "get_competition", competition_name=slug)
+        """The facts of a competition."""
+        operation = Operation(f"look up the competition {slug}", slug)
+        found = self._read(operation, COMPETITIONS, "get_competition", competition_name=slug)
         return RemoteCompetition(
             slug=_slug(found) or slug,
             title=found.title or "",
-            url=found.url or f"{self._wire.endpoint.site.base}/competitions/{slug}",
+            url=found.url or f"{self._endpoint.site}/competitions/{slug}",
             metric=found.evaluation_metric or "",
             is_code_competition=bool(found.is_kernels_submissions_only),
             has_accepted_rules=bool(found.user_has_entered),
@@ -50,27 +42,27 @@ class Competitions:
         )
 
     def pages(self, slug: str) -> tuple[Page, ...]:
-        """See `Kaggle.pages`."""
-        errand = Errand(f"read the pages of {slug}", slug)
-        found = self._wire.read(errand, COMPETITIONS, "list_competition_pages", competition_name=slug)
+        """The pages of a competition."""
+        operation = Operation(f"read the pages of {slug}", slug)
+        found = self._read(operation, COMPETITIONS, "list_competition_pages", competition_name=slug)
         return tuple(Page(page.name, page.content) for page in found.pages)
 
-    def files(self, slug: str) -> tuple[RemoteFile, ...]:
-        """See `Kaggle.competition_files`."""
-        errand = Errand(f"list the files of {slug}", slug)
-        pages = self._wire.pages(errand, COMPETITIONS, "list_data_files", competition_name=slug, page_size=_PAGE_SIZE)
+    def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
+        """Every file of a competition's data, of all pages of the listing, in Kaggle's order."""
+        operation = Operation(f"list the files of {slug}", slug)
+        pages = self._pages(operation, COMPETITIONS, "list_data_files", competition_name=slug, page_size=_PAGE_SIZE)
         files = [RemoteFile(file.name or file.ref, file.total_bytes) for page in pages for file in page.files]
-        self._check(files, errand)
+        self._check_files(files, operation)
         return tuple(files)
 
-    def folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
-        """See `Kaggle.competition_folder`."""
-        errand = Errand(f"list the folder {path or 'at the top'} of {slug}", slug)
+    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
+        """One folder of a competition's data, by `ListDataTreeFiles`: "" is the top; at most `most` files are in it."""
+        operation = Operation(f"list the folder {path or 'at the top'} of {slug}", slug)
         folders: list[str] = []
         files: list[RemoteFile] = []
         total = 0
         fields = {"competition_name": slug, "path": path or None, "page_size": _PAGE_SIZE}
-        for page in self._wire.pages(errand, COMPETITIONS, "list_data_tree_files", **fields):
+        for page in self._pages(operation, COMPETITIONS, "list_data_tree_files", **fields):
             folders += [folder.name or "" for folder in page.directories]
             files += [
                 RemoteFile(f"{path}/{file.name}" if path else file.name or "", file.total_bytes) for file in page.files
@@ -79,45 +71,45 @@ class Competitions:
             # Folders come before files, so what a further page would add are files.
             if len(files) >= most:
                 break
-        self._check(files, errand)
-        guards.checked_names(folders, doing=errand.doing, remedy=guards.BY_HAND)
+        self._check_files(files, operation)
+        guards.checked_names(folders, doing=operation.doing, remedy=guards.BY_HAND)
         return RemoteFolder(tuple(folders), tuple(files[:most]), total)
 
-    def file_url(self, slug: str, name: str) -> str:
-        """See `Kaggle.competition_file_url`."""
-        errand = Errand(f"download {name} of {slug}", slug)
-        return self._wire.location(errand, COMPETITIONS, "download_data_file", competition_name=slug, file_name=name)
+    def competition_file_url(self, slug: str, name: str) -> str:
+        """The short-lived address of a file's bytes, which answers range requests."""
+        operation = Operation(f"download {name} of {slug}", slug)
+        return self._file_url(operation, COMPETITIONS, "download_data_file", competition_name=slug, file_name=name)
 
-    def archive_url(self, slug: str) -> str:
-        """See `Kaggle.competition_archive_url`."""
-        errand = Errand(f"download the data of {slug}", slug)
-        return self._wire.location(errand, COMPETITIONS, "download_data_files", competition_name=slug)
+    def competition_archive_url(self, slug: str) -> str:
+        """The short-lived address of the archive (zip) of all files, which answers range requests."""
+        operation = Operation(f"download the data of {slug}", slug)
+        return self._file_url(operation, COMPETITIONS, "download_data_files", competition_name=slug)
 
     def submission_limits(self, slug: str) -> SubmissionLimits:
-        """See `Kaggle.submission_limits`."""
-        errand = Errand(f"read how many submissions to {slug} are left", slug)
-        found = self._wire.read(errand, COMPETITIONS, "get_submission_limits", competition_name=slug)
+        """The submissions that are left today."""
+        operation = Operation(f"read how many submissions to {slug} are left", slug)
+        found = self._read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
         return SubmissionLimits(today=found.num_today, allowed_now=found.num_allowed_now)
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
-        """See `Kaggle.submissions`."""
-        errand = Errand(f"list the submissions to {slug}", slug)
-        found = self._wire.read(
-            errand, COMPETITIONS, "list_submissions", competition_name=slug, page=1, page_size=_PAGE_SIZE
+        """This account's submissions, the newest first (one page of them)."""
+        operation = Operation(f"list the submissions to {slug}", slug)
+        found = self._read(
+            operation, COMPETITIONS, "list_submissions", competition_name=slug, page=1, page_size=_PAGE_SIZE
         )
         return tuple(_submission(item) for item in found.submissions)
 
     def submission(self, slug: str, ref: int) -> Submission:
-        """See `Kaggle.submission`."""
-        errand = Errand(f"look up submission {ref} to {slug}", slug)
-        return _submission(self._wire.read(errand, COMPETITIONS, "get_submission", ref=ref))
+        """One submission, by the number that submitting returned."""
+        operation = Operation(f"look up submission {ref} to {slug}", slug)
+        return _submission(self._read(operation, COMPETITIONS, "get_submission", ref=ref))
 
     def submit_kernel(self, slug: str, *, kernel: str, version: int, file_name: str, message: str) -> int:
-        """See `Kaggle.submit_kernel`."""
-        errand = Errand(f"submit version {version} of {kernel} to {slug}", slug, is_submission=True)
+        """Submits a version of a kernel to a code competition, and returns the submission's number. Sent once."""
+        operation = Operation(f"submit version {version} of {kernel} to {slug}", slug, is_submission=True)
         owner, _, name = kernel.partition("/")
-        answer = self._wire.change(
-            errand,
+        answer = self._change(
+            operation,
             COMPETITIONS,
             "create_code_submission",
             competition_name=slug,
@@ -127,46 +119,32 @@ class Competitions:
             file_name=file_name,
             submission_description=message,
         )
-        return self._number(answer, errand)
+        return self._number(answer, operation)
 
-    def start_upload(self, slug: str, *, name: str, size: int, changed: int) -> tuple[str, str]:
-        """Asks for a place for a file to be submitted: the token that will name it, and where its bytes go."""
-        errand = Errand(f"submit {name} to {slug}", slug, is_submission=True)
-        # An upload that nothing is made of is thrown away, so that asking twice does no harm.
-        answer = self._wire.read(
-            errand,
-            COMPETITIONS,
-            "start_submission_upload",
-            competition_name=slug,
-            file_name=name,
-            content_length=size,
-            last_modified_epoch_seconds=changed,
-        )
-        if not answer.token or not answer.create_url:
-            raise self._wire.unexpected(errand, "names no place for the upload")
-        return answer.token, answer.create_url
-
-    def submit_blob(self, slug: str, *, token: str, file_name: str, message: str) -> int:
-        """Submits a file that was uploaded, and returns the submission's number. Sent once."""
-        errand = Errand(f"submit {file_name} to {slug}", slug, is_submission=True)
-        answer = self._wire.change(
-            errand,
+    def submit_file(self, slug: str, *, path: Path, message: str) -> int:
+        """Submits a file, and returns the submission's number. The upload may resume; the submission is sent once."""
+        operation = Operation(f"submit {path.name} to {slug}", slug, is_submission=True)
+        guards.check_upload([(path.name, path)], doing=operation.doing)
+        fields = {"competition_name": slug, "file_name": path.name}
+        token = self._upload(operation, path, COMPETITIONS, "start_submission_upload", **fields)
+        answer = self._change(
+            operation,
             COMPETITIONS,
             "create_submission",
             competition_name=slug,
             blob_file_tokens=token,
             submission_description=message,
         )
-        return self._number(answer, errand)
+        return self._number(answer, operation)
 
-    def _check(self, files: Sequence[RemoteFile], errand: Errand) -> None:
-        guards.checked_names((file.name for file in files), doing=errand.doing, remedy=guards.BY_HAND)
+    def _check_files(self, files: Sequence[RemoteFile], operation: Operation) -> None:
+        guards.checked_names((file.name for file in files), doing=operation.doing, remedy=guards.BY_HAND)
         if any(file.size < 0 for file in files):
-            raise self._wire.unexpected(errand, "has a file of a negative size")
+            raise self._unexpected(operation, "has a file of a negative size")
 
-    def _number(self, answer: Any, errand: Errand) -> int:
+    def _number(self, answer: Any, operation: Operation) -> int:
         if answer.ref <= 0:
-            raise self._wire.unexpected(errand, f"names no submission and says: {answer.message}")
+            raise self._unexpected(operation, f"names no submission and says: {answer.message}")
         number: int = answer.ref
         return number
 
@@ -177,10 +155,9 @@ def _slug(found: Any) -> str:
 
 
 def _submission(item: Any) -> Submission:
-    status = _STATUS.get(item.status.name, SubmissionStatus.UNKNOWN) if item.status else SubmissionStatus.UNKNOWN
     return Submission(
         ref=item.ref,
-        status=status,
+        status=SubmissionStatus.__members__.get(item.status.name if item.status else "", SubmissionStatus.UNKNOWN),
         file_name=item.file_name or "",
         description=item.description or "",
         date=item.date,

@@ -1,24 +1,27 @@
-"""Which Kaggle a command talks to: the real one or the one on this machine, each with its own credentials."""
+"""Connects a command to a Kaggle: the real one or the one on this machine, each with its own credentials."""
 
 import os
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from generator.kaggle.api import Kaggle
 from generator.kaggle.errors import NoLocalKaggleError, OtherKaggleError
 from generator.local_place import ServerRecord, default_root, read_record
+
+if TYPE_CHECKING:
+    from generator.kaggle.gateway import Kaggle
 
 REAL_ADDRESS = "https://api.kaggle.com"
 
 
 class Target(StrEnum):
-    """What `--to` chooses between."""
+    """The choices of `--to`."""
 
     KAGGLE = "kaggle"
     LOCAL = "local"
 
 
-def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> Kaggle:
+def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> "Kaggle":
     """An account at the Kaggle that was chosen; nothing is sent before it is asked something.
 
     Args:
@@ -32,7 +35,7 @@ def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> Kaggl
         NoLocalKaggleError: No local Kaggle runs.
     """
     from generator.kaggle.credentials import AccessToken, find_credentials
-    from generator.kaggle.gateway import Gateway
+    from generator.kaggle.gateway import Kaggle
     from generator.kaggle.transport import Route
 
     if to is Target.KAGGLE:
@@ -42,9 +45,9 @@ def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> Kaggl
         if named not in ("", "PROD"):
             raise OtherKaggleError(value=named)
         route = Route(environment.get("KAGGLE_PROXY", ""), environment.get("KAGGLE_SSL_CA_CERT", ""))
-        return Gateway(REAL_ADDRESS, find_credentials(environment), route=route)
+        return Kaggle(REAL_ADDRESS, find_credentials(environment), route=route)
     record = running_server(environment)
-    return Gateway(record.address, AccessToken(record.token, source="the local Kaggle"), is_local=True)
+    return Kaggle(record.address, AccessToken(record.token, source="the local Kaggle"), is_local=True)
 
 
 def running_server(environment: Mapping[str, str] = os.environ) -> ServerRecord:

@@ -17,17 +17,18 @@ import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from generator.files import open_file, reason
 from generator.kaggle.errors import CredentialsError
+from generator.kaggle.sdk import moment
 from generator.untrusted import printable
 
 _LARGEST_FILE = 64_000  # bytes
 _LONGEST_SECRET = 16_000  # characters; OAuth tokens are long
-_SHORTEST_TELLING_SECRET = 12  # characters; shorter ones occur in any text by chance
+_SHORTEST_REDACTED = 12  # characters; shorter ones occur in any text by chance
 _EXPIRY_MARGIN = timedelta(minutes=30)
 _SETTINGS = "https://www.kaggle.com/settings/api"
 
@@ -40,7 +41,7 @@ class AccessToken:
     source: str
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be sent or shown."""
+        """The texts that must never be sent or shown."""
         return (self.token,)
 
 
@@ -58,13 +59,13 @@ class LegacyKey:
         return base64.b64encode(f"{self.username}:{self.key}".encode()).decode()
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be sent or shown."""
+        """The texts that must never be sent or shown."""
         return (self.key, self.pair)
 
 
 @dataclass(frozen=True)
 class RefreshToken:
-    """What `kaggle auth login` leaves; `access_token` is used as long as `expires` says, and then asked for anew."""
+    """The login of `kaggle auth login`; `access_token` is used as long as `expires` says, and then asked for anew."""
 
     refresh_token: str = field(repr=False)
     source: str
@@ -73,11 +74,11 @@ class RefreshToken:
     expires: datetime | None = None
 
     def secrets(self) -> tuple[str, ...]:
-        """What must never be sent or shown."""
+        """The texts that must never be sent or shown."""
         return tuple(secret for secret in (self.refresh_token, self.access_token) if secret)
 
     def is_fresh(self, now: datetime) -> bool:
-        """Whether the access token can still be used."""
+        """True as long as the access token can be used."""
         return bool(self.access_token) and self.expires is not None and now < self.expires - _EXPIRY_MARGIN
 
 
@@ -117,14 +118,14 @@ def exposed_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ..
     return tuple(file for file in files if _is_exposed(file))
 
 
-def telling_secrets(credentials: Credentials) -> tuple[str, ...]:
+def redacted_secrets(credentials: Credentials) -> tuple[str, ...]:
     """The account's secrets that stand in no text by chance."""
-    return tuple(secret for secret in credentials.secrets() if len(secret) >= _SHORTEST_TELLING_SECRET)
+    return tuple(secret for secret in credentials.secrets() if len(secret) >= _SHORTEST_REDACTED)
 
 
 def contains_secret(text: str, credentials: Credentials) -> bool:
-    """Whether a text has one of the account's secrets in it."""
-    return any(secret in text for secret in telling_secrets(credentials))
+    """True if a text has one of the account's secrets in it."""
+    return any(secret in text for secret in redacted_secrets(credentials))
 
 
 def _notebook_token(environment: Mapping[str, str]) -> AccessToken | None:
@@ -180,7 +181,7 @@ def _oauth(path: Path) -> RefreshToken | None:
         source=str(path),
         username=username if isinstance(username, str) else "",
         access_token=_secret(access, source=str(path)) if isinstance(access, str) and access.strip() else "",
-        expires=_moment(stored.get("access_token_expiration")),
+        expires=moment(stored.get("access_token_expiration")),
     )
 
 
@@ -236,16 +237,6 @@ def _object(path: Path) -> dict[str, Any]:
             remedy=f"download it anew at {_SETTINGS}, or take it away",
         ) from None
     return value if isinstance(value, dict) else {}
-
-
-def _moment(value: object) -> datetime | None:
-    if not isinstance(value, str) or not value:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _is_exposed(path: Path) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.files import FileWriteError
-from generator.kaggle.api import Kaggle, RemoteFile, total_size
+from generator.kaggle.api import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
+from generator.kaggle.gateway import Kaggle
 from generator.kaggle.unpacking import ArchiveError, unpack
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
@@ -61,7 +62,7 @@ class AlreadyDownloadingError(KaggleError):
 
 @dataclass(frozen=True)
 class Step:
-    """How far a download is: `done` of `total` bytes of "download" or "unpack"; a total of 0 is not known."""
+    """The progress of a download: `done` of `total` bytes of "download" or "unpack"; a total of 0 is not known."""
 
     stage: str
     done: int
@@ -70,7 +71,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Downloaded:
-    """What is on the disk now; `was_there` where nothing had to be done."""
+    """The data on the disk; `was_there` where nothing had to be done."""
 
     folder: Path
     files: int
@@ -121,7 +122,7 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
 
 
 def _is_there(folder: Path, files: tuple[RemoteFile, ...]) -> bool:
-    """Whether all files are there; an empty folder is as good as none."""
+    """True if all files are there; an empty folder is as good as none."""
     if not folder.exists() and not folder.is_symlink():
         return False
     if folder.is_dir() and not folder.is_symlink() and next(folder.iterdir(), None) is None:
@@ -193,7 +194,7 @@ def _unpack(slug: str, archive: Path, target: Path, *, listed: tuple[RemoteFile,
 
 
 def _is_the_file(archive: Path, sizes: dict[str, int]) -> bool:
-    """Whether the one listed file is itself a zip, and was sent as it is."""
+    """True if the one listed file is itself a zip, and was sent as it is."""
     ((name, size),) = sizes.items()
     return name.lower().endswith(".zip") and archive.stat().st_size == size
 

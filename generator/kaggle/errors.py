@@ -1,4 +1,4 @@
-"""What Kaggle, or the way to it, can answer instead of what was asked; each error names the next step.
+"""The errors of Kaggle, and of the way to it; each names the next step.
 
 KaggleError
 ├── CredentialsError              no credentials here, or some that cannot be used
@@ -47,7 +47,7 @@ class KaggleError(TandemError):
 
     outcome_unknown = False
     retry_after: timedelta | None = None
-    """How long the server asked to be left alone, if it said so."""
+    """The time for which the server asked to be left alone, if it said so."""
 
 
 class CredentialsError(KaggleError):
@@ -91,7 +91,7 @@ class UnreachableError(KaggleError):
     """No answer came; `was_sent` is False where the request cannot have arrived, or changes nothing."""
 
     timed_out = False
-    """Whether the connection held, and nothing came over it for too long."""
+    """True where the connection held, and nothing came over it for too long."""
 
     def __init__(self, *, doing: str, host: str, why: str, was_sent: bool) -> None:
         unclear = ", and whether it was done is not known" if was_sent else ""
@@ -105,7 +105,7 @@ class UnreachableError(KaggleError):
 
 
 class NotKaggleError(KaggleError):
-    """What answered does not speak Kaggle's API, or speaks a newer one than this kit."""
+    """An answer that is not of Kaggle's API, or of a newer one than this kit knows."""
 
     outcome_unknown = True
 
@@ -134,7 +134,7 @@ class RateLimitedError(KaggleError):
     """Kaggle wants fewer requests; it did not do what was asked."""
 
     def __init__(self, *, doing: str, retry_after: timedelta | None) -> None:
-        wait = f"{_duration(retry_after)}" if retry_after else "some minutes"
+        wait = _duration(retry_after) if retry_after else "some minutes"
         super().__init__(f"Cannot {printable(doing)}: Kaggle is asked too often; wait {wait}, then try again.")
         self.retry_after = retry_after
 
@@ -149,95 +149,80 @@ class NotFoundError(KaggleError):
         )
 
 
-class ForbiddenError(KaggleError):
+class _AnsweredNoError(KaggleError):
+    """Kaggle understood, and said no, in words that `said` keeps; `remedy` may name the page on which it is mended."""
+
+    answer = ""
+    remedy = ""
+
+    def __init__(self, *, doing: str, said: str, remedy: str = "", page: str = "") -> None:
+        remedy = remedy or self.remedy.format(page=page)
+        super().__init__(f"Cannot {printable(doing)}: Kaggle {self.answer}{_said(said)}; {remedy}.")
+        self.said = quoted(said)
+
+
+class ForbiddenError(_AnsweredNoError):
     """This account may not do it, for a reason that Kaggle does not give or that this kit does not know."""
 
-    def __init__(self, *, doing: str, said: str, remedy: str) -> None:
-        super().__init__(f"Cannot {printable(doing)}: Kaggle forbids it{_said(said)}; {remedy}.")
-        self.said = quoted(said)
+    answer = "forbids it"
 
 
 class RulesNotAcceptedError(ForbiddenError):
     """The rules of a competition have to be accepted first."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(
-            doing=doing, said=said, remedy=f"open {page} in a browser, join the competition and accept its rules"
-        )
-        self.page = page
+    remedy = "open {page} in a browser, join the competition and accept its rules"
 
 
 class PhoneNotVerifiedError(ForbiddenError):
     """The account's phone number has to be verified first."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(doing=doing, said=said, remedy=f"verify your phone number at {page}")
-        self.page = page
+    remedy = "verify your phone number at {page}"
 
 
 class IdentityNotVerifiedError(ForbiddenError):
     """The account's owner has to prove who they are first."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(doing=doing, said=said, remedy=f"verify your identity at {page}")
-        self.page = page
+    remedy = "verify your identity at {page}"
 
 
 class SubmitForbiddenError(ForbiddenError):
     """The API does not take this submission; a browser may."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(
-            doing=doing,
-            said=said,
-            remedy=f"open {page} in a browser and press Submit Prediction; if the button is not there, accept the "
-            "rules or look at the deadline",
-        )
-        self.page = page
+    remedy = (
+        "open {page} in a browser and press Submit Prediction; if the button is not there, accept the rules or look at "
+        "the deadline"
+    )
 
 
-class RefusedError(KaggleError):
-    """Kaggle understood, and said no."""
+class RefusedError(_AnsweredNoError):
+    """Kaggle refuses something for what it is."""
 
-    def __init__(self, *, doing: str, said: str, remedy: str = "") -> None:
-        super().__init__(
-            f"Cannot {printable(doing)}: Kaggle refuses it{_said(said)}; {remedy or 'change that, then try again'}."
-        )
-        self.said = quoted(said)
+    answer = "refuses it"
+    remedy = "change that, then try again"
 
 
 class QuotaUsedUpError(RefusedError):
     """No accelerator hours are left."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(
-            doing=doing,
-            said=said,
-            remedy=f"the hours begin anew on Saturday at 00:00 UTC, see {page}; until then take another accelerator",
-        )
+    remedy = "the hours begin anew on Saturday at 00:00 UTC, see {page}; until then take another accelerator"
 
 
 class SessionLimitError(RefusedError):
     """As many sessions run as this account may have."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(
-            doing=doing, said=said, remedy=f"wait for a running session to end, or stop one at {page}, then try again"
-        )
+    remedy = "wait for a running session to end, or stop one at {page}, then try again"
 
 
 class SlugTakenError(RefusedError):
     """The name belongs to something else already."""
 
-    def __init__(self, *, doing: str, said: str, page: str) -> None:
-        super().__init__(doing=doing, said=said, remedy=f"take another title, or delete what has it at {page}")
+    remedy = "take another title, or delete what has it at {page}"
 
 
 class SubmissionLimitError(RefusedError):
     """No submission is left today."""
 
-    def __init__(self, *, doing: str, said: str) -> None:
-        super().__init__(doing=doing, said=said, remedy="the day's count begins anew at 00:00 UTC, submit after that")
+    remedy = "the day's count begins anew at 00:00 UTC, submit after that"
 
 
 class SourcesRefusedError(RefusedError):
@@ -274,7 +259,7 @@ class UnsafeAnswerError(KaggleError):
 
 
 def quoted(said: str) -> str:
-    """What a server said, on one line, printable, cut short and without the full stop at its end."""
+    """A server's words on one line, printable, cut short and without the full stop at their end."""
     line = printable(" ".join(said.split()))
     line = line if len(line) <= _LONGEST_QUOTE else line[:_LONGEST_QUOTE] + "…"
     return line.rstrip(".")

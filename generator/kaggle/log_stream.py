@@ -5,30 +5,25 @@ from collections.abc import Iterator
 
 from generator.kaggle.api import LogLine
 from generator.kaggle.errors import KaggleError, NotFoundError, UnreachableError
+from generator.kaggle.http_errors import Operation
 from generator.kaggle.kernels import Kernels
 from generator.kaggle.log_events import END, log_events, log_line
-from generator.kaggle.refusals import Errand
 from generator.kaggle.retries import TRANSIENT
-from generator.kaggle.transport import Stream
-from generator.kaggle.wire import Wire
+from generator.kaggle.transport import StreamedResponse
 
-_SILENCE = 60.0  # seconds without a byte after which the session is asked whether it is over
 _FAILURES = 5  # in a row, without a new line between them
 _LARGEST_LOG = 256 << 20  # bytes of one connection
 _LARGEST_LINE = 4 << 20  # bytes
 
 
-class LogStream:
+class LogStream(Kernels):
     """Follows the newest session of a kernel."""
 
-    def __init__(self, wire: Wire, kernels: Kernels, *, silence: float = _SILENCE) -> None:
-        self._wire = wire
-        self._kernels = kernels
-        self._silence = silence
+    _silence = 60.0  # seconds without a byte after which the session is asked whether it is over
 
-    def lines(self, ref: str) -> Iterator[LogLine]:
-        """See `Kaggle.log_lines`."""
-        seen = _Seen()
+    def log_lines(self, ref: str) -> Iterator[LogLine]:
+        """The log of the newest session as it grows, reconnecting by itself, to its end; never twice the same line."""
+        seen = _SeenLines()
         failures = 0
         while True:
             before = seen.count
@@ -43,32 +38,32 @@ class LogStream:
                     failures += 1
                 if failures >= _FAILURES:
                     raise
-            self._wire.patience.sleep(1.0)
+            self._retries.sleep(1.0)
 
     def _connection(self, ref: str) -> Iterator[LogLine]:
-        errand = Errand(f"follow the log of {ref}")
+        operation = Operation(f"follow the log of {ref}")
         path = f"kernels/logs/stream/{ref.strip('/')}"
-        with self._wire.stream(errand, path, read_timeout=self._silence) as stream:
+        with self._stream(operation, path, read_timeout=self._silence) as stream:
             if stream.media_type == "text/event-stream":
                 yield from _events(stream)
                 # Without its end the stream broke, though the connection was closed in good order.
-                raise self._wire.unexpected(errand, "is a log without its end")
+                raise self._unexpected(operation, "is a log without its end")
             if stream.media_type == "text/html":
-                raise self._wire.unexpected(errand, "is text/html where a log was expected")
+                raise self._unexpected(operation, "is text/html where a log was expected")
             yield from log_events(stream.read(_LARGEST_LOG).decode("utf-8", "replace"))
             raise _EndOfLog
 
     def _is_over(self, ref: str) -> bool:
         try:
-            return self._kernels.session_status(ref, None).state.is_final
+            return self.session_status(ref, None).state.is_final
         except NotFoundError:
             return True
         except KaggleError:
             return False
 
 
-class _Seen:
-    """What came already of a log that every connection begins to tell anew: from its start, or what is left of it."""
+class _SeenLines:
+    """The lines that came already of a log, which every connection tells anew from its start, or from what is left."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -98,7 +93,7 @@ def _is_silence(error: KaggleError) -> bool:
     return isinstance(error, UnreachableError) and error.timed_out
 
 
-def _events(stream: Stream) -> Iterator[LogLine]:
+def _events(stream: StreamedResponse) -> Iterator[LogLine]:
     total = 0
     rest = b""
     for chunk in stream.chunks:

@@ -41,7 +41,7 @@ class Redaction:
             yield rest
 
     def _begun(self, text: bytes) -> int:
-        """How many bytes at the end could be the beginning of a secret."""
+        """The number of bytes at the end that could be the beginning of a secret."""
         lengths = (
             length
             for secret in self._secrets

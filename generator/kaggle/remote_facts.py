@@ -7,8 +7,8 @@ from generator.competition.description import Description
 from generator.competition.facts import Competition
 from generator.competition.survey import survey_files
 from generator.competition.survey.facts import Survey
-from generator.kaggle.api import Kaggle
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError
+from generator.kaggle.gateway import Kaggle
 from generator.kaggle.remote_files import RemoteFiles
 from generator.kaggle.remote_listing import list_competition
 from generator.untrusted import printable
@@ -27,18 +27,18 @@ class NoRemoteFilesError(KaggleError):
 
 @dataclass(frozen=True)
 class RemoteFacts:
-    """What an account can learn of competitions; `tell` is told what is looked at."""
+    """The facts of competitions as an account can learn them; `tell` is told what is looked at."""
 
     kaggle: Kaggle
     tell: Callable[[str], None] = lambda _: None
 
     @property
     def source(self) -> str:
-        """Who is asked, for evidence and messages."""
+        """The name of the Kaggle that is asked, for evidence and messages."""
         return "the local Kaggle's API" if self.kaggle.is_local else "Kaggle's API"
 
     def describe(self, slug: str) -> Description:
-        """What the hosts say of a competition.
+        """The hosts' description of a competition.
 
         Raises:
             KaggleError: There is no such competition, or it cannot be asked.

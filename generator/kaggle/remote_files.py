@@ -9,8 +9,8 @@ from typing import BinaryIO, cast
 from generator.competition.survey.files import Reach
 from generator.competition.survey.sources import ByteSource, Unpacked
 from generator.competition.survey.zip_directory import PackedMemberError, beginning_of_first
-from generator.kaggle.api import Kaggle
 from generator.kaggle.errors import NotFoundError
+from generator.kaggle.gateway import Kaggle
 from generator.untrusted import printable
 
 _BLOCK = 1 << 16

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.listing import Directory
-from generator.kaggle.api import Kaggle, RemoteFile
+from generator.kaggle.api import RemoteFile
 from generator.kaggle.errors import NotFoundError
+from generator.kaggle.gateway import Kaggle
 from generator.untrusted import printable
 
 _MOST_FOLDERS = 120  # each is a request
@@ -17,7 +18,7 @@ _NOT_DATA = frozenset(("__MACOSX", "__pycache__"))
 
 @dataclass
 class RemoteListing:
-    """What a competition consists of.
+    """The folders and files of a competition.
 
     Attributes:
         directories: Its folders, with names of files.

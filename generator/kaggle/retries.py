@@ -1,4 +1,4 @@
-"""How long to wait before something is asked again, and when to stop asking."""
+"""When something is asked again: how long to wait before, and when to stop."""
 
 import logging
 import random
@@ -17,22 +17,22 @@ from generator.kaggle.errors import (
 )
 
 TRANSIENT = (UnreachableError, NotKaggleError, ServerFailedError, RateLimitedError)
-"""What may be gone a moment later."""
+"""The errors that may be gone a moment later."""
 
 _logger = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Patience:
-    """The bounds of asking again: so many attempts, so many seconds spent waiting; `sleep` and `chance` for tests."""
+class RetryPolicy:
+    """The bounds of asking again: so many attempts, so many seconds spent waiting; `sleep` and `jitter` for tests."""
 
     attempts: int = 6
     longest_wait: float = 120
     first_pause: float = 0.5
     longest_pause: float = 30
     sleep: Callable[[float], None] = time.sleep
-    chance: Callable[[], float] = random.random
+    jitter: Callable[[], float] = random.random
 
     def pause(self, attempt: int) -> float:
         """Seconds after the `attempt`-th failure, counted from 0: doubling, with half of it left to chance.
@@ -40,31 +40,55 @@ class Patience:
         Chance keeps many clients that failed together from coming back together.
         """
         full = min(self.first_pause * 2.0**attempt, self.longest_pause)
-        return full * (0.5 + self.chance() / 2)
+        return full * (0.5 + self.jitter() / 2)
 
 
-def repeated(ask: Callable[[], _Answer], patience: Patience) -> _Answer:
-    """Asks until an answer comes that is not one of `TRANSIENT`; only for what changes nothing.
+class Retries:
+    """The failures of one thing that is tried again and again."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._waited = 0.0
+        self.failures = 0
+
+    def wait(self, error: KaggleError, *, has_progressed: bool = False) -> None:
+        """Waits before the next attempt, or raises the error once the attempts or the time are used up.
+
+        Args:
+            error: How the last attempt ended.
+            has_progressed: Whether it brought something all the same; then the count begins anew.
+        """
+        policy = self._policy
+        if has_progressed:
+            self.failures, self._waited = 0, 0.0
+        pause = policy.pause(self.failures)
+        if error.retry_after is not None:
+            pause = max(error.retry_after.total_seconds(), policy.first_pause)
+        if not has_progressed:
+            self.failures += 1
+            self._waited += pause
+            if self.failures >= policy.attempts or self._waited > policy.longest_wait:
+                raise error
+        _logger.info("asking again in %.1f s: %s", pause, error)
+        policy.sleep(pause)
+
+
+def retried(ask: Callable[[], _Answer], policy: RetryPolicy) -> _Answer:
+    """The first answer that is not one of `TRANSIENT`; only for what changes nothing.
 
     Args:
         ask: Asks once.
-        patience: When to stop.
+        policy: When to stop.
 
     Raises:
         KaggleError: The last answer, once the attempts or the time are used up, or at once if waiting cannot help.
     """
-    waited = 0.0
-    for attempt in range(patience.attempts):
+    retries = Retries(policy)
+    while True:
         try:
             return ask()
         except TRANSIENT as error:
-            pause = _pause(error, attempt, patience)
-            if attempt + 1 == patience.attempts or waited + pause > patience.longest_wait:
-                raise
-            _logger.info("asking again in %.1f s: %s", pause, error)
-            patience.sleep(pause)
-            waited += pause
-    raise AssertionError("unreachable: the last attempt answers or raises")
+            retries.wait(error)
 
 
 def retry_after(value: str | None, *, now: datetime | None = None) -> timedelta | None:
@@ -82,9 +106,3 @@ def retry_after(value: str | None, *, now: datetime | None = None) -> timedelta 
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return max(aware - (now or datetime.now(UTC)), timedelta(0))
-
-
-def _pause(error: KaggleError, attempt: int, patience: Patience) -> float:
-    if error.retry_after is not None:
-        return max(error.retry_after.total_seconds(), patience.first_pause)
-    return patience.pause(attempt)

@@ -1,200 +1,151 @@
-"""Kaggle's own typed client, `kagglesdk`, over this kit's transport: the methods and types are its, the manners ours.
+"""Kaggle's own typed client, `kagglesdk`: its methods, requests and answers, without its HTTP client and its reading.
 
-`kagglesdk` knows every method, its request and its answer; what it lacks is put around it here: time-outs, sizes,
-answers that are no JSON, enum names of tomorrow, fields of another type, errors with words.
+`kagglesdk` knows every method and every type. Its HTTP client knows no time-outs and no bounds: `api_client` sends in
+its place. Its reading of answers believes any type and crashes on enum names of tomorrow: it is done here.
 """
 
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Any, Protocol, get_type_hints
+from pkgutil import resolve_name
+from types import SimpleNamespace
+from typing import Any, get_type_hints
+
+COMPETITIONS = "kagglesdk.competitions.services.competition_api_service:CompetitionApiClient"
+KERNELS = "kagglesdk.kernels.services.kernels_api_service:KernelsApiClient"
+DATASETS = "kagglesdk.datasets.services.dataset_api_service:DatasetApiClient"
+MODELS = "kagglesdk.models.services.model_api_service:ModelApiClient"
+BLOBS = "kagglesdk.blobs.services.blob_api_service:BlobApiClient"
+OAUTH = "kagglesdk.security.services.oauth_service:OAuthClient"
+ACCOUNT = "kagglesdk.users.services.account_service:AccountClient"
+
+JsonObject = Mapping[str, Any]
 
 _LARGEST_FIELD_NAME = 60
 _WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 _SCALARS: dict[Any, str] = {str: "a text", int: "a whole number", bool: "true or false", float: "a number"}
-
-
-class Post(Protocol):
-    """Sends the JSON of a request to a method, such as `kernels.KernelsApiService/SaveKernel`."""
-
-    def __call__(self, method: str, body: bytes, *, wants_redirect: bool) -> "JsonObject | str":
-        """The object in the answer, or with `wants_redirect` the address that it sends on to."""
-
-
-JsonObject = Mapping[str, Any]
+_import_lock = threading.Lock()
 
 
 class WrongTypeError(Exception):
     """A field of an answer has a type that `kagglesdk` does not expect there."""
 
 
-class Sdk:
-    """The services of `kagglesdk`, each call sent by `post`."""
+@dataclass(frozen=True)
+class Call:
+    """A call of a method, ready to be sent.
 
-    def __init__(self, post: Post) -> None:
-        self._post = post
+    Attributes:
+        path: The method's name in addresses, such as `kernels.KernelsApiService/SaveKernel`.
+        body: The request as JSON.
+        answer_type: The type of `kagglesdk` that the answer has.
+    """
 
-    def call(self, service: str, method: str, /, **fields: Any) -> Any:
-        """Calls a method of a service by its name in `kagglesdk`.
+    path: str
+    body: bytes
+    answer_type: Any
 
-        Args:
-            service: One of `SERVICES`.
-            method: The method in `snake_case`, such as `save_kernel`.
-            fields: The fields of the request in `snake_case`; those that are None are left out.
+    @property
+    def expects_redirect(self) -> bool:
+        """True if the method answers with the address of a file."""
+        return bool(self.answer_type is _imported("kagglesdk.common.types.http_redirect:HttpRedirect"))
 
-        Returns:
-            The answer as the type of `kagglesdk`. A field with an enum name that it does not know is None; a field
-            that the answer leaves out has its default, which for an enum is its first member.
+    def answer(self, values: JsonObject) -> Any:
+        """The answer from its JSON.
+
+        A field with an enum name that `kagglesdk` does not know is None; a field that is left out has its default,
+        which for an enum is its first member.
 
         Raises:
             WrongTypeError: A field has another type than `kagglesdk` expects.
-            KaggleError: As `post` raises it.
         """
-        client = _client(service, self._transport)
-        method_of_client = getattr(client, method)
-        request = get_type_hints(method_of_client)["request"]()
-        _fill(request, fields)
-        return method_of_client(request)
-
-    def _transport(self, service: str, method: str, request: Any, response_type: Any) -> Any:
-        from kagglesdk.common.types.http_redirect import HttpRedirect  # type: ignore[import-untyped]  # no stubs
-
-        body = json.dumps(type(request).to_dict(request)).encode()
-        wants_redirect = response_type is HttpRedirect
-        answer = self._post(f"{service}/{method}", body, wants_redirect=wants_redirect)
-        if isinstance(answer, str):
-            redirect = HttpRedirect()
-            redirect.url = answer
-            return redirect
-        return _typed(response_type, answer)
+        return _typed(self.answer_type, values, "json_name")
 
 
-def enum_member(type_name: str, name: str) -> Any:
-    """A member of one of `kagglesdk`'s enums, found without regard to case and underscores.
+def prepared(service: str, method: str, /, **fields: Any) -> Call:
+    """The call of a method by its name in `kagglesdk`.
 
     Args:
-        type_name: One of `ENUMS`.
-        name: The name with or without the enum's own prefix: `pyTorch` for `MODEL_FRAMEWORK_PY_TORCH`.
-
-    Raises:
-        KeyError: There is no such member.
+        service: One of the services above.
+        method: The method in `snake_case`, such as `save_kernel`.
+        fields: The fields of the request in `snake_case`: enums by name, objects as mappings. None leaves one out.
     """
-    members: Any = _imported(*ENUMS[type_name])
-    prefix = _plain("".join(f"_{c}" if c.isupper() else c for c in type_name))
-    wanted = _plain(name)
-    for member in members:
-        if _plain(member.name) in (wanted, prefix + wanted):
-            return member
-    raise KeyError(name)
+
+    def call(service: str, method: str, request: Any, answer_type: Any) -> Call:
+        return Call(f"{service}/{method}", json.dumps(type(request).to_dict(request)).encode(), answer_type)
+
+    # A service hands what it is asked to its HTTP client; this one sends nothing.
+    bound = getattr(_imported(service)(SimpleNamespace(call=call)), method)
+    prepared_call: Call = bound(_typed(get_type_hints(bound)["request"], fields, "field_name"))
+    return prepared_call
 
 
-def new_object(type_name: str, /, **fields: Any) -> Any:
-    """An object of one of `kagglesdk`'s types that are parts of requests, by a name of `OBJECTS`."""
-    instance = _imported(*OBJECTS[type_name])()
-    _fill(instance, fields)
-    return instance
+def model_framework(name: str) -> str:
+    """Kaggle's name of the framework in a model's handle: `pyTorch` is `MODEL_FRAMEWORK_PY_TORCH`; "" for none."""
+    member = _enum(_imported("kagglesdk.models.types.model_enums:ModelFramework"), name)
+    return str(member.name) if member else ""
 
 
-COMPETITIONS = "competitions"
-KERNELS = "kernels"
-DATASETS = "datasets"
-MODELS = "models"
-BLOBS = "blobs"
-OAUTH = "oauth"
-ACCOUNT = "account"
-
-SERVICES = {
-    COMPETITIONS: ("kagglesdk.competitions.services.competition_api_service", "CompetitionApiClient"),
-    KERNELS: ("kagglesdk.kernels.services.kernels_api_service", "KernelsApiClient"),
-    DATASETS: ("kagglesdk.datasets.services.dataset_api_service", "DatasetApiClient"),
-    MODELS: ("kagglesdk.models.services.model_api_service", "ModelApiClient"),
-    BLOBS: ("kagglesdk.blobs.services.blob_api_service", "BlobApiClient"),
-    OAUTH: ("kagglesdk.security.services.oauth_service", "OAuthClient"),
-    ACCOUNT: ("kagglesdk.users.services.account_service", "AccountClient"),
-}
-ENUMS = {
-    "ModelFramework": ("kagglesdk.models.types.model_enums", "ModelFramework"),
-    "ModelInstanceType": ("kagglesdk.models.types.model_enums", "ModelInstanceType"),
-    "ApiBlobType": ("kagglesdk.blobs.types.blob_api_service", "ApiBlobType"),
-    "ApiVersion": ("kagglesdk.users.types.account_service", "ApiVersion"),
-    "KernelsListViewType": ("kagglesdk.kernels.types.kernels_enums", "KernelsListViewType"),
-}
-_DATASET_TYPES = "kagglesdk.datasets.types.dataset_api_service"
-_MODEL_TYPES = "kagglesdk.models.types.model_api_service"
-OBJECTS = {
-    "DatasetFile": (_DATASET_TYPES, "ApiDatasetNewFile"),
-    "DatasetFolder": (_DATASET_TYPES, "ApiUploadDirectoryInfo"),
-    "DatasetVersion": (_DATASET_TYPES, "ApiCreateDatasetVersionRequestBody"),
-    "ModelFile": (_MODEL_TYPES, "ApiDatasetNewFile"),
-    "ModelFolder": (_MODEL_TYPES, "ApiUploadDirectoryInfo"),
-    "ModelInstance": (_MODEL_TYPES, "ApiCreateModelInstanceRequestBody"),
-    "ModelInstanceVersion": (_MODEL_TYPES, "ApiCreateModelInstanceVersionRequestBody"),
-}
-
-_import_lock = threading.Lock()
+def moment(value: Any) -> datetime | None:
+    """A date as Kaggle writes it, in UTC; None for anything else, since a date is never worth failing for."""
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
-class _Client:
-    """What the service classes of `kagglesdk` take for its HTTP client."""
-
-    def __init__(self, call: Callable[..., Any]) -> None:
-        self.call = call
-
-
-def _client(service: str, call: Callable[..., Any]) -> Any:
-    return _imported(*SERVICES[service])(_Client(call))
-
-
-def _imported(module: str, name: str) -> Any:
-    from importlib import import_module
-
+def _imported(name: str) -> Any:
     # Two threads that import a package for the first time at once can see half of it.
     with _import_lock:
-        return getattr(import_module(module), name)
+        return resolve_name(name)
 
 
-def _fill(instance: Any, fields: Mapping[str, Any]) -> None:
-    for name, value in fields.items():
-        if value is not None:
-            setattr(instance, name, value)
+def _typed(kind: Any, values: JsonObject, naming: str) -> Any:
+    """An object of a type of `kagglesdk`; `naming` is the property of its fields that has their names in `values`.
 
-
-def _typed(kind: Any, values: JsonObject) -> Any:
-    """An object of a type of `kagglesdk` from JSON, without its crashes on values that it does not expect."""
+    Its own reading crashes on values that it does not expect.
+    """
     instance = kind()
-    for field in kind._fields:
-        value = values.get(field.json_name)
-        if value is not None:
-            setattr(instance, field.private_field_name, _value(field, value))
+    fields = {getattr(field, naming): field for field in kind._fields}
+    for name, value in values.items():
+        # An answer may have fields that are not known yet, a request may not.
+        if value is not None and (name in fields or naming == "field_name"):
+            field = fields[name]
+            setattr(instance, field.private_field_name, _value(field, value, naming))
     return instance
 
 
-def _value(field: Any, value: Any) -> Any:
-    kind, serializer = field.field_type, type(field.serializer).__name__
+def _value(field: Any, value: Any, naming: str) -> Any:
+    serializer = type(field.serializer).__name__
     if serializer == "ListSerializer":
         if not isinstance(value, list):
             raise _wrong(field, "a list")
         # How the items are written is known to a closure only, but their type tells.
-        return [_item(field, kind, item) for item in value if item is not None]
+        return [_item(field, item, naming) for item in value if item is not None]
     if serializer == "MapSerializer":
         return value if isinstance(value, dict) else {}
-    return _item(field, kind, value)
+    return _item(field, value, naming)
 
 
-def _item(field: Any, kind: Any, value: Any) -> Any:
+def _item(field: Any, value: Any, naming: str) -> Any:
+    kind = field.field_type
     if kind is datetime:
-        return _moment(value)
+        return moment(value)
+    if kind is timedelta:
+        return _duration(field, value)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _enum(kind, value)
     if hasattr(kind, "_fields"):
         if not isinstance(value, dict):
             raise _wrong(field, "an object")
-        return _typed(kind, value)
-    if type(field.serializer).__name__ == "TimeDeltaSerializer":
-        return _duration(field, value)
+        return _typed(kind, value, naming)
     if kind in _SCALARS and type(value) is not kind:
         return _scalar(field, kind, value)
     return value
@@ -213,30 +164,14 @@ def _scalar(field: Any, kind: type, value: Any) -> Any:
 
 
 def _enum(kind: Any, value: Any) -> Any:
+    """A member by its number, or by its name: without regard to case and underscores, with the enum's prefix or not."""
     if isinstance(value, str):
-        try:
-            return kind[value]
-        except KeyError:
-            # As the SDK itself is lenient: without regard to case, and with or without the enum's prefix.
-            prefix = _plain("".join(f"_{c}" if c.isupper() else c for c in kind.__name__))
-            return next((m for m in kind if _plain(m.name) in (_plain(value), prefix + _plain(value))), None)
-    if type(value) is int:
-        return next((member for member in kind if member.value == value), None)
-    return None
+        names = (_plain(value), _plain(kind.__name__ + value))
+        return next((member for name, member in kind.__members__.items() if _plain(name) in names), None)
+    return next((member for member in kind if member.value == value), None) if type(value) is int else None
 
 
-def _moment(value: Any) -> datetime | None:
-    """A moment in UTC; a date is never worth failing for."""
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _duration(field: Any, value: Any) -> Any:
+def _duration(field: Any, value: Any) -> timedelta:
     try:
         return timedelta(seconds=float(value.removesuffix("s")))
     except (AttributeError, ValueError, OverflowError):

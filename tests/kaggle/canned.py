@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from generator.kaggle.credentials import AccessToken, Credentials
-from generator.kaggle.gateway import Gateway
-from generator.kaggle.retries import Patience
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
 
 TOKEN = "a-token-that-nobody-may-see"  # noqa: S105 - nobody's
@@ -75,13 +75,13 @@ class Canned:
     asked: list[Asked]
     slept: list[float]
 
-    def gateway(self, credentials: Credentials | None = None, *, attempts: int = 3, read: float = 5) -> Gateway:
+    def gateway(self, credentials: Credentials | None = None, *, attempts: int = 3, read: float = 5) -> Kaggle:
         """A gateway to it that never really sleeps."""
-        patience = Patience(attempts=attempts, sleep=self.slept.append, chance=lambda: 1.0)
-        return Gateway(
+        retries = RetryPolicy(attempts=attempts, sleep=self.slept.append, jitter=lambda: 1.0)
+        return Kaggle(
             self.address,
             credentials or AccessToken(TOKEN, source="a test"),
-            patience=patience,
+            retries=retries,
             timeouts=Timeouts(connect=2, read=read, whole=10),
         )
 

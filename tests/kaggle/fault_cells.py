@@ -24,8 +24,8 @@ from generator.kaggle.chain.patience import Patience
 from generator.kaggle.chain.request import Handoff, Request, Surroundings
 from generator.kaggle.chain.state import Outcome, Step
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.gateway import Gateway
-from generator.kaggle.retries import Patience as Retries
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.services.kernel_sessions import SessionRules
@@ -86,12 +86,12 @@ class Arena:
     runner: ScriptedRunner
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 10_000)))
 
-    def gateway(self, *, read_seconds: float) -> Gateway:
+    def gateway(self, *, read_seconds: float) -> Kaggle:
         """A client that asks twice and never sleeps."""
-        retries = Retries(attempts=2, sleep=lambda _: None)
+        retries = RetryPolicy(attempts=2, sleep=lambda _: None)
         token = AccessToken(self.kaggle.token, source="the test")
         timeouts = Timeouts(connect=10, read=read_seconds, whole=20)
-        return Gateway(self.kaggle.address, token, is_local=True, patience=retries, timeouts=timeouts)
+        return Kaggle(self.kaggle.address, token, is_local=True, retries=retries, timeouts=timeouts)
 
     def set_faults(self, rules: tuple[str, ...], name: str = "") -> None:
         """Puts other faults in force; `KERNEL` in a rule is the name of the cell's kernels without their role."""

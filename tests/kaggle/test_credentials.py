@@ -17,7 +17,7 @@ from generator.kaggle.credentials import (
     find_credentials,
 )
 from generator.kaggle.errors import CredentialsError, NoLocalKaggleError, OtherKaggleError
-from generator.kaggle.gateway import Gateway
+from generator.kaggle.gateway import Kaggle
 from generator.local_place import ServerRecord, ServerRecordError, default_root, read_record, remove_record
 
 SECRET = "KGAT_0123456789abcdef0123456789abcdef"  # noqa: S105 - nobody's
@@ -148,7 +148,7 @@ def test_credentials_show_in_no_repr() -> None:
         LegacyKey("ada", SECRET, "x"),
         RefreshToken(SECRET, "x", access_token=SECRET),
     ):
-        gateway = Gateway("https://api.kaggle.com", credentials)
+        gateway = Kaggle("https://api.kaggle.com", credentials)
         assert SECRET not in f"{credentials!r} {credentials} {gateway!r} {gateway}"
 
 
@@ -163,13 +163,13 @@ def test_files_that_others_can_read_are_named(tmp_path: Path) -> None:
     (tmp_path / ".kaggle/access_token").chmod(0o600)
 
     assert exposed_files(environment) == (tmp_path / ".kaggle/kaggle.json",)
-    warnings = Gateway("https://api.kaggle.com", AccessToken("x", "x")).warnings(environment)
+    warnings = Kaggle("https://api.kaggle.com", AccessToken("x", "x")).warnings(environment)
     assert any("chmod 600" in warning for warning in warnings)
 
 
 def test_credentials_are_not_sent_without_encryption() -> None:
     with pytest.raises(CredentialsError, match="without encryption"):
-        Gateway("http://api.kaggle.com", AccessToken(SECRET, "x"))
+        Kaggle("http://api.kaggle.com", AccessToken(SECRET, "x"))
 
 
 @pytest.mark.parametrize("value", ["LOCALHOST", "TEST", "STAGING", "prod"])
@@ -253,7 +253,7 @@ def test_certificates_that_let_a_stranger_read_the_token_are_warned_of(
 ) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda _: installed)
 
-    warnings = Gateway("https://api.kaggle.com", AccessToken("x", "x")).warnings({"HOME": "/nowhere"})
+    warnings = Kaggle("https://api.kaggle.com", AccessToken("x", "x")).warnings({"HOME": "/nowhere"})
 
     assert [installed in warning for warning in warnings] == ([] if is_safe else [True])
-    assert Gateway("http://127.0.0.1:1", AccessToken("x", "x")).warnings() == ()
+    assert Kaggle("http://127.0.0.1:1", AccessToken("x", "x")).warnings() == ()

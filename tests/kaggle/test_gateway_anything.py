@@ -10,9 +10,9 @@ from test_gateway_errors import READS, WRITES
 
 from generator.errors import TandemError
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.gateway import Gateway
-from generator.kaggle.retries import Patience
-from generator.kaggle.transport import Reply, Request, Transport
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.retries import RetryPolicy
+from generator.kaggle.transport import Request, Response, Transport
 
 # The fields that answers are read for, and values that stand in none of Kaggle's.
 FIELDS = """
@@ -35,7 +35,7 @@ class Anything(Transport):
         super().__init__()
         self.random = random.Random(seed)  # noqa: S311 - a repeatable sequence is the point
 
-    def send(self, request: Request, *, limit: int) -> Reply:
+    def send(self, request: Request, *, limit: int) -> Response:
         chance = self.random
         status = chance.choice([200] * 12 + [302, 400, 403, 404, 409, 429, 500])
         headers = {"content-type": chance.choice(["application/json"] * 9 + ["text/html"])}
@@ -44,7 +44,7 @@ class Anything(Transport):
         if chance.random() < 0.1:
             headers["retry-after"] = chance.choice(["1", "x", "9" * 30, "Fri, 99 Nov 99999 12:00:30 GMT", "-1", ""])
         body = json.dumps(self.value() if chance.random() < 0.1 else self.fields(0)).encode()
-        return Reply(status, headers, body[: len(body) // 2] if chance.random() < 0.03 else body)
+        return Response(status, headers, body[: len(body) // 2] if chance.random() < 0.03 else body)
 
     def fields(self, depth: int) -> dict[str, Any]:
         return {self.random.choice(FIELDS.split()): self.value(depth + 1) for _ in range(self.random.randrange(8))}
@@ -62,12 +62,12 @@ class Anything(Transport):
 def test_no_answer_is_a_crash(method: str) -> None:
     transport = Anything(seed=len(method))
     for _ in range(150):
-        gateway = Gateway(
+        gateway = Kaggle(
             "http://127.0.0.1:1",
             AccessToken(TOKEN, source="a test"),
-            patience=Patience(attempts=2, sleep=lambda _: None),
+            retries=RetryPolicy(attempts=2, sleep=lambda _: None),
         )
-        gateway._wire.transport = transport
+        gateway._transport = transport
         try:
             {**READS, **WRITES}[method](gateway)
         except TandemError as error:

@@ -14,8 +14,8 @@ from canned import HTML, TOKEN, Asked, Told, canned, refused, said
 from generator.kaggle import errors
 from generator.kaggle.api import KernelPush, SessionState, SubmissionStatus
 from generator.kaggle.credentials import AccessToken, LegacyKey, RefreshToken
-from generator.kaggle.gateway import Gateway
-from generator.kaggle.retries import Patience, retry_after
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.retries import RetryPolicy, retry_after
 
 PUSH = KernelPush(
     ref="ada/digits-train",
@@ -26,7 +26,7 @@ PUSH = KernelPush(
     enable_tpu=True,
     enable_internet=False,
 )
-READS: dict[str, Callable[[Gateway], Any]] = {
+READS: dict[str, Callable[[Kaggle], Any]] = {
     "GetCompetition": lambda kaggle: kaggle.competition("digits"),
     "ListCompetitionPages": lambda kaggle: kaggle.pages("digits"),
     "ListDataFiles": lambda kaggle: kaggle.competition_files("digits"),
@@ -45,7 +45,7 @@ READS: dict[str, Callable[[Gateway], Any]] = {
     "GetModelInstance": lambda kaggle: kaggle.model_version("ada/m/keras/main"),
     "IntrospectToken": lambda kaggle: kaggle.username(),
 }
-WRITES: dict[str, Callable[[Gateway], Any]] = {
+WRITES: dict[str, Callable[[Kaggle], Any]] = {
     "SaveKernel": lambda kaggle: kaggle.push(PUSH),
     "CreateCodeSubmission": lambda kaggle: kaggle.submit_kernel(
         "digits", kernel="ada/digits-infer", version=2, file_name="submission.csv", message="m"
@@ -128,7 +128,7 @@ def test_a_push_that_cannot_have_arrived_is_known_not_to_have_happened() -> None
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    gateway = Gateway(address, AccessToken(TOKEN, source="a test"))
+    gateway = Kaggle(address, AccessToken(TOKEN, source="a test"))
 
     with pytest.raises(errors.UnreachableError, match="accepts no connection") as raised:
         gateway.push(PUSH)
@@ -178,14 +178,14 @@ def test_the_time_to_wait_may_be_a_date() -> None:
 
 
 def test_pauses_grow_and_are_left_to_chance_in_part() -> None:
-    patience = Patience(chance=lambda: 0.0)
+    policy = RetryPolicy(jitter=lambda: 0.0)
 
-    assert [patience.pause(attempt) for attempt in range(3)] == [0.25, 0.5, 1.0]
-    assert Patience(chance=lambda: 1.0).pause(50) == 30
+    assert [policy.pause(attempt) for attempt in range(3)] == [0.25, 0.5, 1.0]
+    assert RetryPolicy(jitter=lambda: 1.0).pause(50) == 30
 
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.kaggle.wire._LARGEST_ANSWER", 100_000)
+    monkeypatch.setattr("generator.kaggle.api_client._LARGEST_ANSWER", 100_000)
 
     with canned([Told(b" " * 2_000_000)]) as server, pytest.raises(errors.NotKaggleError, match="longer than 100,000"):
         server.gateway(attempts=1).quota()

@@ -193,7 +193,7 @@ def test_a_download_without_an_address_is_no_download() -> None:
 
 
 def test_a_listing_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.kaggle.wire._MOST_PAGES", 5)
+    monkeypatch.setattr("generator.kaggle.api_client._MOST_PAGES", 5)
 
     def script(asked: Asked) -> Told:
         return said(files=[], nextPageToken=str(int(asked.fields.get("pageToken") or 0) + 1))
@@ -296,7 +296,7 @@ def test_silence_in_a_log_is_waited_out_while_the_session_runs() -> None:
 
     with canned(script) as server:
         gateway = server.gateway()
-        gateway._logs._silence = 0.1
+        gateway._silence = 0.1
         lines = [line.text for line in gateway.log_lines("ada/x-kernel")]
 
     assert lines == ["one\n", "two\n"]
@@ -305,7 +305,7 @@ def test_silence_in_a_log_is_waited_out_while_the_session_runs() -> None:
 def test_silence_in_the_log_of_a_session_that_is_over_is_given_up() -> None:
     with canned(lambda asked: Told(stalls=True) if asked.verb == "GET" else said(status="COMPLETE")) as server:
         gateway = server.gateway()
-        gateway._logs._silence = 0.03
+        gateway._silence = 0.03
         with pytest.raises(UnreachableError):
             list(gateway.log_lines("ada/x-kernel"))
 

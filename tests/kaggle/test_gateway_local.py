@@ -16,8 +16,8 @@ from generator.kaggle import errors
 from generator.kaggle.api import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.gateway import Gateway
-from generator.kaggle.retries import Patience
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
 from generator.local_place import ServerRecord
 from generator.localkaggle.faults import TRANSPORT, parse_rule
@@ -52,10 +52,10 @@ def kaggle_here(one_server: Served) -> Iterator[Served]:
     assert one_server.local_kaggle.kernels.wait_until_idle()
 
 
-def gateway(served: Served, *, read: float = 20) -> Gateway:
-    patience = Patience(attempts=4, sleep=lambda _: None)
-    return Gateway(
-        served.address, AccessToken(served.token, source="a test"), patience=patience, timeouts=Timeouts(read=read)
+def gateway(served: Served, *, read: float = 20) -> Kaggle:
+    retries = RetryPolicy(attempts=4, sleep=lambda _: None)
+    return Kaggle(
+        served.address, AccessToken(served.token, source="a test"), retries=retries, timeouts=Timeouts(read=read)
     )
 
 
@@ -78,7 +78,7 @@ def faults(served: Served, *rules: str) -> None:
     served.site.faults.replace([parse_rule(rule) for rule in rules])
 
 
-def finished(served: Served, push: KernelPush, script: Callable[[Any], None] | None = None) -> Gateway:
+def finished(served: Served, push: KernelPush, script: Callable[[Any], None] | None = None) -> Kaggle:
     """A gateway, after this kernel was pushed and its session ended."""
     if script is not None:
         served.local_kaggle.kernels.sessions._runner.script = script
@@ -360,7 +360,7 @@ def test_a_version_that_is_not_ready_yet_is_the_newest_all_the_same(kaggle_here:
 
 
 def test_another_token_is_refused(kaggle_here: Served) -> None:
-    stranger = Gateway(kaggle_here.address, AccessToken("somebody-elses-token", source="a test"))
+    stranger = Kaggle(kaggle_here.address, AccessToken("somebody-elses-token", source="a test"))
 
     with pytest.raises(errors.CredentialsRefusedError):
         stranger.quota()

@@ -1,5 +1,6 @@
 """Sending files: resumed where the connection broke, and only where they belong."""
 
+import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,11 +19,8 @@ from generator.kaggle.errors import (
     SlugTakenError,
     UnsafeAnswerError,
 )
-from generator.kaggle.refusals import Errand
-from generator.kaggle.retries import Patience
-from generator.kaggle.transport import Reply, Request, Transport
-from generator.kaggle.uploads import Started, Uploads
-from generator.kaggle.wire import Endpoint, Wire
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.transport import Request, Response, Transport
 
 CONTENT = b"0123456789" * 5_000
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
@@ -149,21 +147,17 @@ def test_no_file_is_sent_to_wherever_a_server_says(weights: Path, url: str) -> N
 
 
 def test_the_real_kaggle_cannot_have_a_file_sent_to_a_stranger(weights: Path) -> None:
-    class Deaf(Transport):
-        def send(self, request: Request, *, limit: int) -> Reply:
-            raise AssertionError(f"a request to {request.url}")
+    class Strange(Transport):
+        def send(self, request: Request, *, limit: int) -> Response:
+            assert request.host == "api.kaggle.com"
+            place = json.dumps({"token": "t", "createUrl": "https://example.com/x"})
+            return Response(200, {"content-type": "application/json"}, place.encode())
 
-    wire = Wire(
-        Endpoint("https://api.kaggle.com", is_local=False),
-        AccessToken(TOKEN, source="a test"),
-        transport=Deaf(),
-        patience=Patience(),
-    )
+    kaggle = Kaggle("https://api.kaggle.com", AccessToken(TOKEN, source="a test"))
+    kaggle._transport = Strange()
 
     with pytest.raises(UnsafeAnswerError, match="neither Kaggle nor its store"):
-        Uploads(wire).send(
-            weights, start=lambda size, changed: Started("t", "https://example.com/x"), errand=Errand("submit it")
-        )
+        kaggle.submit_file("titanic", path=weights, message="m")
 
 
 def test_a_file_that_changes_while_it_is_sent_is_not_submitted(weights: Path) -> None:

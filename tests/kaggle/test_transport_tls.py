@@ -13,7 +13,7 @@ from test_gateway_errors import PUSH
 
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.errors import UnreachableError
-from generator.kaggle.gateway import Gateway
+from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import Route, Timeouts
 
 
@@ -58,7 +58,7 @@ def encrypted(certificate: Path) -> Iterator[str]:
 
 
 def push(address: str, route: Route | None = None) -> UnreachableError:
-    gateway = Gateway(address, AccessToken(TOKEN, source="a test"), timeouts=Timeouts(connect=5, read=5), route=route)
+    gateway = Kaggle(address, AccessToken(TOKEN, source="a test"), timeouts=Timeouts(connect=5, read=5), route=route)
     with pytest.raises(UnreachableError) as raised:
         gateway.push(PUSH)
     return raised.value
@@ -78,6 +78,13 @@ def test_a_certificate_can_be_trusted_by_name_and_what_breaks_later_leaves_the_o
 
     assert "closed the connection" in str(error)
     assert error.outcome_unknown
+
+
+def test_certificates_that_are_not_there_are_said_and_nothing_was_sent(encrypted: str, tmp_path: Path) -> None:
+    error = push(encrypted, Route(certificates=str(tmp_path / "no-such.pem")))
+
+    assert "file of certificates to trust is not there" in str(error)
+    assert not error.outcome_unknown
 
 
 def test_a_proxy_that_is_not_there_is_named_and_nothing_was_sent(encrypted: str) -> None:

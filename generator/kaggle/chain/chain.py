@@ -15,7 +15,7 @@ from generator.competition.submission import (
     summarize,
     validate,
 )
-from generator.kaggle.api import Kaggle, KernelPush
+from generator.kaggle.api import KernelPush
 from generator.kaggle.chain.errors import NoChainError, SessionFailedError, StepError, SubmissionUnfitError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.handing import handed_over, offline_wheels
@@ -41,6 +41,7 @@ from generator.kaggle.chain.sessions import Session
 from generator.kaggle.chain.state import Begun, Push, State, Step
 from generator.kaggle.chain.submitting import Entrant, Submitter
 from generator.kaggle.errors import KaggleError
+from generator.kaggle.gateway import Kaggle
 from generator.pair.workspace import Role
 
 

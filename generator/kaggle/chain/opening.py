@@ -6,7 +6,6 @@ from datetime import datetime
 
 from generator import __version__
 from generator.competition import builtin
-from generator.kaggle.api import Kaggle
 from generator.kaggle.chain.errors import (
     BuiltInError,
     ChangedError,
@@ -25,6 +24,7 @@ from generator.kaggle.chain.record import Record
 from generator.kaggle.chain.request import Handoff, Request, Subject, Surroundings, git_commit
 from generator.kaggle.chain.source import Prepared, owned_by, prepare
 from generator.kaggle.chain.state import Begun, State, Step
+from generator.kaggle.gateway import Kaggle
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.shared_cells import compare_shared_cells
 from generator.pair.workspace import Role

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from generator.errors import TandemError
 from generator.files import FileWriteError
-from generator.kaggle.api import Kaggle
 from generator.kaggle.chain.errors import StepError, WaitedInVainError
 from generator.kaggle.chain.events import Event, EventKind, Listener
 from generator.kaggle.chain.folding import state_in, state_of
@@ -24,6 +23,7 @@ from generator.kaggle.errors import (
     SessionLimitError,
     UnreachableError,
 )
+from generator.kaggle.gateway import Kaggle
 
 SILENCE = (UnreachableError, ServerFailedError, NotKaggleError, RateLimitedError)
 """What passes by itself: no answer, or none of Kaggle's API."""
