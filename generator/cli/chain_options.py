@@ -1,4 +1,4 @@
-"""What the verbs of the chain have in common: their options, the Kaggle they talk to, and the end of their story."""
+"""The options that the verbs of the chain share, the Kaggle they talk to, and the end of their story."""
 
 import json
 import sys
@@ -17,11 +17,12 @@ from generator.untrusted import printable
 if TYPE_CHECKING:
     from generator.kaggle.api import Kaggle
     from generator.kaggle.chain.chain import Carried
-    from generator.kaggle.chain.request import Request, Surroundings
+    from generator.kaggle.chain.execution import RunContext
+    from generator.kaggle.chain.options import PushOptions
     from generator.kaggle.receipt import Receipt
 
 Function = Callable[..., Any]
-Carry = Callable[["Kaggle", "Request", "Surroundings"], "Carried"]
+Carry = Callable[["Kaggle", "PushOptions", "RunContext"], "Carried"]
 
 workspace_option = click.option(
     "--workspace",
@@ -43,33 +44,36 @@ def to_option(default: str | None = str(Target.KAGGLE)) -> Callable[[Function], 
     )
 
 
-def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> int:
+def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
     from generator.kaggle.chain.errors import StepError
-    from generator.kaggle.chain.opening import check_exists
-    from generator.kaggle.chain.patience import FOR_LOCAL, Patience
-    from generator.kaggle.chain.request import Subject, Surroundings
+    from generator.kaggle.chain.execution import RunContext
+    from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
+    from generator.kaggle.chain.resume import check_exists
+    from generator.kaggle.receipt import receipt_of
 
-    command = f"tandem push {printable(request.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
+    command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
-    check_exists(Subject.of(request.workspace, request.pair), to)
-    request.workspace.files.check(_receipt_path(request.workspace, request.pair))
+    check_exists(options, to)
+    options.workspace.files.check(_receipt_path(options.workspace, options.pair))
     kaggle = connect(Target(to))
     for warning in kaggle.warnings():
         click.echo(f"Warning: {printable(warning)}", err=True)
     try:
         with chain_progress(as_json=as_json) as listener:
-            patience = FOR_LOCAL if kaggle.is_local else Patience()
-            carried = carry_pair(kaggle, request, Surroundings(listener, patience))
+            polling = LOCAL_POLLING if kaggle.is_local else PollingPolicy()
+            carried = carry_pair(kaggle, options, RunContext(listener, polling))
     except StepError as error:
-        raise _with_next_step(error, request, command, to=to) from error
+        if not error.step:
+            raise
+        # Not by the same command alone, which would cost the same quota for the same failure.
+        hint = f"Take the step again with `{command} --from {error.step}`, or change the notebook first."
+        raise TandemError(f"{error.message}\n{hint}") from error
     except KeyboardInterrupt:
         click.echo(f"What runs on Kaggle goes on; `{command}` continues.", err=True)
         raise
     finally:
-        path = write_receipt(request.workspace, request.pair)
-    from generator.kaggle.receipt import receipt_of
-
+        path = write_receipt(options.workspace, options.pair)
     receipt = receipt_of(carried.journal)
     if not carried.has_advanced:
         click.echo(f"There was nothing left to do. `{command} --restart` begins a new chain.", err=True)
@@ -77,24 +81,10 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
     return 0
 
 
-def _with_next_step(error: TandemError, request: "Request", command: str, *, to: str) -> TandemError:
-    """What went wrong on Kaggle, and how the step is taken again: not by the same command alone, which costs quota."""
-    from generator.kaggle.chain.folding import state_in
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import latest
-
-    journal = latest(Journals(request.workspace.pair(request.pair)), to)
-    failure = state_in(journal).failure if journal is not None else None
-    if failure is None:
-        return error
-    hint = f"Take the step again with `{command} --from {failure.step}`, or change the notebook first."
-    return TandemError(f"{error.message}\n{hint}")
-
-
 def summary(receipt: "Receipt", path: Path | None) -> str:
     """The end of a chain in a few lines."""
     from generator.kaggle.chain.state import Outcome
-    from generator.kaggle.receipt_text import score
+    from generator.kaggle.receipt import score
 
     rows = [("chain", f"{receipt.chain} of {receipt.pair}, {receipt.outcome}")]
     if receipt.out_of_fold is not None:
@@ -114,8 +104,7 @@ def summary(receipt: "Receipt", path: Path | None) -> str:
 def write_receipt(workspace: Workspace, pair: str) -> Path | None:
     """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
     from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.receipt import receipts
-    from generator.kaggle.receipt_html import as_html
+    from generator.kaggle.receipt import as_html, receipts
     from generator.untrusted import is_slug
 
     if not is_slug(pair):
@@ -133,7 +122,7 @@ def _receipt_path(workspace: Workspace, pair: str) -> Path:
 
 
 def is_interactive() -> bool:
-    """Whether there is somebody to ask."""
+    """True if there is somebody to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -1,11 +1,12 @@
-"""How a chain tells of itself: one line a step on stderr, a clock on a terminal, or JSON lines for programs."""
+"""Telling of a chain: one line a step on stderr, a clock on a terminal, or JSON lines for programs."""
 
 import json
 import sys
 import threading
 import time
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -20,28 +21,12 @@ _LONGEST_LINE = 500
 _MARKS = {EventKind.STEP: "\N{CHECK MARK} ", EventKind.NOTE: "", EventKind.STATE: "", EventKind.DONE: ""}
 
 
-class ChainProgress(Protocol):
-    """Somebody to tell, from any thread."""
-
-    def __enter__(self) -> Self:
-        """Begins."""
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Ends."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Tells of one event."""
-
-
-class PlainChain:
-    """Lines, for logs and pipes."""
+class PlainChain(AbstractContextManager["PlainChain"]):
+    """Lines, for logs and pipes; told from any thread."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         pass
@@ -115,7 +100,7 @@ class JsonChain(PlainChain):
         sys.stdout.flush()
 
 
-def chain_progress(*, as_json: bool) -> ChainProgress:
+def chain_progress(*, as_json: bool) -> PlainChain:
     """The progress that suits where it goes."""
     if as_json:
         return JsonChain()

@@ -35,9 +35,7 @@ def receipt(**options: Any) -> int:
     tandem receipt titanic --format json
     """  # noqa: D301 - click wants the character itself
     from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.receipt import receipt_of, receipts
-    from generator.kaggle.receipt_html import as_html
-    from generator.kaggle.receipt_text import as_markdown
+    from generator.kaggle.receipt import as_html, as_markdown, receipt_of, receipts
     from generator.workspace_files import WorkspaceFiles
 
     workspace = Workspace(options["workspace"])

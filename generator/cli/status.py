@@ -1,4 +1,4 @@
-"""The verb `status`: how far the chain of a pair has come, as far as this machine saw it."""
+"""The verb `status`: the steps of a pair's last chain, as far as this machine saw them."""
 
 import json
 from datetime import datetime
@@ -9,6 +9,7 @@ import click
 from generator.cli.chain_options import json_option, to_option, workspace_option
 from generator.cli.table import table
 from generator.pair.workspace import Role, Workspace
+from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.kaggle.chain.journal import Journal
@@ -26,7 +27,7 @@ def status(**options: Any) -> int:
     \b
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
-    from generator.kaggle.chain.folding import state_in
+    from generator.kaggle.chain.replay import state_in
     from generator.kaggle.receipt import receipt_of
 
     journal = chosen_journal(Workspace(options["workspace"]), options["pair"], options["to"], verb="tell of")
@@ -39,8 +40,6 @@ def status(**options: Any) -> int:
     click.echo(f"Chain {journal.number} of {options['pair']} on {place}: {state.outcome}.")
     click.echo(table(("step", "what", "state", "since"), _rows(state)))
     if state.failure is not None:
-        from generator.untrusted import printable
-
         click.echo("\n".join(printable(line) for line in state.failure.message.splitlines()))
     return 0
 
@@ -53,7 +52,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str
     """
     from generator.kaggle.chain.errors import NoChainError
     from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import latest
+    from generator.kaggle.chain.replay import latest
     from generator.pair.folder import existing_pair
 
     journals = Journals(existing_pair(workspace, pair))

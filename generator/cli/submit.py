@@ -24,9 +24,7 @@ def submit(**options: Any) -> int:
     tandem submit titanic --message "first try"
     """  # noqa: D301 - click wants the character itself
     from generator.kaggle.chain.chain import submit_pair
-    from generator.kaggle.chain.request import Request
+    from generator.kaggle.chain.options import PushOptions
 
-    request = Request(
-        workspace=Workspace(options["workspace"]), pair=options["pair"], submit=True, message=options["message"]
-    )
-    return carry(submit_pair, request, to=options["to"], as_json=options["as_json"])
+    wanted = PushOptions(Workspace(options["workspace"]), options["pair"], submit=True, message=options["message"])
+    return carry(submit_pair, wanted, to=options["to"], as_json=options["as_json"])

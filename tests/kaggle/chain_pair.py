@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from generator.kaggle.chain.handover import digest_of
 from generator.pair.generation import Request, draft, read_pair, write
+from generator.pair.handover import digest_of
 from generator.pair.workspace import PairFolder, Workspace
 
 

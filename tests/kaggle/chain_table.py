@@ -11,8 +11,9 @@ from fake_kaggle import SAMPLE, FakeKaggle
 from generator.competition import builtin
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import Carried, push_pair
-from generator.kaggle.chain.patience import Patience
-from generator.kaggle.chain.request import Request, Surroundings
+from generator.kaggle.chain.execution import RunContext
+from generator.kaggle.chain.options import PushOptions
+from generator.kaggle.chain.polling import PollingPolicy
 from generator.kaggle.errors import (
     ForbiddenError,
     NotFoundError,
@@ -71,7 +72,7 @@ class Table:
         self.events: list[Event] = []
 
     def push(self, **options: object) -> Carried:
-        request = Request(self.workspace, "digits", **{"submit": True, **options})
+        request = PushOptions(self.workspace, "digits", **{"submit": True, **options})
         return push_pair(self.kaggle, request, self.around)
 
     def as_of_a_real_competition(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,8 +81,8 @@ class Table:
         self.kaggle.is_local = False
 
     @property
-    def around(self) -> Surroundings:
-        return Surroundings(self.events.append, Patience(), self.time)
+    def around(self) -> RunContext:
+        return RunContext(self.events.append, PollingPolicy(), self.time)
 
     @property
     def submissions(self) -> int:

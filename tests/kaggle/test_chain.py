@@ -22,7 +22,7 @@ from generator.kaggle.chain.errors import (
     WaitedInVainError,
 )
 from generator.kaggle.chain.journal import Journals
-from generator.kaggle.chain.request import Request
+from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.state import Outcome, Step
 
 
@@ -59,13 +59,13 @@ def test_without_submit_it_ends_with_a_checked_submission_and_submit_goes_on(tab
     assert carried.state.outcome is Outcome.READY
     assert table.counts == (2, 0)
 
-    submit_pair(table.kaggle, Request(table.workspace, "digits"), table.around)
+    submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
     assert table.counts == (2, 1)
 
 
 def test_submit_needs_a_chain(table: Table) -> None:
     with pytest.raises(NoChainError, match="tandem push digits --to local"):
-        submit_pair(table.kaggle, Request(table.workspace, "digits"), table.around)
+        submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
 
 
 def test_other_competitions_get_the_file(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from scripted import ScriptedRunner, writing
 from serving import Served, served
 
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.kaggle.chain.source import prepare, with_first_cell
+from generator.kaggle.chain.prepared_kernel import prepare, with_first_cell
 from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
 from generator.local_place import ROOT_VARIABLE, ServerRecord
 from generator.localkaggle.faults import parse_rule

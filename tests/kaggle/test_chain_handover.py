@@ -21,7 +21,7 @@ from generator.kaggle.chain.errors import (
     SubmitByHandError,
     UploadFailedError,
 )
-from generator.kaggle.chain.request import Handoff
+from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.state import Step
 from generator.kaggle.errors import (
     SubmitForbiddenError,

@@ -11,13 +11,12 @@ from fake_kaggle import SAMPLE, FakeKaggle
 from generator.kaggle.api import SessionState, SessionStatus
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.errors import SessionFailedError
+from generator.kaggle.chain.execution import RunContext
 from generator.kaggle.chain.journal import Journal, Kind
-from generator.kaggle.chain.patience import Patience
-from generator.kaggle.chain.request import Request, Surroundings
+from generator.kaggle.chain.options import PushOptions
+from generator.kaggle.chain.polling import PollingPolicy
 from generator.kaggle.chain.state import Outcome, Step
-from generator.kaggle.receipt import Receipt, receipt_of
-from generator.kaggle.receipt_html import as_html
-from generator.kaggle.receipt_text import as_markdown
+from generator.kaggle.receipt import Receipt, as_html, as_markdown, receipt_of
 from generator.pair.workspace import Workspace
 from generator.workspace_files import WorkspaceFiles
 
@@ -31,8 +30,8 @@ def carried(root: Path, **options: object) -> Receipt:
     kaggle = FakeKaggle(outputs)
     queued = [SessionStatus(SessionState.QUEUED)] * 30
     kaggle.states["train"] = [*queued, SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)]
-    request = Request(Workspace(root), "digits", submit=True, **options)
-    return receipt_of(push_pair(kaggle, request, Surroundings(patience=Patience(), clock=FakeTime())).journal)
+    request = PushOptions(Workspace(root), "digits", submit=True, **options)
+    return receipt_of(push_pair(kaggle, request, RunContext(polling=PollingPolicy(), clock=FakeTime())).journal)
 
 
 def journal_with(path: Path, *lines: tuple[Kind, dict[str, object]]) -> Journal:
@@ -74,11 +73,11 @@ def test_versions_that_were_replaced_stay_on_record(tmp_path: Path) -> None:
     folder = pair_in(tmp_path)
     kaggle = FakeKaggle({"train": training_output(folder), "infer": {"submission.csv": submission_for(SAMPLE)}})
     kaggle.states["infer"] = [SessionStatus(SessionState.ERROR)]
-    around = Surroundings(patience=Patience(), clock=FakeTime())
+    around = RunContext(polling=PollingPolicy(), clock=FakeTime())
     with pytest.raises(SessionFailedError):
-        push_pair(kaggle, Request(Workspace(tmp_path), "digits"), around)
+        push_pair(kaggle, PushOptions(Workspace(tmp_path), "digits"), around)
     kaggle.states.clear()
-    journal = push_pair(kaggle, Request(Workspace(tmp_path), "digits", back_to=Step.INFER), around).journal
+    journal = push_pair(kaggle, PushOptions(Workspace(tmp_path), "digits", back_to=Step.INFER), around).journal
 
     kernels = receipt_of(journal).kernels
     assert [(kernel.role, kernel.version, kernel.replaced) for kernel in kernels] == [

@@ -10,17 +10,17 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from generator.files import FileReadError, FileWriteError
 from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalNewerError
 from generator.pair.workspace import PairFolder
+from generator.untrusted import JsonObject
 from generator.workspace_files import WorkspaceFiles
 
 _LARGEST = 64 * 1024 * 1024
@@ -31,7 +31,7 @@ _YEARS = range(2000, 9000)  # of a clock that may be wrong; moments are added to
 
 
 class Kind(StrEnum):
-    """What a line of the journal says happened, or is about to."""
+    """The kinds of lines: something happened, or is about to."""
 
     BEGUN = "begun"
     PUSHING = "pushing"
@@ -61,26 +61,7 @@ class Entry:
 
     kind: Kind
     at: datetime
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """A field that is a text, or nothing."""
-        value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
-
-    def number(self, name: str) -> int:
-        """A field that is a whole number, or 0."""
-        value = self.fields.get(name)
-        return value if isinstance(value, int) else 0
-
-    def flag(self, name: str) -> bool:
-        """A field that is true, or not."""
-        return self.fields.get(name) is True
-
-    def section(self, name: str) -> Mapping[str, Any]:
-        """A field that is an object, or an empty one."""
-        value = self.fields.get(name)
-        return value if isinstance(value, dict) else {}
+    fields: JsonObject = field(default_factory=JsonObject)
 
 
 class Journal:
@@ -150,7 +131,7 @@ class Journal:
             self.files.append(self.path, _checked(json.dumps(said, ensure_ascii=False).encode("utf-8")), behind=kept)
         except OSError as error:
             raise FileWriteError(path=self.path, cause=error) from error
-        return Entry(event, at, fields)
+        return Entry(event, at, JsonObject(fields))
 
     def cut(self, line: int) -> None:
         """Forgets a line and those behind it, and keeps the file as it was beside it.
@@ -235,7 +216,7 @@ class _UnknownError(Exception):
 
 
 def _entry(lines: list[bytes], index: int) -> Entry:
-    """What a line says, if it is what was written behind the ones before it."""
+    """Reads a line, if it is what was written behind the ones before it."""
     line = lines[index]
     checked = _CHECKED.fullmatch(line)
     if checked is not None and _digest(checked[1]) != checked[2]:
@@ -257,7 +238,7 @@ def _entry(lines: list[bytes], index: int) -> Entry:
         raise _UnfitError("it is of a time that cannot be")
     if event not in set(Kind):
         raise _UnknownError if checked else _UnfitError("it says what no version of the kit writes")
-    return Entry(Kind(event), at, fields)
+    return Entry(Kind(event), at, JsonObject(fields))
 
 
 def _checked(said: bytes) -> bytes:
@@ -270,7 +251,7 @@ def _digest(text: bytes) -> bytes:
 
 
 def _link(lines: list[bytes], count: int) -> str:
-    """What a line says of those before it: the digest of the last one, which has theirs; of all, where it has not."""
+    """A line's word on those before it: the digest of the last one, which has theirs; of all, where it has not."""
     last = lines[count - 1]
     return _digest(last if _CHECKED.fullmatch(last) else b"\n".join(lines[:count])).decode()
 

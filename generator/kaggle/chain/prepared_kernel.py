@@ -1,4 +1,4 @@
-"""A kernel's folder as a push: what is checked before Kaggle sees it, and what is sent."""
+"""Preparing a kernel's folder for a push: the checks before Kaggle sees it, and the notebook that is sent."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from generator.kaggle.chain.errors import KernelUnfitError
 from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
-from generator.untrusted import storable
+from generator.untrusted import JsonObject, storable
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
 _LARGEST_NOTEBOOK = 16 * 1024 * 1024
@@ -31,17 +31,12 @@ class Prepared:
     parameters: Mapping[str, Value]
     wants: str
 
-    @property
-    def sent(self) -> str:
-        """The digest of the cells that a push sends."""
-        return digest_of_cells(self.push.text)
-
 
 def prepare(folder: PairFolder, role: Role) -> Prepared:
     """Reads a kernel's folder, and makes sure that Kaggle would take it as it is meant.
 
     Raises:
-        KernelUnfitError: What Kaggle would refuse, or misunderstand in silence.
+        KernelUnfitError: Kaggle would refuse it, or misunderstand it in silence.
         FileReadError: A file is missing.
     """
     path = folder.metadata(role)
@@ -103,18 +98,18 @@ def digest_of_cells(text: str) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _object(text: str, path: Path) -> dict[str, Any]:
+def _object(text: str, path: Path) -> JsonObject:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise KernelUnfitError(path=str(path), problem=f"it is not JSON ({error})", remedy=_RENDER) from error
     if not isinstance(fields, dict):
         raise KernelUnfitError(path=str(path), problem="it is not a JSON object", remedy=_RENDER)
-    return fields
+    return JsonObject(fields)
 
 
-def _check_names(metadata: Mapping[str, Any], path: Path) -> None:
-    title, ref = str(metadata.get("title", "")), str(metadata.get("id", ""))
+def _check_names(metadata: JsonObject, path: Path) -> None:
+    title, ref, shape = metadata.text("title"), metadata.text("id"), metadata.text("machine_shape")
     if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
         problem = f'its title "{title}" has {len(title)} characters'
         raise KernelUnfitError(path=str(path), problem=problem, remedy="Kaggle takes 5 to 50.")
@@ -124,16 +119,15 @@ def _check_names(metadata: Mapping[str, Any], path: Path) -> None:
     if metadata.get("docker_image"):
         problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
         raise KernelUnfitError(path=str(path), problem=problem, remedy="Remove that line.")
-    shape = str(metadata.get("machine_shape", ""))
     if shape in catalog().retired:
         instead = catalog().retired[shape].machine_shape or "a CPU"
         problem = f"the machine shape {shape} is retired, and Kaggle runs {instead} instead"
         raise KernelUnfitError(path=str(path), problem=problem, remedy="Ask for one that is offered.")
 
 
-def _code_file(metadata: Mapping[str, Any], path: Path) -> Path:
-    name = metadata.get("code_file")
-    if not isinstance(name, str) or not name.isprintable() or not name:
+def _code_file(metadata: JsonObject, path: Path) -> Path:
+    name = metadata.text("code_file")
+    if not name.isprintable() or not name:
         problem = "it has no code_file" if not name else "its code_file is no name of a file"
         raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
     try:
@@ -146,23 +140,20 @@ def _code_file(metadata: Mapping[str, Any], path: Path) -> Path:
     return found
 
 
-def _notebook(text: str, path: Path) -> dict[str, Any]:
+def _notebook(text: str, path: Path) -> JsonObject:
     notebook = _object(text, path)
     cells = notebook.get("cells")
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
         raise KernelUnfitError(path=str(path), problem="it is not a notebook of format 4", remedy=_RENDER)
-    metadata = notebook.get("metadata")
-    kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
-    if not isinstance(kernel, dict) or not kernel.get("name"):
+    if not notebook.section("metadata").section("kernelspec").get("name"):
         problem = "it names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it"
         raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
     return notebook
 
 
 def _is_cell(cell: object) -> bool:
-    if not isinstance(cell, dict):
-        return False
-    return isinstance(cell.get("cell_type"), str) and isinstance(cell.get("source"), str | list)
+    known = JsonObject.of(cell)
+    return isinstance(known.get("cell_type"), str) and isinstance(known.get("source"), str | list)
 
 
 def _clean(notebook: dict[str, Any]) -> str:
@@ -188,19 +179,19 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
     return {}
 
 
-def _push(metadata: Mapping[str, Any], text: str) -> KernelPush:
+def _push(metadata: JsonObject, text: str) -> KernelPush:
     def refs(name: str) -> tuple[str, ...]:
         value = metadata.get(name)
         return tuple(map(str, value)) if isinstance(value, list) else ()
 
     return KernelPush(
-        ref=str(metadata["id"]),
-        title=str(metadata["title"]),
+        ref=metadata.text("id"),
+        title=metadata.text("title"),
         text=text,
-        machine_shape=str(metadata.get("machine_shape", "")),
-        enable_gpu=metadata.get("enable_gpu") is True,
-        enable_tpu=metadata.get("enable_tpu") is True,
-        enable_internet=metadata.get("enable_internet") is True,
+        machine_shape=metadata.text("machine_shape"),
+        enable_gpu=metadata.flag("enable_gpu"),
+        enable_tpu=metadata.flag("enable_tpu"),
+        enable_internet=metadata.flag("enable_internet"),
         is_private=metadata.get("is_private") is not False,
         dataset_sources=refs("dataset_sources"),
         competition_sources=refs("competition_sources"),
@@ -219,8 +210,7 @@ def _kind_of(push: KernelPush) -> AcceleratorKind:
 
 
 def _has_parameters(cell: Mapping[str, Any]) -> bool:
-    metadata = cell.get("metadata")
-    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    tags = JsonObject.of(cell.get("metadata")).get("tags")
     return isinstance(tags, list) and PARAMETERS_TAG in tags
 
 
