@@ -296,13 +296,29 @@ def test_a_notebook_whose_cells_are_none_is_not_pushed(tmp_path: Path, cell: dic
         prepare(folder, Role.TRAIN)
 
 
-def test_a_notebook_outside_of_its_folder_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
-    path = pair.metadata(Role.TRAIN)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"code_file": "../../../secret.ipynb"}))
-    outcome = tandem("push", "cells", "--to", "local")
-
-    assert outcome.code == 1
-    assert "outside of the kernel's folder" in outcome.err
+@pytest.mark.parametrize(
+    ("code_file", "problem"),
+    [
+        ("../token.ipynb", "outside of the kernel's folder"),
+        ("../../../token.ipynb", "outside of the kernel's folder"),
+        ("/token.ipynb", "outside of the kernel's folder"),
+        ("linked.ipynb", "outside of the kernel's folder"),
+        ("access_token", "is no notebook"),
+        ("notes.txt", "is no notebook"),
+    ],
+)
+def test_a_code_file_that_leads_elsewhere_or_is_no_notebook_is_not_pushed(
+    tmp_path: Path, code_file: str, problem: str
+) -> None:
+    folder = pair_in(tmp_path)
+    path = folder.metadata(Role.TRAIN)
+    (path.parent.parent / "token.ipynb").write_text("my secret")
+    (path.parent / "linked.ipynb").symlink_to(path.parent.parent / "token.ipynb")
+    (path.parent / "access_token").write_text("KGAT_1234")
+    (path.parent / "notes.txt").write_text("hello")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"code_file": code_file}))
+    with pytest.raises(KernelUnfitError, match=problem):
+        prepare(folder, Role.TRAIN)
 
 
 def test_what_the_editor_of_kaggle_left_in_a_notebook_is_not_pushed(local: Served, pair: PairFolder) -> None:

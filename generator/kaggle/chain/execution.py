@@ -11,7 +11,7 @@ from generator.kaggle.api import Kaggle
 from generator.kaggle.chain.errors import StepError
 from generator.kaggle.chain.events import Event, EventKind, Listener
 from generator.kaggle.chain.journal import Journal, Kind
-from generator.kaggle.chain.polling import Clock, Poll, PollingPolicy, SystemClock
+from generator.kaggle.chain.polling import Clock, Poll, PollingPolicy
 from generator.kaggle.chain.replay import state_in, state_of
 from generator.kaggle.chain.state import Begun, State, Step
 
@@ -29,7 +29,7 @@ class RunContext:
 
     listener: Listener = _nobody
     polling: PollingPolicy = field(default_factory=PollingPolicy)
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Clock = field(default_factory=Clock)
 
 
 class ChainExecution:

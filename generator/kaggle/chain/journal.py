@@ -102,17 +102,10 @@ class Journal:
             UnsafePlaceError: The file is a link.
         """
         lines, rest = self._content()
-        entries: list[Entry] = []
-        for index in range(len(lines)):
-            try:
-                entries.append(_entry(lines, index))
-            except _UnfitError as error:
-                raise self.damaged(index + 1, str(error)) from error
-            except _UnknownError as error:
-                raise JournalNewerError(path=self.path, line=index + 1) from error
+        entries = tuple(self._entry(lines, index) for index in range(len(lines)))
         if not _is_torn(rest):
             raise self.damaged(len(lines) + 1, "it is not what was written")
-        return tuple(entries)
+        return entries
 
     def append(self, event: Kind, /, *, at: datetime, **fields: object) -> Entry:
         """Adds a line, and returns once it is on the disk.
@@ -148,6 +141,33 @@ class Journal:
     def damaged(self, line: int, problem: str) -> JournalDamagedError:
         """The error for a line that cannot be gone by."""
         return JournalDamagedError(path=self.path, pair=self.path.parents[2].name, line=line, problem=problem)
+
+    def _entry(self, lines: list[bytes], index: int) -> Entry:
+        """Reads a line, if it is what was written behind the ones before it."""
+        line = lines[index]
+        checked = _CHECKED.fullmatch(line)
+        if checked is not None and _digest(checked[1]) != checked[2]:
+            raise self.damaged(index + 1, "it is not what was written")
+        # Journals of before there were checks are gone on with; behind a line with one there is none without.
+        if checked is None and index and _CHECKED.fullmatch(lines[index - 1]):
+            raise self.damaged(index + 1, "it has no checksum")
+        try:
+            fields = json.loads(line)
+            fields.pop("check", None)
+            said = fields.pop("before", None)
+            at = datetime.fromisoformat(fields.pop("at"))
+            event = str(fields.pop("event"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise self.damaged(index + 1, "it is no line of a journal") from error
+        if checked is not None and said != (_link(lines, index) if index else None):
+            raise self.damaged(index + 1, "it does not follow the line before it")
+        if at.tzinfo is None or at.year not in _YEARS:
+            raise self.damaged(index + 1, "it is of a time that cannot be")
+        if event in set(Kind):
+            return Entry(Kind(event), at, JsonObject(fields))
+        if checked is not None:
+            raise JournalNewerError(path=self.path, line=index + 1)
+        raise self.damaged(index + 1, "it says what no version of the kit writes")
 
     def _content(self) -> tuple[list[bytes], bytes]:
         """The whole lines, and what is behind the last of them."""
@@ -205,40 +225,6 @@ class Journals:
             yield
         finally:
             os.close(handle)
-
-
-class _UnfitError(Exception):
-    """A line is not what was written."""
-
-
-class _UnknownError(Exception):
-    """A line is whole, and of a kind that is not known."""
-
-
-def _entry(lines: list[bytes], index: int) -> Entry:
-    """Reads a line, if it is what was written behind the ones before it."""
-    line = lines[index]
-    checked = _CHECKED.fullmatch(line)
-    if checked is not None and _digest(checked[1]) != checked[2]:
-        raise _UnfitError("it is not what was written")
-    # Journals of before there were checks are gone on with; behind a line with one there is none without.
-    if checked is None and index and _CHECKED.fullmatch(lines[index - 1]):
-        raise _UnfitError("it has no checksum")
-    try:
-        fields = json.loads(line)
-        fields.pop("check", None)
-        said = fields.pop("before", None)
-        at = datetime.fromisoformat(fields.pop("at"))
-        event = str(fields.pop("event"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _UnfitError("it is no line of a journal") from error
-    if checked is not None and said != (_link(lines, index) if index else None):
-        raise _UnfitError("it does not follow the line before it")
-    if at.tzinfo is None or at.year not in _YEARS:
-        raise _UnfitError("it is of a time that cannot be")
-    if event not in set(Kind):
-        raise _UnknownError if checked else _UnfitError("it says what no version of the kit writes")
-    return Entry(Kind(event), at, JsonObject(fields))
 
 
 def _checked(said: bytes) -> bytes:

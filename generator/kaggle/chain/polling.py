@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from generator.errors import TandemError
 from generator.kaggle.chain.errors import WaitedInVainError
@@ -30,20 +30,7 @@ _SILENCE = (UnreachableError, ServerFailedError, NotKaggleError, RateLimitedErro
 T = TypeVar("T")
 
 
-class Clock(Protocol):
-    """The clocks of a machine."""
-
-    def now(self) -> datetime:
-        """The wall clock, in UTC."""
-
-    def monotonic(self) -> float:
-        """Seconds since some moment, not counting those in which the machine was suspended."""
-
-    def sleep(self, seconds: float) -> None:
-        """Waits."""
-
-
-class SystemClock:
+class Clock:
     """This machine's clocks."""
 
     monotonic = staticmethod(time.monotonic)
