@@ -3,60 +3,60 @@
 import json
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from generator.cli.chain_progress import chain_progress
 from generator.errors import TandemError
+from generator.kaggle.api import Kaggle
+from generator.kaggle.chain.chain import Carried
+from generator.kaggle.chain.errors import StepError
+from generator.kaggle.chain.execution import RunContext
+from generator.kaggle.chain.journal import Journals
+from generator.kaggle.chain.options import PushOptions
+from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
+from generator.kaggle.chain.resume import check_exists
+from generator.kaggle.chain.state import Outcome
 from generator.kaggle.connect import Target, connect
+from generator.kaggle.receipt import Receipt, as_html, receipt_of, receipts, score
 from generator.pair.workspace import Workspace
-from generator.untrusted import printable
-
-if TYPE_CHECKING:
-    from generator.kaggle.api import Kaggle
-    from generator.kaggle.chain.chain import Carried
-    from generator.kaggle.chain.execution import RunContext
-    from generator.kaggle.chain.options import PushOptions
-    from generator.kaggle.receipt import Receipt
+from generator.untrusted import is_slug, printable
 
 Function = Callable[..., Any]
-Carry = Callable[["Kaggle", "PushOptions", "RunContext"], "Carried"]
+Carry = Callable[[Kaggle, PushOptions, RunContext], Carried]
 
 workspace_option = click.option(
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
+    callback=lambda _, __, folder: Workspace(folder),
     help="The folder with kernels/; by default the current one.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
 
 
-def to_option(default: str | None = str(Target.KAGGLE)) -> Callable[[Function], Function]:
+def enum_option(*names: str, of: type[StrEnum], **options: Any) -> Callable[[Function], Function]:
+    """An option whose value is one of an enumeration's, or None."""
+    choice = click.Choice([str(each) for each in of])
+    return click.option(*names, type=choice, callback=lambda _, __, value: value and of(value), **options)
+
+
+def to_option(default: Target | None = Target.KAGGLE) -> Callable[[Function], Function]:
     """`--to`, with the Kaggle that is meant without it."""
-    return click.option(
-        "--to",
-        type=click.Choice([str(target) for target in Target]),
-        default=default,
-        show_default=default is not None,
-        help="The real Kaggle, or the local one that `tandem serve` runs.",
-    )
+    text = "The real Kaggle, or the local one that `tandem serve` runs."
+    return enum_option("--to", of=Target, default=default and str(default), show_default=bool(default), help=text)
 
 
-def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) -> int:
+def carry(carry_pair: Carry, options: PushOptions, *, to: Target, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
-    from generator.kaggle.chain.errors import StepError
-    from generator.kaggle.chain.execution import RunContext
-    from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
-    from generator.kaggle.chain.resume import check_exists
-    from generator.kaggle.receipt import receipt_of
-
     command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
     check_exists(options, to)
     options.workspace.files.check(_receipt_path(options.workspace, options.pair))
-    kaggle = connect(Target(to))
+    kaggle = connect(to)
     for warning in kaggle.warnings():
         click.echo(f"Warning: {printable(warning)}", err=True)
     try:
@@ -81,11 +81,8 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
     return 0
 
 
-def summary(receipt: "Receipt", path: Path | None) -> str:
+def summary(receipt: Receipt, path: Path | None) -> str:
     """The end of a chain in a few lines."""
-    from generator.kaggle.chain.state import Outcome
-    from generator.kaggle.receipt import score
-
     rows = [("chain", f"{receipt.chain} of {receipt.pair}, {receipt.outcome}")]
     if receipt.out_of_fold is not None:
         rows.append(("out-of-fold", f"{receipt.metric} {score(receipt.out_of_fold)}"))
@@ -103,10 +100,6 @@ def summary(receipt: "Receipt", path: Path | None) -> str:
 
 def write_receipt(workspace: Workspace, pair: str) -> Path | None:
     """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.receipt import as_html, receipts
-    from generator.untrusted import is_slug
-
     if not is_slug(pair):
         return None
     known = receipts(Journals(workspace.pair(pair)).all())

@@ -1,31 +1,35 @@
 """The verb `push`: a pair on Kaggle, from its training to its score."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, is_interactive, json_option, to_option, workspace_option
+from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option, workspace_option
+from generator.cli.table import table
+from generator.kaggle.api import KernelPush
+from generator.kaggle.chain.chain import push_pair
+from generator.kaggle.chain.journal import Journals
+from generator.kaggle.chain.options import Handoff, PushOptions
+from generator.kaggle.chain.prepared_kernel import prepare
+from generator.kaggle.chain.replay import has_chain, latest, state_in
+from generator.kaggle.chain.resume import check_exists
+from generator.kaggle.chain.state import Step
 from generator.kaggle.connect import Target
-from generator.pair.workspace import Role, Workspace
+from generator.kaggle.github_workflow import check_unedited, github_workflow
+from generator.pair.owner import PLACEHOLDER_OWNER
+from generator.pair.workspace import Role
 from generator.untrusted import printable
-
-if TYPE_CHECKING:
-    from generator.kaggle.api import KernelPush
-    from generator.kaggle.chain.options import PushOptions
-
-_STEPS = ("train", "infer", "submit")
-_HANDOFFS = ("kernel", "dataset", "model")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pair")
 @click.option("--submit", is_flag=True, help="Submit what comes out, and wait for the score.")
 @to_option()
-@click.option("--from", "back_to", type=click.Choice(_STEPS), help="Take this step again, and all behind it.")
+@enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
 @click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
 @click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")
-@click.option("--handoff", type=click.Choice(_HANDOFFS), help="How the weights travel; the kernel's output by default.")
+@enum_option("--handoff", of=Handoff, help="How the weights travel; the kernel's output by default.")
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
@@ -50,12 +54,8 @@ def push(context: click.Context, /, **options: Any) -> int:
         context.fail(
             "--from goes back in the last chain, --repair goes on with it, and --restart begins a new one: choose one."
         )
-    if options["back_to"] == "submit" and not options["submit"]:
-        options["submit"] = True
-
-    from generator.kaggle.chain.chain import push_pair
-
-    wanted = _push_options(options)
+    options["submit"] = options["submit"] or options["back_to"] is Step.SUBMIT
+    wanted = PushOptions(**{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__})
     if options["workflow"]:
         return _write_workflow(wanted)
     if options["dry_run"]:
@@ -65,23 +65,8 @@ def push(context: click.Context, /, **options: Any) -> int:
     return carry(push_pair, wanted, to=options["to"], as_json=options["as_json"])
 
 
-def _push_options(options: dict[str, Any]) -> "PushOptions":
-    from generator.kaggle.chain.options import Handoff, PushOptions
-    from generator.kaggle.chain.state import Step
-
-    wanted = {name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__}
-    wanted["workspace"] = Workspace(options["workspace"])
-    wanted["back_to"] = Step(options["back_to"]) if options["back_to"] else None
-    wanted["handoff"] = Handoff(options["handoff"]) if options["handoff"] else None
-    return PushOptions(**wanted)
-
-
-def _ask(context: click.Context, options: "PushOptions") -> None:
+def _ask(context: click.Context, options: PushOptions) -> None:
     """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.replay import has_chain
-    from generator.kaggle.chain.resume import check_exists
-
     check_exists(options, Target.KAGGLE)
     if has_chain(Journals(options.folder), Target.KAGGLE):
         return
@@ -92,11 +77,7 @@ def _ask(context: click.Context, options: "PushOptions") -> None:
     click.confirm(f"{printable(what)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
-def _show_plan(options: "PushOptions", *, to: str, as_json: bool) -> int:
-    from generator.cli.table import table
-    from generator.kaggle.chain.prepared_kernel import prepare
-    from generator.kaggle.chain.resume import check_exists
-
+def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
     check_exists(options, to)
     there = _versions_that_stay(options, to)
     kernels = {role: prepare(options.folder, role).push for role in Role}
@@ -122,12 +103,8 @@ def _show_plan(options: "PushOptions", *, to: str, as_json: bool) -> int:
     return 0
 
 
-def _versions_that_stay(options: "PushOptions", to: str) -> dict[Role, int]:
+def _versions_that_stay(options: PushOptions, to: str) -> dict[Role, int]:
     """The versions that the last chain pushed and that this command would go on from."""
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.replay import latest, state_in
-    from generator.kaggle.chain.state import Step
-
     journal = None if options.restart else latest(Journals(options.folder), to)
     if journal is None:
         return {}
@@ -139,7 +116,7 @@ def _versions_that_stay(options: "PushOptions", to: str) -> dict[Role, int]:
     }
 
 
-def _fields(kernel: "KernelPush") -> dict[str, Any]:
+def _fields(kernel: KernelPush) -> dict[str, Any]:
     return {
         "kernel": kernel.ref,
         "machine_shape": kernel.machine_shape,
@@ -150,13 +127,11 @@ def _fields(kernel: "KernelPush") -> dict[str, Any]:
     }
 
 
-def _sources(kernel: "KernelPush") -> tuple[str, ...]:
+def _sources(kernel: KernelPush) -> tuple[str, ...]:
     return (*kernel.competition_sources, *kernel.kernel_sources, *kernel.dataset_sources, *kernel.model_sources)
 
 
-def _write_workflow(options: "PushOptions") -> int:
-    from generator.kaggle.github_workflow import check_unedited, github_workflow
-
+def _write_workflow(options: PushOptions) -> int:
     _warn_of_owner(options)
     path = options.workspace.root / ".github" / "workflows" / f"tandem-{options.pair}.yml"
     check_unedited(path, options.pair)
@@ -168,9 +143,7 @@ def _write_workflow(options: "PushOptions") -> int:
     return 0
 
 
-def _warn_of_owner(options: "PushOptions") -> None:
-    from generator.pair.owner import PLACEHOLDER_OWNER
-
+def _warn_of_owner(options: PushOptions) -> None:
     if options.spec.train.ref.partition("/")[0] == PLACEHOLDER_OWNER:
         slug, name = printable(options.spec.competition.slug), printable(options.pair)
         click.echo(

@@ -2,18 +2,20 @@
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from generator.cli.chain_options import json_option, to_option, workspace_option
 from generator.cli.table import table
+from generator.kaggle.chain.errors import NoChainError
+from generator.kaggle.chain.journal import Journal, Journals
+from generator.kaggle.chain.replay import latest, state_in
+from generator.kaggle.chain.state import State
+from generator.kaggle.receipt import receipt_of
+from generator.pair.folder import existing_pair
 from generator.pair.workspace import Role, Workspace
 from generator.untrusted import printable
-
-if TYPE_CHECKING:
-    from generator.kaggle.chain.journal import Journal
-    from generator.kaggle.chain.state import State
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,10 +29,7 @@ def status(**options: Any) -> int:
     \b
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
-    from generator.kaggle.chain.replay import state_in
-    from generator.kaggle.receipt import receipt_of
-
-    journal = chosen_journal(Workspace(options["workspace"]), options["pair"], options["to"], verb="tell of")
+    journal = chosen_journal(options["workspace"], options["pair"], options["to"], verb="tell of")
     if options["as_json"]:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
@@ -44,17 +43,12 @@ def status(**options: Any) -> int:
     return 0
 
 
-def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> "Journal":
+def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> Journal:
     """The newest chain of a pair, on the Kaggle that is asked for or on any.
 
     Raises:
         NoChainError: There is none.
     """
-    from generator.kaggle.chain.errors import NoChainError
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.replay import latest
-    from generator.pair.folder import existing_pair
-
     journals = Journals(existing_pair(workspace, pair))
     found = latest(journals, to) if to else next(reversed(journals.all()), None)
     if found is None:
@@ -62,7 +56,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str
     return found
 
 
-def _rows(state: "State") -> list[tuple[str, str, str, str]]:
+def _rows(state: State) -> list[tuple[str, str, str, str]]:
     rows = []
     for role in Role:
         push = state.pushes.get(role)
@@ -78,7 +72,7 @@ def _rows(state: "State") -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _submission(state: "State") -> tuple[str, str, str]:
+def _submission(state: State) -> tuple[str, str, str]:
     if state.score is not None and state.submitted is not None:
         score = "no score shown" if state.score.public is None else f"scored {state.score.public:.5f}"
         return f"submission {state.submitted.reference}", score, _time(state.score.at)
