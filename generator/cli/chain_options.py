@@ -12,7 +12,7 @@ import click
 from generator.cli.chain_progress import chain_progress
 from generator.errors import TandemError
 from generator.kaggle.api import Kaggle
-from generator.kaggle.chain.chain import Carried
+from generator.kaggle.chain.chain import ChainResult
 from generator.kaggle.chain.errors import StepError
 from generator.kaggle.chain.execution import RunContext
 from generator.kaggle.chain.journal import Journals
@@ -26,7 +26,7 @@ from generator.pair.workspace import Workspace
 from generator.untrusted import is_slug, printable
 
 Function = Callable[..., Any]
-Carry = Callable[[Kaggle, PushOptions, RunContext], Carried]
+Carry = Callable[[Kaggle, PushOptions, RunContext], ChainResult]
 
 workspace_option = click.option(
     "--workspace",

@@ -40,6 +40,10 @@ class HandOverUnreadableError(HandOverError):
         super().__init__(f"{printable(str(path))} is damaged: it is not a JSON object. Run the training again.")
 
 
+class DamagedError(ValueError):
+    """Bytes that are not what a notebook wrote: cut off on the way, or changed."""
+
+
 @dataclass(frozen=True)
 class Score:
     """A metric's name and value."""
@@ -63,24 +67,15 @@ class HandOver:
 
     fields: JsonObject
 
-    @classmethod
-    def parse(cls, content: bytes) -> "HandOver":
-        """Reads the bytes of a hand-over.
-
-        Raises:
-            ValueError: They are no JSON object.
-        """
-        return cls(json_object(content))
-
     @property
     def is_whole(self) -> bool:
-        """Whether its own hash is right."""
+        """True if its own hash is right."""
         rest = {name: value for name, value in self.fields.items() if name != "sha256"}
         return bool(self.fields.get("sha256") == digest_of(rest))
 
     @property
     def is_complete(self) -> bool:
-        """Whether training came to its end."""
+        """True if training came to its end."""
         return self.fields.get("complete", True) is True
 
     @property
@@ -90,7 +85,7 @@ class HandOver:
 
     @property
     def backend(self) -> str:
-        """What the framework computed with."""
+        """The backend that the framework computed with."""
         return self.fields.text("backend")
 
     @property
@@ -125,10 +120,10 @@ def read_handover(folder: Path) -> HandOver:
     """
     path = folder / FILE_NAME
     try:
-        return HandOver.parse(read_bytes(path))
+        return HandOver(json_object(read_bytes(path)))
     except FileNotFoundError:
         raise HandOverMissingError(path=path) from None
-    except (OSError, ValueError) as error:
+    except (OSError, DamagedError) as error:
         raise HandOverUnreadableError(path=path) from error
 
 
@@ -136,14 +131,14 @@ def json_object(content: bytes) -> JsonObject:
     """Reads a file that a training notebook wrote.
 
     Raises:
-        ValueError: It is no JSON object.
+        DamagedError: It is no JSON object.
     """
     try:
         fields = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ValueError("it is not JSON") from error
+        raise DamagedError("it is not JSON") from error
     if not isinstance(fields, dict):
-        raise ValueError("it is not a JSON object")
+        raise DamagedError("it is not a JSON object")
     return JsonObject(fields)
 
 

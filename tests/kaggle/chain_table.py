@@ -10,7 +10,7 @@ from fake_kaggle import SAMPLE, FakeKaggle
 
 from generator.competition import builtin
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import Carried, push_pair
+from generator.kaggle.chain.chain import ChainResult, push_pair
 from generator.kaggle.chain.execution import RunContext
 from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.polling import PollingPolicy
@@ -71,7 +71,7 @@ class Table:
         self.time = FakeTime()
         self.events: list[Event] = []
 
-    def push(self, **options: object) -> Carried:
+    def push(self, **options: object) -> ChainResult:
         request = PushOptions(self.workspace, "digits", **{"submit": True, **options})
         return push_pair(self.kaggle, request, self.around)
 

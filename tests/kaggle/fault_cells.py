@@ -19,7 +19,7 @@ from serving import Served, served
 
 from generator.errors import TandemError
 from generator.kaggle.chain import journal as journal_module
-from generator.kaggle.chain.chain import Carried, push_pair
+from generator.kaggle.chain.chain import ChainResult, push_pair
 from generator.kaggle.chain.execution import RunContext
 from generator.kaggle.chain.options import Handoff, PushOptions
 from generator.kaggle.chain.polling import PollingPolicy
@@ -152,7 +152,7 @@ class Play:
 
         self.arena.runner.script = script
 
-    def command(self, *, back_to: Step | None = None, restart: bool = False) -> Carried:
+    def command(self, *, back_to: Step | None = None, restart: bool = False) -> ChainResult:
         handoff = Handoff(self.cell.mode) if self.cell.mode in ("dataset", "model") else None
         request = PushOptions(
             Workspace(self.root),

@@ -8,7 +8,7 @@ import pytest
 from chain_table import Table
 
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import Carried
+from generator.kaggle.chain.chain import ChainResult
 from generator.kaggle.chain.errors import JournalDamagedError, JournalNewerError
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.state import Outcome
@@ -49,7 +49,7 @@ DAMAGES: list[Callable[[list[bytes]], list[bytes]]] = [
 ]
 
 
-def damage(carried: Carried, change: Callable[[list[bytes]], list[bytes]]) -> Path:
+def damage(carried: ChainResult, change: Callable[[list[bytes]], list[bytes]]) -> Path:
     path = carried.journal.path
     path.write_bytes(b"\n".join(change(path.read_bytes().splitlines())) + b"\n")
     return path

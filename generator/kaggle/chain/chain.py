@@ -23,7 +23,6 @@ from generator.kaggle.chain.submit_step import TaggedSubmission
 from generator.kaggle.chain.upload_step import file_digest
 from generator.kaggle.chain.verification import (
     MARKER,
-    DamagedError,
     check_accelerator,
     check_failed_session,
     check_handover,
@@ -34,11 +33,12 @@ from generator.kaggle.chain.verification import (
 )
 from generator.kaggle.errors import KaggleError
 from generator.pair.handover import FILE_NAME as HANDOVER
+from generator.pair.handover import DamagedError
 from generator.pair.workspace import Role
 
 
 @dataclass(frozen=True)
-class Carried:
+class ChainResult:
     """A chain as a command left it; `has_advanced` says whether there was anything to do."""
 
     journal: Journal
@@ -46,7 +46,7 @@ class Carried:
     has_advanced: bool
 
 
-def push_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None = None) -> Carried:
+def push_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None = None) -> ChainResult:
     """Carries a pair as far as asked for, from wherever the last command left it.
 
     Args:
@@ -71,10 +71,10 @@ def push_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None =
         before = len(chain.journal.entries())
         _Story(pair, chain, journals).tell()
         has_advanced = len(chain.journal.entries()) > before
-    return Carried(chain.journal, chain.state, has_advanced)
+    return ChainResult(chain.journal, chain.state, has_advanced)
 
 
-def submit_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None = None) -> Carried:
+def submit_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None = None) -> ChainResult:
     """As `push_pair` with `submit`, for a chain that has begun.
 
     Raises:

@@ -45,10 +45,10 @@ class AlreadyRunningError(ChainError):
     """Another process has the pair's lock."""
 
     def __init__(self, *, pair: str, process: str) -> None:
-        holder = f" (process {printable(process)})" if process.strip() else ""
+        pair, holder = printable(pair), f" (process {printable(process)})" if process.strip() else ""
         super().__init__(
-            f"Another chain of {printable(pair)} is running{holder}; wait for it or stop it. "
-            f"`tandem status {printable(pair)}` shows where it is."
+            f"Another chain of {pair} is running{holder}; wait for it or stop it. `tandem status {pair}` shows where it "
+            "is."
         )
 
 
@@ -114,8 +114,8 @@ class StepFailedError(ChainError):
 class KernelUnfitError(ChainError):
     """Something in the folder of a kernel that Kaggle would refuse or misunderstand."""
 
-    def __init__(self, *, path: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{printable(path)} cannot be pushed: {printable(problem)}. {printable(remedy)}")
+    def __init__(self, *, path: Path, problem: str, remedy: str = "Render it afresh with `tandem generate`.") -> None:
+        super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
 
 class OwnerError(ChainError):
@@ -222,10 +222,7 @@ class SubmitByHandError(ChainError):
 
 
 class StepError(ChainError):
-    """A failure that belongs to a step, and is the same for everybody who continues the chain.
-
-    `step` is the one to take again, once that is written down.
-    """
+    """A failure of a step, the same for everybody who continues the chain; `step` is empty until it is written down."""
 
     step = ""
 
@@ -299,5 +296,5 @@ class ScoringFailedError(StepError):
 
 
 def _to(target: str) -> str:
-    """What a command needs for it to go to the same Kaggle; the real one is meant without it."""
+    """The option for a command to go to the same Kaggle; the real one is meant without it."""
     return "" if target == "kaggle" else f" --to {printable(target)}"

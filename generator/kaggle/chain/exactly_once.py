@@ -60,7 +60,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
     @property
     @abstractmethod
     def _current(self) -> Announced | None:
-        """What the journal knows: announced, or made as well; None before."""
+        """The journal's knowledge of it: announced, or made as well; None before."""
 
     @abstractmethod
     def _announce(self) -> None:

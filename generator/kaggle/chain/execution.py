@@ -53,7 +53,7 @@ class ChainExecution:
 
     @property
     def begun(self) -> Begun:
-        """What was decided when the chain began."""
+        """The decisions that the chain began with."""
         assert self.state.begun is not None  # noqa: S101 - the first line of every journal
         return self.state.begun
 

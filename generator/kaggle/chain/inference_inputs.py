@@ -10,9 +10,9 @@ from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.prepared_kernel import with_first_cell, with_parameters
 from generator.kaggle.chain.sessions import Session
 from generator.kaggle.chain.upload_step import UploadedVersion, file_digest
-from generator.kaggle.chain.verification import DamagedError, whole_handover
+from generator.kaggle.chain.verification import whole_handover
 from generator.kaggle.chain.wheels import install_cell, wheels_for
-from generator.pair import handover
+from generator.pair.handover import FILE_NAME, DamagedError
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject
 
@@ -71,8 +71,8 @@ def _dataset(chain: ChainExecution, name: str, ref: str, files: Mapping[str, Pat
 def _fetch_promised(chain: ChainExecution) -> dict[str, Path]:
     """Every file of the hand-over, each with the hash that training gave it."""
     session = Session(chain, Role.TRAIN)
-    whole = session.fetch(handover.FILE_NAME, whole_handover)
-    files = {handover.FILE_NAME: session.file(handover.FILE_NAME)}
+    whole = session.fetch(FILE_NAME, whole_handover)
+    files = {FILE_NAME: session.file(FILE_NAME)}
     for promise in whole.files:
         target = session.file(promise.file)
 

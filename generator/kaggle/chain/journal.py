@@ -83,7 +83,7 @@ class Journal:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has a line, damaged or not.
+        """True if it has a line, damaged or not.
 
         Raises:
             FileReadError: The file cannot be read.
@@ -243,6 +243,6 @@ def _link(lines: list[bytes], count: int) -> str:
 
 
 def _is_torn(rest: bytes) -> bool:
-    """Whether what is behind the last line can be one that a crash cut off, and not one that was whole."""
+    """True if what is behind the last line can be one that a crash cut off, and not one that was whole."""
     is_beginning = rest.startswith(_BEGINNING) or _BEGINNING.startswith(rest)
     return is_beginning and b"\0" not in rest and len(rest) < _LARGEST

@@ -1,4 +1,4 @@
-"""What a user asks of a chain."""
+"""The options of a chain, and the pair that they are for."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,7 +12,7 @@ from generator.pair.workspace import PairFolder, Workspace
 
 
 class Handoff(StrEnum):
-    """How the weights get from one notebook to the other."""
+    """The ways of the weights from one notebook to the other."""
 
     KERNEL = "kernel"
     DATASET = "dataset"
@@ -58,7 +58,7 @@ class PushOptions:
 
     @cached_property
     def spec(self) -> PairSpec:
-        """What the pair's choices amount to.
+        """The specification that the pair's choices amount to.
 
         Raises:
             PairError: There is no pair of this name, or its choices cannot be used.

@@ -25,7 +25,7 @@ from generator.kaggle.errors import (
 
 _ASLEEP_SECONDS = 30.0
 _SILENCE = (UnreachableError, ServerFailedError, NotKaggleError, RateLimitedError)
-"""What passes by itself: no answer, or none of Kaggle's API."""
+"""Trouble that passes by itself: no answer, or none of Kaggle's API."""
 
 T = TypeVar("T")
 

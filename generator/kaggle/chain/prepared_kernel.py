@@ -19,11 +19,10 @@ from generator.untrusted import JsonObject, storable
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
 _LARGEST_NOTEBOOK = 16 * 1024 * 1024
-_RENDER = "Render it afresh with `tandem generate`."
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedKernel:
     """A kernel that is fit to be pushed; `source` is the digest of what its folder says."""
 
     push: KernelPush
@@ -32,7 +31,7 @@ class Prepared:
     wants: str
 
 
-def prepare(folder: PairFolder, role: Role) -> Prepared:
+def prepare(folder: PairFolder, role: Role) -> PreparedKernel:
     """Reads a kernel's folder, and makes sure that Kaggle would take it as it is meant.
 
     Raises:
@@ -45,20 +44,20 @@ def prepare(folder: PairFolder, role: Role) -> Prepared:
     notebook_path = _code_file(metadata, path)
     text = read_text(notebook_path)
     if len(text) > _LARGEST_NOTEBOOK:
-        raise KernelUnfitError(path=str(notebook_path), problem="it is larger than 16 MB", remedy="Clear its outputs.")
+        raise KernelUnfitError(path=notebook_path, problem="it is larger than 16 MB", remedy="Clear its outputs.")
     notebook = _notebook(text, notebook_path)
     parameters = _parameters(notebook, notebook_path)
     sent = _clean(notebook)
     if storable(sent) != sent:
         problem = "a text in it has half of a surrogate pair, which no other program can read"
-        raise KernelUnfitError(path=str(notebook_path), problem=problem, remedy="Write that character anew.")
+        raise KernelUnfitError(path=notebook_path, problem=problem, remedy="Write that character anew.")
     push = _push(metadata, sent)
     fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
-    return Prepared(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
+    return PreparedKernel(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
 
 
-def owned_by(prepared: Prepared, owner: str, *, instead_of: str) -> Prepared:
+def owned_by(prepared: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:
     """The same kernel under another owner, with the sources that belonged to the former one."""
 
     def moved(ref: str) -> str:
@@ -102,9 +101,9 @@ def _object(text: str, path: Path) -> JsonObject:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise KernelUnfitError(path=str(path), problem=f"it is not JSON ({error})", remedy=_RENDER) from error
+        raise KernelUnfitError(path=path, problem=f"it is not JSON ({error})") from error
     if not isinstance(fields, dict):
-        raise KernelUnfitError(path=str(path), problem="it is not a JSON object", remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem="it is not a JSON object")
     return JsonObject(fields)
 
 
@@ -112,31 +111,31 @@ def _check_names(metadata: JsonObject, path: Path) -> None:
     title, ref, shape = metadata.text("title"), metadata.text("id"), metadata.text("machine_shape")
     if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
         problem = f'its title "{title}" has {len(title)} characters'
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Kaggle takes 5 to 50.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Kaggle takes 5 to 50.")
     if ref.count("/") != 1 or ref.partition("/")[2] != slugified(title):
         problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slugified(title)}"'
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Make the two agree, or the kernel is lost.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Make the two agree, or the kernel is lost.")
     if metadata.get("docker_image"):
         problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Remove that line.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Remove that line.")
     if shape in catalog().retired:
         instead = catalog().retired[shape].machine_shape or "a CPU"
         problem = f"the machine shape {shape} is retired, and Kaggle runs {instead} instead"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Ask for one that is offered.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Ask for one that is offered.")
 
 
 def _code_file(metadata: JsonObject, path: Path) -> Path:
     name = metadata.text("code_file")
     if not name.isprintable() or not name:
         problem = "it has no code_file" if not name else "its code_file is no name of a file"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem=problem)
     try:
         found = contained(path.parent / name, root=path.parent)
     except PathOutsideError as error:
         problem = f"its code_file {name} is outside of the kernel's folder"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Move the notebook beside it.") from error
+        raise KernelUnfitError(path=path, problem=problem, remedy="Move the notebook beside it.") from error
     if found.suffix != ".ipynb":
-        raise KernelUnfitError(path=str(path), problem=f"its code_file {name} is no notebook", remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem=f"its code_file {name} is no notebook")
     return found
 
 
@@ -144,10 +143,10 @@ def _notebook(text: str, path: Path) -> JsonObject:
     notebook = _object(text, path)
     cells = notebook.get("cells")
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
-        raise KernelUnfitError(path=str(path), problem="it is not a notebook of format 4", remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem="it is not a notebook of format 4")
     if not notebook.section("metadata").section("kernelspec").get("name"):
         problem = "it names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem=problem)
     return notebook
 
 
@@ -175,7 +174,7 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
             try:
                 return read_parameters(_joined(cell["source"]))
             except ParameterError as error:
-                raise KernelUnfitError(path=str(path), problem=error.message.rstrip("."), remedy=_RENDER) from error
+                raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
     return {}
 
 

@@ -85,7 +85,7 @@ def latest(journals: Journals, target: str) -> Journal | None:
 
 
 def has_chain(journals: Journals, target: str) -> bool:
-    """Whether the pair has a chain on a Kaggle; one that cannot be gone by counts."""
+    """True if the pair has a chain on a Kaggle; one that cannot be gone by counts."""
     try:
         return latest(journals, target) is not None
     except JournalError:

@@ -20,7 +20,7 @@ from generator.kaggle.chain.errors import (
 from generator.kaggle.chain.execution import ChainExecution, RunContext
 from generator.kaggle.chain.journal import Journals, Kind
 from generator.kaggle.chain.options import Handoff, PushOptions
-from generator.kaggle.chain.prepared_kernel import Prepared, owned_by, prepare
+from generator.kaggle.chain.prepared_kernel import PreparedKernel, owned_by, prepare
 from generator.kaggle.chain.replay import latest, repair
 from generator.kaggle.chain.state import Step
 from generator.kaggle.connect import Target
@@ -51,7 +51,7 @@ class CheckedPair:
 
     kaggle: Kaggle
     options: PushOptions
-    kernels: Mapping[Role, Prepared]
+    kernels: Mapping[Role, PreparedKernel]
     account: str
 
     @classmethod
@@ -113,7 +113,7 @@ class CheckedPair:
         slug = spec.competition.slug
         found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
         if found.is_code_competition and self.kernels[Role.INFER].push.enable_internet:
-            path = str(folder.metadata(Role.INFER))
+            path = folder.metadata(Role.INFER)
             problem = f"{found.slug} is a code competition, and this kernel has the internet switched on"
             raise KernelUnfitError(path=path, problem=problem, remedy='Set "enable_internet": false.')
         chain.write(
@@ -135,13 +135,12 @@ class CheckedPair:
         return chain
 
     def _check_inputs(self, chain: ChainExecution, step: Step) -> None:
-        needs = {
-            Step.TRAIN: (True, ""),
-            Step.INFER: (chain.state.trained, "a training that ended well"),
-            Step.SUBMIT: (chain.state.predicted, "a submission to submit"),
-        }
-        there, missing = needs[step]
-        if there is None:
+        missing = ""
+        if step is Step.INFER and chain.state.trained is None:
+            missing = "a training that ended well"
+        if step is Step.SUBMIT and chain.state.predicted is None:
+            missing = "a submission to submit"
+        if missing:
             target = target_of(self.kaggle)
             raise NothingToGoBackToError(pair=self.options.pair, target=target, step=step, missing=missing)
 
@@ -185,15 +184,15 @@ class CheckedPair:
             self._go_back(chain, Step.INFER)
 
 
-def _check_pair_id(options: PushOptions, role: Role, kernel: Prepared) -> None:
+def _check_pair_id(options: PushOptions, role: Role, kernel: PreparedKernel) -> None:
     found = kernel.parameters.get("PAIR_ID")
     if found is not None and found != options.spec.pair_id:
         problem = f'its PAIR_ID is "{found}", and pair.toml makes "{options.spec.pair_id}"'
-        path = str(options.folder.notebook(role))
+        path = options.folder.notebook(role)
         raise KernelUnfitError(path=path, problem=problem, remedy="Render both notebooks with `tandem generate`.")
 
 
-def _owned(kernel: Prepared, account: str, kaggle: Kaggle, pair: str) -> Prepared:
+def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> PreparedKernel:
     """The kernel under the account's name; only a local Kaggle takes kernels that are rendered for somebody else."""
     owner = kernel.push.ref.partition("/")[0]
     if owner == account:

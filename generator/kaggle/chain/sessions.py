@@ -19,8 +19,8 @@ from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.journal import Kind
 from generator.kaggle.chain.polling import Poll
 from generator.kaggle.chain.state import Push, Step
-from generator.kaggle.chain.verification import DamagedError
 from generator.kaggle.errors import KaggleError, UnsafeAnswerError
+from generator.pair.handover import DamagedError
 from generator.pair.workspace import Role
 
 _ACTIVE = (SessionState.QUEUED, SessionState.RUNNING, SessionState.CANCELLING, SessionState.NEW)

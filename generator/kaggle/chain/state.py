@@ -78,7 +78,7 @@ class Push:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer to the push is not known."""
+        """True as long as the answer to the push is not known."""
         return self.version == 0
 
     @property
@@ -92,13 +92,13 @@ class Push:
 
     @property
     def queued(self) -> timedelta | None:
-        """How long the session waited for a machine, as far as it was watched."""
+        """The time that the session waited for a machine, as far as it was watched."""
         started = self.first_seen(SessionState.RUNNING) or self.ended
         return started - self.pushed if started and self.pushed else None
 
     @property
     def ran(self) -> timedelta | None:
-        """How long the session ran, as far as it was watched."""
+        """The time that the session ran, as far as it was watched."""
         started = self.first_seen(SessionState.RUNNING)
         return self.ended - started if started and self.ended else None
 
@@ -122,7 +122,7 @@ class Upload:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer to the upload is not known."""
+        """True as long as the answer to the upload is not known."""
         return self.version == 0
 
 
@@ -136,7 +136,7 @@ class Submitted:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer to the submission is not known."""
+        """True as long as the answer to the submission is not known."""
         return self.reference == 0
 
 
@@ -200,5 +200,5 @@ class State:
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing is under way: all that was asked for is done."""
+        """True if nothing is under way: all that was asked for is done."""
         return self.outcome in (Outcome.READY, Outcome.SCORED, Outcome.BY_HAND)

@@ -14,8 +14,8 @@ from generator.competition.submission import (
 from generator.kaggle.chain.errors import SubmissionUnfitError
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.options import PushOptions
-from generator.kaggle.chain.verification import DamagedError
 from generator.kaggle.errors import KaggleError
+from generator.pair.handover import DamagedError
 
 _LARGEST = 512 * 1024 * 1024
 

@@ -7,16 +7,12 @@ from typing import Any
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.kaggle.api import RemoteFile
 from generator.kaggle.chain.errors import HandOverUnfitError, WrongAcceleratorError
-from generator.pair.handover import HandOver, accelerator_in_words, json_object
+from generator.pair.handover import DamagedError, HandOver, accelerator_in_words, json_object
 from generator.untrusted import JsonObject, printable
 
 MARKER = "accelerator.json"
 _TRAIN_AGAIN = "Train again."
 _OF_THIS_PAIR = "Render both notebooks together, and train again."
-
-
-class DamagedError(Exception):
-    """Bytes that are not what a notebook wrote: cut off on the way, or changed."""
 
 
 def read_marker(path: Path) -> JsonObject:
@@ -25,10 +21,7 @@ def read_marker(path: Path) -> JsonObject:
     Raises:
         DamagedError: It is no JSON object.
     """
-    try:
-        return json_object(path.read_bytes())
-    except ValueError as error:
-        raise DamagedError(str(error)) from error
+    return json_object(path.read_bytes())
 
 
 def whole_handover(path: Path) -> HandOver:
@@ -44,7 +37,7 @@ def whole_handover(path: Path) -> HandOver:
 
 
 def summary(handover: HandOver) -> dict[str, Any]:
-    """What the journal keeps of a hand-over, as JSON."""
+    """The parts of a hand-over that the journal keeps, as JSON."""
     fold, score = handover.fields.section("out_of_fold"), handover.out_of_fold
     return {
         "pair_id": handover.fields.text("pair_id"),
@@ -118,6 +111,6 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
 
 
 def _is_emulation(marker: JsonObject, wanted: str) -> bool:
-    """Whether a local Kaggle stood in for the accelerator: a TPU has as many devices then as it really has."""
+    """True if a local Kaggle stood in for the accelerator: a TPU has as many devices then as it really has."""
     devices = catalog().training.devices if wanted == AcceleratorKind.TPU else 1
     return marker.flag("emulated") and marker.get("device_count") == devices
