@@ -57,6 +57,12 @@ def pair(tmp_path: Path) -> PairFolder:
     return PairFolder(tmp_path / "kernels" / "cells")
 
 
+def counts(local: Served) -> tuple[int, ...]:
+    """Versions and submissions that the server has."""
+    tables = ("kernel_versions", "submissions")
+    return tuple(local.site.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables)  # noqa: S608 - as above
+
+
 def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_path: Path) -> None:
     outcome = tandem("push", "cells", "--to", "local", "--submit")
 
@@ -105,7 +111,7 @@ def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(lo
     outcome = tandem("push", "cells", "--to", "local", "--from", "infer")
     assert outcome.code == 1
     assert "There is no chain of cells on local to go back in" in outcome.err
-    assert local.site.database.one("SELECT count(*) FROM kernel_versions")[0] == 0
+    assert counts(local) == (0, 0)
 
     tandem("push", "cells", "--to", "local")
     outcome = tandem("receipt", "cells", "--chain", "2", "--format", "json")
@@ -187,9 +193,7 @@ def test_a_damaged_journal_is_told_with_two_ways_on_and_repaired(
     assert tandem("push", "cells", "--to", "local", "--repair", "--restart").code == 2
 
     assert tandem("push", "cells", "--to", "local", "--submit", "--repair").code == 0
-    versions = local.site.database.one("SELECT count(*) FROM kernel_versions")
-    submissions = local.site.database.one("SELECT count(*) FROM submissions")
-    assert (versions[0], submissions[0]) == (2, 1)
+    assert counts(local) == (2, 1)
 
 
 def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
@@ -204,7 +208,7 @@ def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
     assert outcome.code == 1
     assert "receipt.html is a link, so that what is written or removed there would be somewhere else" in outcome.err
     assert (tmp_path / ".bashrc").read_text() == "of the user\n"
-    assert local.site.database.one("SELECT count(*) FROM kernel_versions")[0] == 0
+    assert counts(local) == (0, 0)
 
 
 def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
@@ -396,6 +400,4 @@ def test_a_command_that_is_killed_goes_on_where_it_was(
     process.wait(30)
 
     assert tandem("push", "cells", "--to", "local", "--submit").code == 0
-    versions = local.site.database.one("SELECT count(*) FROM kernel_versions")
-    submissions = local.site.database.one("SELECT count(*) FROM submissions")
-    assert (versions[0], submissions[0]) == (2, 1)
+    assert counts(local) == (2, 1)

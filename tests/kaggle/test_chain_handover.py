@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas
 import pytest
 from chain_pair import training_output
-from chain_table import Table, failed, lost, raising
+from chain_table import Table, lost, raising
 
 from generator.kaggle.api import DatasetState
 from generator.kaggle.chain.errors import (
@@ -133,20 +133,6 @@ def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None
 
     table.kaggle.allowed = 1
     table.push()
-    assert table.counts == (2, 1)
-
-
-def test_a_submission_whose_answer_was_lost_is_found_by_its_tag(table: Table) -> None:
-    table.kaggle.wrong["submit-after"] = [lost()]
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
-def test_a_submission_that_never_arrived_is_made_again(table: Table) -> None:
-    table.kaggle.wrong["submit"] = [failed()]
-    table.push()
-
     assert table.counts == (2, 1)
 
 

@@ -1,7 +1,7 @@
 """Pushing once, whatever happens to the answer."""
 
 import pytest
-from chain_table import Table, failed, limited, lost, raising, well
+from chain_table import Hook, Table, failed, limited, lost, missing, raising, well
 
 from generator.kaggle.chain.errors import (
     NotAcceptedError,
@@ -16,15 +16,21 @@ from generator.kaggle.errors import (
 )
 
 
-def test_a_push_whose_answer_was_lost_is_found_and_not_repeated(table: Table) -> None:
-    table.kaggle.wrong["push-after"] = [lost(), failed()]
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
-def test_a_push_that_never_arrived_is_made_again(table: Table) -> None:
-    table.kaggle.wrong["push"] = [lost()]
+@pytest.mark.parametrize(
+    ("method", "hooks"),
+    [
+        pytest.param("push-after", [lost(), failed()], id="the answer to a push is lost, and the first look fails"),
+        pytest.param("push", [lost()], id="a push never arrives"),
+        pytest.param("push", [limited()] * 5, id="a push meets a rate limit"),
+        pytest.param("session_status", [missing()] * 4, id="a kernel is missing for a while after its push"),
+        pytest.param("submit-after", [lost()], id="the answer to a submission is lost"),
+        pytest.param("submit", [failed()], id="a submission never arrives"),
+    ],
+)
+def test_what_goes_wrong_for_a_while_is_outlived_and_nothing_is_done_twice(
+    table: Table, method: str, hooks: list[Hook]
+) -> None:
+    table.kaggle.wrong[method] = list(hooks)
     table.push()
 
     assert table.counts == (2, 1)
@@ -83,13 +89,6 @@ def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) 
         table.push()
 
     table.push()
-    assert table.counts == (2, 1)
-
-
-def test_a_rate_limit_is_waited_for(table: Table) -> None:
-    table.kaggle.wrong["push"] = [limited()] * 5
-    table.push()
-
     assert table.counts == (2, 1)
 
 

@@ -19,13 +19,6 @@ from generator.kaggle.chain.errors import (
 from generator.kaggle.chain.state import Outcome, Step
 
 
-def test_a_kernel_is_missing_for_a_while_after_its_push(table: Table) -> None:
-    table.kaggle.wrong["session_status"] = [missing()] * 4
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
 @pytest.mark.parametrize("hook", [missing, forbidden, lost])
 def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(
     table: Table, hook: Callable[[], Hook]

@@ -45,10 +45,10 @@ class AlreadyRunningError(ChainError):
     """Another process has the pair's lock."""
 
     def __init__(self, *, pair: str, process: str) -> None:
-        pair, holder = printable(pair), f" (process {printable(process)})" if process.strip() else ""
+        holder = f" (process {printable(process)})" if process.strip() else ""
         super().__init__(
-            f"Another chain of {pair} is running{holder}; wait for it or stop it. `tandem status {pair}` shows where it "
-            "is."
+            f"Another chain of {printable(pair)} is running{holder}; wait for it or stop it. "
+            f"`tandem status {printable(pair)}` shows where it is."
         )
 
 
