@@ -80,23 +80,23 @@ def _ask(context: click.Context, options: PushOptions) -> None:
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
     check_exists(options, to)
     there = _versions_that_stay(options, to)
-    kernels = {role: prepare(options.folder, role).push for role in Role}
+    plan = {role: _facts(prepare(options.folder, role).push) for role in Role}
     _warn_of_owner(options)
     if as_json:
-        plan = [{"role": str(role), **_fields(kernel), "is_there": there.get(role)} for role, kernel in kernels.items()]
-        click.echo(json.dumps({"pair": options.pair, "submit": options.submit, "push": plan}, indent=2))
+        push = [{"role": str(role), **facts, "is_there": there.get(role)} for role, facts in plan.items()]
+        click.echo(json.dumps({"pair": options.pair, "submit": options.submit, "push": push}, indent=2))
         return 0
     rows = [
         (
             str(role),
             f"version {there[role]} stays" if role in there else "push",
-            kernel.ref,
-            kernel.machine_shape,
-            "on" if kernel.enable_internet else "off",
-            "you" if kernel.is_private else "EVERYBODY",
-            f"{len(kernel.text.encode('utf-8')):,} bytes, reads {', '.join(_sources(kernel))}",
+            facts["kernel"],
+            facts["machine_shape"],
+            "on" if facts["internet"] else "off",
+            "you" if facts["private"] else "EVERYBODY",
+            f"{facts['bytes']:,} bytes, reads {', '.join(facts['sources'])}",
         )
-        for role, kernel in kernels.items()
+        for role, facts in plan.items()
     ]
     click.echo(table(("step", "plan", "kernel", "accelerator", "internet", "seen by", "notebook"), rows))
     click.echo("Nothing was sent.")
@@ -116,19 +116,16 @@ def _versions_that_stay(options: PushOptions, to: str) -> dict[Role, int]:
     }
 
 
-def _fields(kernel: KernelPush) -> dict[str, Any]:
+def _facts(kernel: KernelPush) -> dict[str, Any]:
+    sources = (kernel.competition_sources, kernel.kernel_sources, kernel.dataset_sources, kernel.model_sources)
     return {
         "kernel": kernel.ref,
         "machine_shape": kernel.machine_shape,
         "internet": kernel.enable_internet,
         "private": kernel.is_private,
-        "sources": list(_sources(kernel)),
+        "sources": [ref for refs in sources for ref in refs],
         "bytes": len(kernel.text.encode("utf-8")),
     }
-
-
-def _sources(kernel: KernelPush) -> tuple[str, ...]:
-    return (*kernel.competition_sources, *kernel.kernel_sources, *kernel.dataset_sources, *kernel.model_sources)
 
 
 def _write_workflow(options: PushOptions) -> int:

@@ -85,21 +85,18 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
         HandOverUnfitError: The first thing that is not so.
     """
     fields = handover.fields
-    if fields.get("schema_version") != 1:
-        problem = f"its schema version is {fields.get('schema_version')!r}, and this kit knows 1"
-        raise HandOverUnfitError(problem=problem, remedy=_OF_THIS_PAIR)
-    if fields.get("pair_id") != pair_id:
-        problem = f"it is of the pair {fields.get('pair_id')!r}, and not of {pair_id!r}"
-        raise HandOverUnfitError(problem=problem, remedy=_OF_THIS_PAIR)
-    if not fields.flag("complete"):
-        problem = f"training was interrupted, its folds have done {fields.get('epochs_done')} epochs"
-        remedy = "Attach the training kernel's own output to it, and train on: `--from train`."
-        raise HandOverUnfitError(problem=problem, remedy=remedy)
-    if fields.flag("specimen"):
-        raise HandOverUnfitError(problem="training ran on a specimen, made-up data", remedy=_TRAIN_AGAIN)
-    if fields.section("settings").flag("SMOKE_TEST"):
-        problem = "training was a smoke test, on a few rows"
-        raise HandOverUnfitError(problem=problem, remedy="Set SMOKE_TEST = False, and train again.")
+    schema, pair, epochs = fields.get("schema_version"), fields.get("pair_id"), fields.get("epochs_done")
+    attach = "Attach the training kernel's own output to it, and train on: `--from train`."
+    is_smoke, is_interrupted = fields.section("settings").flag("SMOKE_TEST"), not fields.flag("complete")
+    for is_unfit, problem, remedy in (
+        (schema != 1, f"its schema version is {schema!r}, and this kit knows 1", _OF_THIS_PAIR),
+        (pair != pair_id, f"it is of the pair {pair!r}, and not of {pair_id!r}", _OF_THIS_PAIR),
+        (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", attach),
+        (fields.flag("specimen"), "training ran on a specimen, made-up data", _TRAIN_AGAIN),
+        (is_smoke, "training was a smoke test, on a few rows", "Set SMOKE_TEST = False, and train again."),
+    ):
+        if is_unfit:
+            raise HandOverUnfitError(problem=problem, remedy=remedy)
     for promise in handover.files:
         found = listing.get(promise.file)
         if found is None:
