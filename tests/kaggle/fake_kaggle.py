@@ -10,12 +10,10 @@ from generator.kaggle.api import (
     KernelOutput,
     KernelPush,
     LogLine,
-    Page,
     Pushed,
     Quota,
     RemoteCompetition,
     RemoteFile,
-    RemoteFolder,
     RemoteKernel,
     SessionState,
     SessionStatus,
@@ -78,24 +76,12 @@ class FakeKaggle:
         self._called("competition")
         return RemoteCompetition(slug, "Digits", "", "Accuracy", self.is_code_competition, has_accepted_rules=True)
 
-    def pages(self, slug: str) -> tuple[Page, ...]:
-        return ()
-
     def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
         self._called("competition_files")
         return (RemoteFile("sample_submission.csv", len(SAMPLE)),)
 
-    def competition_folder(self, slug: str, path: str, *, most: int) -> RemoteFolder:
-        raise AssertionError("the chain has no use for it")
-
     def competition_file_url(self, slug: str, name: str) -> str:
         return f"{self.address}/{name}"
-
-    def competition_archive_url(self, slug: str) -> str:
-        raise AssertionError("the chain has no use for it")
-
-    def read_range(self, url: str, start: int, length: int) -> bytes:
-        raise AssertionError("the chain has no use for it")
 
     def download(self, url: str, destination: Path, *, size: int | None = None) -> Iterator[int]:
         WorkspaceFiles(destination.parent).write(destination, SAMPLE.encode())

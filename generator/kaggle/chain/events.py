@@ -13,7 +13,6 @@ class EventKind(StrEnum):
     STATE = "state"
     NOTE = "note"
     LOG = "log"
-    DONE = "done"
 
 
 @dataclass(frozen=True)
