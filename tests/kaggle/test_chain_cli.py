@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from chain_pair import pair_in, training_output
+from chain_pair import edited, pair_in, training_output
 from fault_cells import SAMPLE, competition
 from miniature import Outcome
 from scripted import ScriptedRunner, writing
@@ -254,8 +254,8 @@ def test_a_workflow_that_somebody_edited_is_left_as_it_is(tandem: Tandem, tmp_pa
 
 
 def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
-    path = pair.metadata(Role.TRAIN)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"docker_image": "gcr.io/x@sha256:0"}))
+    with edited(pair.metadata(Role.TRAIN)) as fields:
+        fields["docker_image"] = "gcr.io/x@sha256:0"
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
@@ -264,9 +264,8 @@ def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: T
 
 def test_notebooks_that_drifted_apart_are_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
     for role in Role:
-        notebook = json.loads(pair.notebook(role).read_text())
-        notebook["cells"][-1] |= {"id": "width", "source": f"# The same in both notebooks.\nTRAINS = '{role}'"}
-        pair.notebook(role).write_text(json.dumps(notebook))
+        with edited(pair.notebook(role)) as notebook:
+            notebook["cells"][-1] |= {"id": "width", "source": f"# The same in both notebooks.\nTRAINS = '{role}'"}
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
@@ -278,10 +277,8 @@ def test_notebooks_that_drifted_apart_are_not_pushed(local: Served, tandem: Tand
 def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_taken(
     local: Served, tandem: Tandem, pair: PairFolder
 ) -> None:
-    path = pair.notebook(Role.TRAIN)
-    notebook = json.loads(path.read_text())
-    notebook["cells"][-1]["source"] = "KEY = '-----BEGIN RSA PRIVATE KEY-----'"
-    path.write_text(json.dumps(notebook))
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"][-1]["source"] = "KEY = '-----BEGIN RSA PRIVATE KEY-----'"
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
@@ -292,10 +289,8 @@ def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_t
 @pytest.mark.parametrize("cell", [{"cell_type": "code"}, {"cell_type": ["code"], "source": ""}])
 def test_a_notebook_whose_cells_are_none_is_not_pushed(tmp_path: Path, cell: dict[str, object]) -> None:
     folder = pair_in(tmp_path)
-    path = folder.notebook(Role.TRAIN)
-    notebook = json.loads(path.read_text())
-    notebook["cells"].insert(0, {"metadata": {"tags": ["parameters"]}, **cell})
-    path.write_text(json.dumps(notebook))
+    with edited(folder.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"].insert(0, {"metadata": {"tags": ["parameters"]}, **cell})
     with pytest.raises(KernelUnfitError, match="not a notebook of format 4"):
         prepare(folder, Role.TRAIN)
 
@@ -320,17 +315,16 @@ def test_a_code_file_that_leads_elsewhere_or_is_no_notebook_is_not_pushed(
     (path.parent / "linked.ipynb").symlink_to(path.parent.parent / "token.ipynb")
     (path.parent / "access_token").write_text("KGAT_1234")
     (path.parent / "notes.txt").write_text("hello")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"code_file": code_file}))
+    with edited(path) as fields:
+        fields["code_file"] = code_file
     with pytest.raises(KernelUnfitError, match=problem):
         prepare(folder, Role.TRAIN)
 
 
 def test_what_the_editor_of_kaggle_left_in_a_notebook_is_not_pushed(local: Served, pair: PairFolder) -> None:
-    path = pair.notebook(Role.TRAIN)
-    notebook = json.loads(path.read_text())
-    notebook["metadata"]["kaggle"] = {"accelerator": "gpu"}
-    notebook["cells"][3]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "left over"}]
-    path.write_text(json.dumps(notebook))
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["metadata"]["kaggle"] = {"accelerator": "gpu"}
+        notebook["cells"][3]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "left over"}]
 
     sent = prepare(pair, Role.TRAIN).push.text
     assert "left over" not in sent
