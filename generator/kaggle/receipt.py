@@ -202,28 +202,6 @@ def _minutes(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds() / 60, 2)
 
 
-def _facts(receipt: Receipt) -> list[tuple[str, str]]:
-    """The facts of a chain, each with its name; those that are not known are left out."""
-    pairs = [
-        ("outcome", str(receipt.outcome)),
-        ("competition", receipt.competition),
-        ("on", f"{receipt.target}, as {receipt.account}"),
-        ("begun", _moment(receipt.begun)),
-        ("last change", _moment(receipt.last)),
-        ("git commit", receipt.commit),
-        ("hand-over by", ", ".join((receipt.handoff, *receipt.uploads))),
-        ("accelerator obtained", receipt.accelerator),
-        ("out-of-fold", f"{receipt.metric} {score(receipt.out_of_fold)}".strip()),
-        ("public score", score(receipt.public)),
-        ("private score", score(receipt.private)),
-        ("submission", str(receipt.submission or "")),
-        ("GPU hours of the account meanwhile", _number(receipt.gpu_hours)),
-        ("TPU hours of the account meanwhile", _number(receipt.tpu_hours)),
-        ("kit", receipt.kit),
-    ]
-    return [(name, value) for name, value in pairs if value]
-
-
 def _moment(at: datetime | None) -> str:
     """A moment to the minute, in UTC."""
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else ""
@@ -235,8 +213,7 @@ def _number(value: float | None) -> str:
 
 
 def _filled(template: str, receipt: Receipt, others: Sequence[Receipt]) -> str:
-    made = _environment().get_template(template)
-    return storable(made.render(receipt=receipt, others=others, facts=_facts(receipt)))
+    return storable(_environment().get_template(template).render(receipt=receipt, others=others))
 
 
 @cache
