@@ -76,8 +76,8 @@ def _submission(state: State) -> tuple[str, str, str]:
     if state.score is not None and state.submitted is not None:
         score = "no score shown" if state.score.public is None else f"scored {state.score.public:.5f}"
         return f"submission {state.submitted.reference}", score, _time(state.score.at)
-    if state.by_hand:
-        return state.by_hand, "to be submitted by hand", ""
+    if state.by_hand is not None:
+        return state.by_hand.page, "to be submitted by hand", ""
     if state.submitted is not None:
         reference = state.submitted.reference
         what = f"submission {reference}" if reference else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from generator.accelerators.catalog import catalog
 from generator.kaggle.chain.errors import JournalError
-from generator.kaggle.chain.journal import Entry, Journal, Kind
+from generator.kaggle.chain.journal import Journal
 from generator.kaggle.chain.replay import state_in
 from generator.kaggle.chain.state import Outcome, Push, QuotaSeen, State
 from generator.kaggle.chain.verification import described
@@ -99,7 +99,7 @@ def receipt_of(journal: Journal) -> Receipt:
         FileReadError: Its journal cannot be read.
         JournalError: Its journal cannot be gone by.
     """
-    return _receipt(journal.number, state_in(journal), journal.entries())
+    return _receipt(journal.number, state_in(journal))
 
 
 def receipts(journals: Sequence[Journal]) -> list[Receipt]:
@@ -126,15 +126,14 @@ def _receipt_or_damage(journal: Journal) -> Receipt:
     try:
         return receipt_of(journal)
     except JournalError as error:
-        return replace(_receipt(journal.number, State(), ()), outcome=Outcome.UNREADABLE, failure=error.message)
+        return replace(_receipt(journal.number, State()), outcome=Outcome.UNREADABLE, failure=error.message)
 
 
-def _receipt(chain: int, state: State, entries: Sequence[Entry]) -> Receipt:
+def _receipt(chain: int, state: State) -> Receipt:
     begun, predicted = state.begun, state.predicted or JsonObject()
     trained = state.trained or JsonObject()
     handover, accelerator = trained.section("handover"), trained.section("accelerator")
     fold = handover.section("out_of_fold")
-    by_hand = next((entry for entry in reversed(entries) if entry.kind is Kind.BY_HAND), None)
     gpu, tpu = _hours(state.quotas)
     return Receipt(
         **{name: str(getattr(begun, name, "")) for name in _COPIED},
@@ -159,8 +158,8 @@ def _receipt(chain: int, state: State, entries: Sequence[Entry]) -> Receipt:
         uploads=tuple(f"{u.kind} {u.ref}, version {u.version}" for u in state.uploads.values() if u.version),
         gpu_hours=gpu,
         tpu_hours=tpu,
-        by_hand_page=state.by_hand,
-        by_hand_button=by_hand.fields.text("button") if by_hand and state.by_hand else "",
+        by_hand_page=state.by_hand.page if state.by_hand else "",
+        by_hand_button=state.by_hand.button if state.by_hand else "",
     )
 
 

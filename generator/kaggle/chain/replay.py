@@ -11,6 +11,7 @@ from generator.kaggle.chain.errors import JournalDamagedError, JournalError
 from generator.kaggle.chain.journal import Entry, Journal, Journals, Kind
 from generator.kaggle.chain.state import (
     Begun,
+    ByHand,
     Failure,
     LeaderboardScore,
     Push,
@@ -175,7 +176,7 @@ def _submitted(state: State, entry: Entry) -> State:
 def _back(state: State, entry: Entry) -> State:
     """Forgets what a step and those behind it made; a submission that was made stays made, but is no longer ours."""
     step = Step(entry.fields.text("to"))
-    state = replace(state, submitted=None, by_hand="", score=None, failure=None, is_finished=False, is_repaired=False)
+    state = replace(state, submitted=None, by_hand=None, score=None, failure=None, is_finished=False, is_repaired=False)
     if step is Step.SUBMIT:
         return state
     gone = (Role.TRAIN, Role.INFER) if step is Step.TRAIN else (Role.INFER,)
@@ -202,10 +203,10 @@ _CHANGES: dict[Kind, Callable[[State, Entry], State]] = {
     Kind.UPLOADED: _uploaded,
     Kind.NOT_UPLOADED: lambda state, entry: replace(state, uploads=_without(state.uploads, entry.fields.text("what"))),
     Kind.PREDICTED: lambda state, entry: replace(state, predicted=entry.fields),
-    Kind.SUBMITTING: lambda state, entry: replace(state, submitted=_read(Submitted, entry), by_hand=""),
+    Kind.SUBMITTING: lambda state, entry: replace(state, submitted=_read(Submitted, entry), by_hand=None),
     Kind.SUBMITTED: _submitted,
     Kind.NOT_SUBMITTED: lambda state, _: replace(state, submitted=None),
-    Kind.BY_HAND: lambda state, entry: replace(state, submitted=None, by_hand=entry.fields.text("page")),
+    Kind.BY_HAND: lambda state, entry: replace(state, submitted=None, by_hand=_read(ByHand, entry)),
     Kind.SCORED: lambda state, entry: replace(state, score=_read(LeaderboardScore, entry)),
     Kind.FAILED: lambda state, entry: replace(state, failure=_read(Failure, entry)),
     Kind.BACK: _back,

@@ -141,6 +141,14 @@ class Submitted:
 
 
 @dataclass(frozen=True)
+class ByHand:
+    """The page and the button of a submission that Kaggle takes in a browser only."""
+
+    page: str
+    button: str
+
+
+@dataclass(frozen=True)
 class LeaderboardScore:
     """The scores that Kaggle gave the submission."""
 
@@ -179,7 +187,7 @@ class State:
     uploads: Mapping[str, Upload] = field(default_factory=dict)
     predicted: JsonObject | None = None
     submitted: Submitted | None = None
-    by_hand: str = ""
+    by_hand: ByHand | None = None
     score: LeaderboardScore | None = None
     failure: Failure | None = None
     quotas: tuple[QuotaSeen, ...] = ()
@@ -194,7 +202,7 @@ class State:
             return Outcome.FAILED
         if self.score is not None:
             return Outcome.SCORED
-        if self.by_hand:
+        if self.by_hand is not None:
             return Outcome.BY_HAND
         return Outcome.READY if self.predicted is not None and self.submitted is None else Outcome.UNFINISHED
 
