@@ -120,21 +120,26 @@ def read_handover(folder: Path) -> HandOver:
     """
     path = folder / FILE_NAME
     try:
-        return HandOver(json_object(read_bytes(path)))
+        return HandOver(json_object(path))
     except FileNotFoundError:
         raise HandOverMissingError(path=path) from None
-    except (OSError, DamagedError) as error:
+    except DamagedError as error:
         raise HandOverUnreadableError(path=path) from error
 
 
-def json_object(content: bytes) -> JsonObject:
+def json_object(path: Path) -> JsonObject:
     """Reads a file that a training notebook wrote.
 
     Raises:
-        DamagedError: It is no JSON object.
+        DamagedError: It is no JSON object, or cannot be read.
+        FileNotFoundError: There is none.
     """
     try:
-        fields = json.loads(content)
+        fields = json.loads(read_bytes(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DamagedError("it cannot be read") from error
     except (ValueError, RecursionError) as error:
         raise DamagedError("it is not JSON") from error
     if not isinstance(fields, dict):

@@ -27,13 +27,12 @@ from generator.kaggle.chain.verification import (
     check_failed_session,
     check_handover,
     described,
-    read_marker,
     summary,
     whole_handover,
 )
 from generator.kaggle.errors import KaggleError
 from generator.pair.handover import FILE_NAME as HANDOVER
-from generator.pair.handover import DamagedError
+from generator.pair.handover import DamagedError, json_object
 from generator.pair.workspace import Role
 
 
@@ -128,7 +127,7 @@ class _Story:
             listing = {file.name: file for file in session.wait([MARKER, HANDOVER]).files}
         except SessionFailedError as error:
             raise self._chain.fail(Step.TRAIN, self._why_training_failed(session, error, wanted)) from error
-        marker = session.fetch(MARKER, read_marker)
+        marker = session.fetch(MARKER, json_object)
         handover = session.fetch(HANDOVER, whole_handover)
         with self._failures_kept(Step.TRAIN):
             check_accelerator(marker, wanted=wanted, is_local=self._pair.kaggle.is_local, url=session.push.url)
@@ -146,7 +145,7 @@ class _Story:
             listed = self._pair.kaggle.output(session.push.ref, session.push.version).files
             if all(file.name != MARKER for file in listed):
                 return error
-            marker = session.fetch(MARKER, read_marker)
+            marker = session.fetch(MARKER, json_object)
             return check_failed_session(marker, wanted=wanted, url=session.push.url) or error
         except (KaggleError, StepError):
             return error

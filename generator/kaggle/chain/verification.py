@@ -15,22 +15,13 @@ _TRAIN_AGAIN = "Train again."
 _OF_THIS_PAIR = "Render both notebooks together, and train again."
 
 
-def read_marker(path: Path) -> JsonObject:
-    """Reads `accelerator.json`.
-
-    Raises:
-        DamagedError: It is no JSON object.
-    """
-    return json_object(path.read_bytes())
-
-
 def whole_handover(path: Path) -> HandOver:
     """Reads `handoff.json`, and makes sure by its own hash that it is whole; what it says is not checked yet.
 
     Raises:
         DamagedError: It is no JSON object, or not as training wrote it.
     """
-    handover = HandOver(read_marker(path))
+    handover = HandOver(json_object(path))
     if not handover.is_whole:
         raise DamagedError("its hash is not the one that stands in it")
     return handover
