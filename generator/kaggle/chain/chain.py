@@ -64,11 +64,11 @@ def push_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None =
     pair = CheckedPair.of(kaggle, options)
     journals = Journals(options.folder)
     with journals.locked():
-        chain = pair.chain(journals, context or RunContext())
+        chain = pair.resumed(journals, context or RunContext())
         for role in Role:
             chain.folder(role)  # what cannot be written is said before anything is sent
         before = len(chain.journal.entries())
-        _Story(pair, chain, journals).tell()
+        _Story(pair, chain, journals).carry()
         has_advanced = len(chain.journal.entries()) > before
     return ChainResult(chain.journal, chain.state, has_advanced)
 
@@ -93,7 +93,7 @@ class _Story:
         self._begun = chain.begun
         self._sessions = {role: Session(chain, role, show_log=self._options.show_log) for role in Role}
 
-    def tell(self) -> None:
+    def carry(self) -> None:
         if not self._chain.state.quotas:
             self._note_quota()
         self._push(Role.TRAIN)

@@ -30,6 +30,8 @@ class ExactlyOnce(ABC, Generic[Announced]):
         key: The fields by which that line says what was announced.
     """
 
+    _noun: str
+
     def __init__(  # noqa: PLR0913 - what the three kinds differ in
         self, chain: ChainExecution, step: Step, *, what: str, poll: Poll, withdrawn: Kind, key: dict[str, str]
     ) -> None:
@@ -96,7 +98,7 @@ class ExactlyOnce(ABC, Generic[Announced]):
                 # Waits where waiting helps; what does not pass is raised again.
                 self._poll.tolerate(error)
                 return True
-            self._chain.tell(self._step, f"{error.message} Looking whether it was taken.")
+            self._chain.tell(self._step, f"{error.message} Looking whether the {self._noun} was taken.")
             if self._look(since=self._chain.clock.now()):
                 return True
             if not error.outcome_unknown:

@@ -26,6 +26,8 @@ class KernelVersion(ExactlyOnce[Push]):
         known: The newest version that earlier chains made; a Kaggle that says less is not up to date.
     """
 
+    _noun = "push"
+
     def __init__(self, chain: ChainExecution, role: Role, kernel: KernelPush, *, source: str, known: int) -> None:
         super().__init__(
             chain,

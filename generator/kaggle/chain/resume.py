@@ -73,7 +73,7 @@ class CheckedPair:
         kernels = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
         return cls(kaggle, options, kernels, account)
 
-    def chain(self, journals: Journals, context: RunContext) -> ChainExecution:
+    def resumed(self, journals: Journals, context: RunContext) -> ChainExecution:
         """The chain to go on with: the last one on this Kaggle, taken back as asked for, or a new one.
 
         Raises:

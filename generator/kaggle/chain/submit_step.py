@@ -30,6 +30,8 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         message: What the submission says of itself before its tag.
     """
 
+    _noun = "submission"
+
     def __init__(self, chain: ChainExecution, begun: Begun, push: Push, *, file: Path, message: str) -> None:
         self._competition_page = chain.page(f"competitions/{begun.competition}")
         self._url = f"{self._competition_page}/submissions"

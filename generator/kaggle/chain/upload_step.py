@@ -29,6 +29,8 @@ class UploadedVersion(ExactlyOnce[Upload]):
         files: Where the files are, by their names in it.
     """
 
+    _noun = "upload"
+
     def __init__(  # noqa: PLR0913 - a version is all of these
         self, chain: ChainExecution, name: str, kind: Handoff, *, ref: str, title: str, files: Mapping[str, Path]
     ) -> None:
