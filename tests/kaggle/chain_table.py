@@ -75,6 +75,12 @@ class Table:
         request = PushOptions(self.workspace, "digits", **{"submit": True, **options})
         return push_pair(self.kaggle, request, self.around)
 
+    def stops(self, error: type[TandemError], *, match: str = "", **options: object) -> TandemError:
+        """The error that a push ends with."""
+        with pytest.raises(error, match=match) as caught:
+            self.push(**options)
+        return caught.value
+
     def as_of_a_real_competition(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From here on, `digits` counts as a competition of the real Kaggle, and that is the one at the table."""
         monkeypatch.delitem(builtin.BUILT_IN, "digits")

@@ -60,8 +60,7 @@ def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(tabl
         lost()()
 
     table.kaggle.wrong["push-after"] = [pushed_by_hand]
-    with pytest.raises(UndecidedError, match="tandem push digits --to local --from train"):
-        table.push()
+    table.stops(UndecidedError, match="tandem push digits --to local --from train")
     assert table.kaggle.pushes == 2
 
 
@@ -85,8 +84,7 @@ def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets
 
 def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) -> None:
     table.kaggle.wrong["push"] = [failed()] * 3
-    with pytest.raises(NotAcceptedError, match="503"):
-        table.push()
+    table.stops(NotAcceptedError, match="503")
 
     table.push()
     assert table.counts == (2, 1)
@@ -103,8 +101,7 @@ def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
 
 def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
     table.kaggle.wrong["push"] = [raising(QuotaUsedUpError(doing="push", said="", page=""))]
-    with pytest.raises(QuotaUsedUpError):
-        table.push()
+    table.stops(QuotaUsedUpError)
     assert table.kaggle.pushes == 0
 
     table.push()
@@ -114,10 +111,8 @@ def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
 def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
     refused = SourcesRefusedError(ref="local/x", version=1, sources={"kernel": ("local/digits-keras-train",)})
     table.kaggle.wrong["push-after"] = [well, raising(refused)]
-    with pytest.raises(SourcesRefusedError):
-        table.push()
-    with pytest.raises(StepFailedError, match="--from infer"):
-        table.push()
+    table.stops(SourcesRefusedError)
+    table.stops(StepFailedError, match="--from infer")
 
     table.push(back_to=Step.INFER)
     assert table.counts == (3, 1)
