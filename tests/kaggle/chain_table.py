@@ -75,7 +75,7 @@ class Table:
         request = PushOptions(self.workspace, "digits", **{"submit": True, **options})
         return push_pair(self.kaggle, request, self.around)
 
-    def stops(self, error: type[TandemError], *, match: str = "", **options: object) -> TandemError:
+    def stops(self, error: type[TandemError], *, match: str | None = None, **options: object) -> TandemError:
         """The error that a push ends with."""
         with pytest.raises(error, match=match) as caught:
             self.push(**options)
