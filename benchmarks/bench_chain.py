@@ -20,8 +20,9 @@ def main() -> None:
     from serving import served
 
     from generator.kaggle.chain.chain import push_pair
-    from generator.kaggle.chain.patience import FOR_LOCAL
-    from generator.kaggle.chain.request import Request, Surroundings
+    from generator.kaggle.chain.execution import RunContext
+    from generator.kaggle.chain.options import PushOptions
+    from generator.kaggle.chain.polling import LOCAL_POLLING
     from generator.kaggle.credentials import AccessToken
     from generator.kaggle.gateway import Kaggle
     from generator.localkaggle.sessions.runner import SessionOrder
@@ -39,8 +40,8 @@ def main() -> None:
         with served(root / "kaggle", competitions=[hosted], runner=ScriptedRunner(script)) as kaggle:
             gateway = Kaggle(kaggle.address, AccessToken(kaggle.token, source="the benchmark"), is_local=True)
             began, cpu = time.perf_counter(), time.process_time()
-            request = Request(Workspace(root), "cells", submit=True)
-            push_pair(gateway, request, Surroundings(patience=FOR_LOCAL))
+            request = PushOptions(Workspace(root), "cells", submit=True)
+            push_pair(gateway, request, RunContext(polling=LOCAL_POLLING))
             took, cpu = time.perf_counter() - began, time.process_time() - cpu
 
     overhead = took - SESSIONS * SESSION_SECONDS

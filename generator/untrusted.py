@@ -1,4 +1,4 @@
-"""How text that somebody else wrote is put on a terminal, into Markdown and into Python code."""
+"""What somebody else wrote: text on its way to a terminal, Markdown or Python code, and objects out of JSON."""
 
 import math
 import re
@@ -95,6 +95,43 @@ def python_literal(value: object) -> str:
     if isinstance(value, list | tuple | dict):
         return _collection_literal(value)
     raise TypeError(f"{type(value).__name__} {value!r} has no Python literal")
+
+
+class JsonObject(dict[str, Any]):
+    """An object out of JSON that somebody else wrote: a field of another type than asked for counts as left out."""
+
+    @classmethod
+    def of(cls, value: object) -> "JsonObject":
+        """The value, if it is an object; else an empty one."""
+        return cls(value) if isinstance(value, dict) else cls()
+
+    def text(self, name: str) -> str:
+        """A field that is a text, or nothing."""
+        value = self.get(name)
+        return value if isinstance(value, str) else ""
+
+    def count(self, name: str) -> int:
+        """A field that is a whole number, or 0."""
+        value = self.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+    def number(self, name: str) -> float | None:
+        """A field that is a finite number, or None."""
+        value = self.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        try:
+            return float(value) if math.isfinite(value) else None
+        except OverflowError:  # of a whole number
+            return None
+
+    def flag(self, name: str) -> bool:
+        """Whether a field is true."""
+        return self.get(name) is True
+
+    def section(self, name: str) -> "JsonObject":
+        """A field that is an object, or an empty one."""
+        return JsonObject.of(self.get(name))
 
 
 def storable(text: str) -> str:

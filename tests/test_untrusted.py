@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from generator.untrusted import is_slug, markdown, markdown_code, printable, python_literal, quoted
+from generator.untrusted import JsonObject, is_slug, markdown, markdown_code, printable, python_literal, quoted
 
 NASTY = [
     "it's",
@@ -154,3 +154,13 @@ def test_a_slug_is_accepted(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "..", "a/b", "-a", "a-", "Ab", "a b", "ä", "a\n", "x" * 101])
 def test_what_could_leave_a_folder_or_break_a_url_is_no_slug(text: str) -> None:
     assert not is_slug(text)
+
+
+def test_a_field_of_another_type_than_asked_for_counts_as_left_out() -> None:
+    fields = JsonObject({"a": "1", "b": True, "c": 10**400, "d": [], "e": {"f": 2}, "g": float("nan"), "h": 3})
+
+    assert [fields.text(name) for name in "abcx"] == ["1", "", "", ""]
+    assert [fields.count(name) for name in "abhx"] == [0, 0, 3, 0]
+    assert [fields.number(name) for name in "abcghx"] == [None, None, None, None, 3.0, None]
+    assert [fields.flag(name) for name in "abhx"] == [False, True, False, False]
+    assert [fields.section(name) for name in "adex"] == [{}, {}, {"f": 2}, {}]

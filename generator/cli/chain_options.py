@@ -1,75 +1,79 @@
-"""What the verbs of the chain have in common: their options, the Kaggle they talk to, and the end of their story."""
+"""The options that the verbs of the chain share, the Kaggle they talk to, and the end of their story."""
 
 import json
 import sys
 from collections.abc import Callable
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from generator.cli.chain_progress import chain_progress
 from generator.errors import TandemError
+from generator.kaggle.chain.chain import ChainResult
+from generator.kaggle.chain.errors import StepError
+from generator.kaggle.chain.execution import RunContext
+from generator.kaggle.chain.journal import Journals
+from generator.kaggle.chain.options import PushOptions
+from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
+from generator.kaggle.chain.resume import check_exists
+from generator.kaggle.chain.state import Outcome
 from generator.kaggle.connect import Target, connect
+from generator.kaggle.gateway import Kaggle
+from generator.kaggle.receipt import Receipt, as_html, receipt_of, receipts, score
 from generator.pair.workspace import Workspace
-from generator.untrusted import printable
-
-if TYPE_CHECKING:
-    from generator.kaggle.chain.chain import Carried
-    from generator.kaggle.chain.request import Request, Surroundings
-    from generator.kaggle.gateway import Kaggle
-    from generator.kaggle.receipt import Receipt
+from generator.untrusted import is_slug, printable
 
 Function = Callable[..., Any]
-Carry = Callable[["Kaggle", "Request", "Surroundings"], "Carried"]
+Carry = Callable[[Kaggle, PushOptions, RunContext], ChainResult]
 
 workspace_option = click.option(
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
+    callback=lambda _, __, folder: Workspace(folder),
     help="The folder with kernels/; by default the current one.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
 
 
-def to_option(default: str | None = str(Target.KAGGLE)) -> Callable[[Function], Function]:
+def enum_option(*names: str, of: type[StrEnum], **options: Any) -> Callable[[Function], Function]:
+    """An option whose value is one of an enumeration's, or None."""
+    choice = click.Choice([str(each) for each in of])
+    return click.option(*names, type=choice, callback=lambda _, __, value: value and of(value), **options)
+
+
+def to_option(default: Target | None = Target.KAGGLE) -> Callable[[Function], Function]:
     """`--to`, with the Kaggle that is meant without it."""
-    return click.option(
-        "--to",
-        type=click.Choice([str(target) for target in Target]),
-        default=default,
-        show_default=default is not None,
-        help="The real Kaggle, or the local one that `tandem serve` runs.",
-    )
+    text = "The real Kaggle, or the local one that `tandem serve` runs."
+    return enum_option("--to", of=Target, default=default and str(default), show_default=bool(default), help=text)
 
 
-def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> int:
+def carry(carry_pair: Carry, options: PushOptions, *, to: Target, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
-    from generator.kaggle.chain.errors import StepError
-    from generator.kaggle.chain.opening import check_exists
-    from generator.kaggle.chain.patience import FOR_LOCAL, Patience
-    from generator.kaggle.chain.request import Subject, Surroundings
-
-    command = f"tandem push {printable(request.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
+    command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
-    check_exists(Subject.of(request.workspace, request.pair), to)
-    request.workspace.files.check(_receipt_path(request.workspace, request.pair))
-    kaggle = connect(Target(to))
+    check_exists(options, to)
+    options.workspace.files.check(_receipt_path(options.workspace, options.pair))
+    kaggle = connect(to)
     for warning in kaggle.warnings():
         click.echo(f"Warning: {printable(warning)}", err=True)
     try:
         with chain_progress(as_json=as_json) as listener:
-            patience = FOR_LOCAL if kaggle.is_local else Patience()
-            carried = carry_pair(kaggle, request, Surroundings(listener, patience))
+            polling = LOCAL_POLLING if kaggle.is_local else PollingPolicy()
+            carried = carry_pair(kaggle, options, RunContext(listener, polling))
     except StepError as error:
-        raise _with_next_step(error, request, command, to=to) from error
+        if not error.step:
+            raise
+        # Not by the same command alone, which would cost the same quota for the same failure.
+        hint = f"Take the step again with `{command} --from {error.step}`, or change the notebook first."
+        raise TandemError(f"{error.message}\n{hint}") from error
     except KeyboardInterrupt:
         click.echo(f"What runs on Kaggle goes on; `{command}` continues.", err=True)
         raise
     finally:
-        path = write_receipt(request.workspace, request.pair)
-    from generator.kaggle.receipt import receipt_of
-
+        path = write_receipt(options.workspace, options.pair)
     receipt = receipt_of(carried.journal)
     if not carried.has_advanced:
         click.echo(f"There was nothing left to do. `{command} --restart` begins a new chain.", err=True)
@@ -77,25 +81,8 @@ def carry(carry_pair: Carry, request: "Request", *, to: str, as_json: bool) -> i
     return 0
 
 
-def _with_next_step(error: TandemError, request: "Request", command: str, *, to: str) -> TandemError:
-    """What went wrong on Kaggle, and how the step is taken again: not by the same command alone, which costs quota."""
-    from generator.kaggle.chain.folding import state_in
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import latest
-
-    journal = latest(Journals(request.workspace.pair(request.pair)), to)
-    failure = state_in(journal).failure if journal is not None else None
-    if failure is None:
-        return error
-    hint = f"Take the step again with `{command} --from {failure.step}`, or change the notebook first."
-    return TandemError(f"{error.message}\n{hint}")
-
-
-def summary(receipt: "Receipt", path: Path | None) -> str:
+def summary(receipt: Receipt, path: Path | None) -> str:
     """The end of a chain in a few lines."""
-    from generator.kaggle.chain.state import Outcome
-    from generator.kaggle.receipt_text import score
-
     rows = [("chain", f"{receipt.chain} of {receipt.pair}, {receipt.outcome}")]
     if receipt.out_of_fold is not None:
         rows.append(("out-of-fold", f"{receipt.metric} {score(receipt.out_of_fold)}"))
@@ -113,11 +100,6 @@ def summary(receipt: "Receipt", path: Path | None) -> str:
 
 def write_receipt(workspace: Workspace, pair: str) -> Path | None:
     """Writes the newest chain's receipt to `output/PAIR/receipt.html`; None if there is no chain."""
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.receipt import receipts
-    from generator.kaggle.receipt_html import as_html
-    from generator.untrusted import is_slug
-
     if not is_slug(pair):
         return None
     known = receipts(Journals(workspace.pair(pair)).all())
@@ -133,7 +115,7 @@ def _receipt_path(workspace: Workspace, pair: str) -> Path:
 
 
 def is_interactive() -> bool:
-    """Whether there is somebody to ask."""
+    """True if there is somebody to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 

@@ -1,131 +1,107 @@
-"""How a chain tells of itself: one line a step on stderr, a clock on a terminal, or JSON lines for programs."""
+"""Telling of a chain: one line a step on stderr, a clock on a terminal, or JSON lines for programs."""
 
 import json
 import sys
 import threading
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.progress import clock
-from generator.kaggle.chain.events import Event, EventKind
+from generator.kaggle.chain.events import Event, EventKind, Listener
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from rich.status import Status
+    from rich.console import Console
+    from rich.text import Text
 
 _LONGEST_LINE = 500
-_MARKS = {EventKind.STEP: "\N{CHECK MARK} ", EventKind.NOTE: "", EventKind.STATE: "", EventKind.DONE: ""}
 
 
-class ChainProgress(Protocol):
-    """Somebody to tell, from any thread."""
+@contextmanager
+def chain_progress(*, as_json: bool) -> Iterator[Listener]:
+    """Whom to tell, from any thread: what suits where it goes."""
+    console = None if as_json else _terminal()
+    if console is None:
+        yield _JsonLines() if as_json else _Lines()
+        return
+    lines = _LinesAboveStatus(console)
+    with console.status(lines):
+        yield lines
 
-    def __enter__(self) -> Self:
-        """Begins."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Ends."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Tells of one event."""
-
-
-class PlainChain:
+class _Lines:
     """Lines, for logs and pipes."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._lock = threading.Lock()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
-
     def __call__(self, event: Event, /) -> None:
-        """Writes one event."""
         with self._lock:
-            self.show(event)
+            self._show(event)
 
-    def show(self, event: Event) -> None:
-        """Writes one event, while no other is being written."""
+    def _show(self, event: Event) -> None:
         for line in event.text.splitlines() or [""]:
             shown = printable(line.expandtabs(4)[:_LONGEST_LINE])
             if event.kind is EventKind.LOG:
-                self.write(f"        {shown}")
+                self._write(f"        {shown}")
             else:
                 elapsed = clock(time.monotonic() - self._started)
-                self.write(f"{elapsed:>8} {printable(event.step):<7} {_MARKS[event.kind]}{shown}")
+                mark = "\N{CHECK MARK} " if event.kind is EventKind.STEP else ""
+                self._write(f"{elapsed:>8} {printable(event.step):<7} {mark}{shown}")
 
-    def write(self, line: str) -> None:
-        """Writes one line."""
+    def _write(self, line: str) -> None:
         click.echo(line, err=True)
 
 
-class TerminalChain(PlainChain):
+class _LinesAboveStatus(_Lines):
     """The same above one line that is kept up to date: what is waited for, and for how long."""
 
-    def __init__(self, status: "Status") -> None:
+    def __init__(self, console: "Console") -> None:
         super().__init__()
-        self._status = status
-        self._step, self._state, self._since = "", "", time.monotonic()
-        self._ended = threading.Event()
+        self._console = console
+        self._waiting, self._since = "", time.monotonic()
 
-    def __enter__(self) -> Self:
-        self._status.start()
-        threading.Thread(target=self._tick, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
-        self._status.stop()
-
-    def show(self, event: Event) -> None:
-        """Shows one event."""
-        super().show(event)
-        if event.kind is EventKind.STATE:
-            self._step, self._state, self._since = event.step, event.text, time.monotonic()
-        elif event.kind is EventKind.STEP:
-            self._step, self._state = "", ""
-
-    def write(self, line: str) -> None:
-        """Writes one line above the status."""
+    def __rich__(self) -> "Text":
         from rich.text import Text
 
-        self._status.console.print(Text(line), highlight=False, soft_wrap=True)
+        now = time.monotonic()
+        waiting = f"{self._waiting} for {clock(now - self._since)}" if self._waiting else "working"
+        return Text(f"{waiting}  ({clock(now - self._started)} in all)")
 
-    def _tick(self) -> None:
-        while not self._ended.wait(1):
-            now = time.monotonic()
-            waiting = f"{printable(self._step)}: {printable(self._state)} for {clock(now - self._since)}"
-            self._status.update(f"{waiting if self._step else 'working'}  ({clock(now - self._started)} in all)")
+    def _show(self, event: Event) -> None:
+        super()._show(event)
+        if event.kind is EventKind.STATE:
+            self._waiting, self._since = f"{printable(event.step)}: {printable(event.text)}", time.monotonic()
+        elif event.kind is EventKind.STEP:
+            self._waiting = ""
+
+    def _write(self, line: str) -> None:
+        from rich.text import Text
+
+        self._console.print(Text(line), highlight=False, soft_wrap=True)
 
 
-class JsonChain(PlainChain):
+class _JsonLines(_Lines):
     """One JSON object a line on stdout."""
 
-    def show(self, event: Event) -> None:
-        """Writes one event."""
+    def _show(self, event: Event) -> None:
         fields: dict[str, Any] = {"event": str(event.kind), "step": str(event.step), "text": event.text}
         click.echo(json.dumps({**fields, **event.fields}))
         sys.stdout.flush()
 
 
-def chain_progress(*, as_json: bool) -> ChainProgress:
-    """The progress that suits where it goes."""
-    if as_json:
-        return JsonChain()
+def _terminal() -> "Console | None":
+    """The terminal on stderr, if that is one and rich is installed."""
     if not sys.stderr.isatty():
-        return PlainChain()
+        return None
     try:
         from rich.console import Console
     except ImportError:
-        return PlainChain()
+        return None
     console = Console(stderr=True)
-    if not console.is_terminal or console.is_dumb_terminal:
-        return PlainChain()
-    return TerminalChain(console.status("working"))
+    return console if console.is_terminal and not console.is_dumb_terminal else None

@@ -1,34 +1,38 @@
 """The verb `push`: a pair on Kaggle, from its training to its score."""
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, is_interactive, json_option, to_option, workspace_option
+from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option, workspace_option
+from generator.cli.table import table
+from generator.kaggle.api import KernelPush
+from generator.kaggle.chain.chain import push_pair
+from generator.kaggle.chain.journal import Journals
+from generator.kaggle.chain.options import Handoff, PushOptions
+from generator.kaggle.chain.prepared_kernel import prepare
+from generator.kaggle.chain.replay import has_chain, latest, state_in
+from generator.kaggle.chain.resume import check_exists
+from generator.kaggle.chain.state import Step
 from generator.kaggle.connect import Target
-from generator.pair.workspace import Role, Workspace
+from generator.kaggle.github_workflow import check_unedited, github_workflow
+from generator.pair.owner import PLACEHOLDER_OWNER
+from generator.pair.workspace import Role
 from generator.untrusted import printable
-
-if TYPE_CHECKING:
-    from generator.kaggle.api import KernelPush
-    from generator.kaggle.chain.request import Request, Subject
-
-_STEPS = ("train", "infer", "submit")
-_HANDOFFS = ("kernel", "dataset", "model")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("pair")
 @click.option("--submit", is_flag=True, help="Submit what comes out, and wait for the score.")
 @to_option()
-@click.option("--from", "back_to", type=click.Choice(_STEPS), help="Take this step again, and all behind it.")
+@enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
 @click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
 @click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")
-@click.option("--handoff", type=click.Choice(_HANDOFFS), help="How the weights travel; the kernel's output by default.")
+@enum_option("--handoff", of=Handoff, help="How the weights travel; the kernel's output by default.")
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
-@click.option("--logs", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
+@click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
 @click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
 @click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")
 @click.option("--workflow", type=click.Choice(["github"]), help="Write a workflow that pushes the pair, and stop.")
@@ -50,131 +54,85 @@ def push(context: click.Context, /, **options: Any) -> int:
         context.fail(
             "--from goes back in the last chain, --repair goes on with it, and --restart begins a new one: choose one."
         )
-    if options["back_to"] == "submit" and not options["submit"]:
-        options["submit"] = True
-
-    from generator.kaggle.chain.chain import push_pair
-
-    request = _request(options)
+    options["submit"] = options["submit"] or options["back_to"] is Step.SUBMIT
+    wanted = PushOptions(**{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__})
     if options["workflow"]:
-        return _write_workflow(request)
+        return _write_workflow(wanted)
     if options["dry_run"]:
-        return _show_plan(request, to=options["to"], as_json=options["as_json"])
+        return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
     if options["to"] == Target.KAGGLE and not options["yes"]:
-        _ask(context, request)
-    return carry(push_pair, request, to=options["to"], as_json=options["as_json"])
+        _ask(context, wanted)
+    return carry(push_pair, wanted, to=options["to"], as_json=options["as_json"])
 
 
-def _request(options: dict[str, Any]) -> "Request":
-    from generator.kaggle.chain.request import Handoff, Request
-    from generator.kaggle.chain.state import Step
-
-    return Request(
-        workspace=Workspace(options["workspace"]),
-        pair=options["pair"],
-        submit=options["submit"],
-        back_to=Step(options["back_to"]) if options["back_to"] else None,
-        restart=options["restart"],
-        repair=options["repair"],
-        handoff=Handoff(options["handoff"]) if options["handoff"] else None,
-        offline_wheels=options["offline_wheels"],
-        message=options["message"],
-        show_log=options["logs"],
-    )
-
-
-def _ask(context: click.Context, request: "Request") -> None:
+def _ask(context: click.Context, options: PushOptions) -> None:
     """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import check_exists, has_chain
-    from generator.kaggle.chain.request import Subject
-
-    subject = Subject.of(request.workspace, request.pair)
-    check_exists(subject, Target.KAGGLE)
-    if has_chain(Journals(subject.folder), Target.KAGGLE):
+    check_exists(options, Target.KAGGLE)
+    if has_chain(Journals(options.folder), Target.KAGGLE):
         return
     if not is_interactive():
         context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
-    spec = subject.spec
+    spec = options.spec
     what = f"Push {spec.train.ref} (TPU) and then {spec.infer.ref} (GPU) to Kaggle"
-    click.confirm(f"{printable(what)}{', and submit' if request.submit else ''}?", abort=True, err=True)
+    click.confirm(f"{printable(what)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
-def _show_plan(request: "Request", *, to: str, as_json: bool) -> int:
-    from generator.cli.table import table
-    from generator.kaggle.chain.opening import check_exists
-    from generator.kaggle.chain.request import Subject
-    from generator.kaggle.chain.source import prepare
-
-    subject = Subject.of(request.workspace, request.pair)
-    check_exists(subject, to)
-    there = _versions_that_stay(request, to)
-    kernels = {role: prepare(subject.folder, role).push for role in Role}
-    _warn_of_owner(subject)
+def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
+    check_exists(options, to)
+    there = _versions_that_stay(options, to)
+    plan = {role: _facts(prepare(options.folder, role).push) for role in Role}
+    _warn_of_owner(options)
     if as_json:
-        plan = [{"role": str(role), **_fields(kernel), "is_there": there.get(role)} for role, kernel in kernels.items()]
-        click.echo(json.dumps({"pair": request.pair, "submit": request.submit, "push": plan}, indent=2))
+        push = [{"role": str(role), **facts, "is_there": there.get(role)} for role, facts in plan.items()]
+        click.echo(json.dumps({"pair": options.pair, "submit": options.submit, "push": push}, indent=2))
         return 0
     rows = [
         (
             str(role),
             f"version {there[role]} stays" if role in there else "push",
-            kernel.ref,
-            kernel.machine_shape,
-            "on" if kernel.enable_internet else "off",
-            "you" if kernel.is_private else "EVERYBODY",
-            f"{len(kernel.text.encode('utf-8')):,} bytes, reads {', '.join(_sources(kernel))}",
+            facts["kernel"],
+            facts["machine_shape"],
+            "on" if facts["internet"] else "off",
+            "you" if facts["private"] else "EVERYBODY",
+            f"{facts['bytes']:,} bytes, reads {', '.join(facts['sources'])}",
         )
-        for role, kernel in kernels.items()
+        for role, facts in plan.items()
     ]
     click.echo(table(("step", "plan", "kernel", "accelerator", "internet", "seen by", "notebook"), rows))
     click.echo("Nothing was sent.")
     return 0
 
 
-def _versions_that_stay(request: "Request", to: str) -> dict[Role, int]:
+def _versions_that_stay(options: PushOptions, to: str) -> dict[Role, int]:
     """The versions that the last chain pushed and that this command would go on from."""
-    from generator.kaggle.chain.folding import state_in
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import latest
-    from generator.kaggle.chain.state import Step
-
-    if request.restart:
-        return {}
-    journal = latest(Journals(request.workspace.pair(request.pair)), to)
+    journal = None if options.restart else latest(Journals(options.folder), to)
     if journal is None:
         return {}
     order = list(Step)
-    first_anew = order.index(request.back_to) if request.back_to else len(order)
+    first_anew = order.index(options.back_to) if options.back_to else len(order)
     pushes = state_in(journal).pushes
     return {
         role: push.version for role, push in pushes.items() if not push.is_open and order.index(Step(role)) < first_anew
     }
 
 
-def _fields(kernel: "KernelPush") -> dict[str, Any]:
+def _facts(kernel: KernelPush) -> dict[str, Any]:
+    sources = (kernel.competition_sources, kernel.kernel_sources, kernel.dataset_sources, kernel.model_sources)
     return {
         "kernel": kernel.ref,
         "machine_shape": kernel.machine_shape,
         "internet": kernel.enable_internet,
         "private": kernel.is_private,
-        "sources": list(_sources(kernel)),
+        "sources": [ref for refs in sources for ref in refs],
         "bytes": len(kernel.text.encode("utf-8")),
     }
 
 
-def _sources(kernel: "KernelPush") -> tuple[str, ...]:
-    return (*kernel.competition_sources, *kernel.kernel_sources, *kernel.dataset_sources, *kernel.model_sources)
-
-
-def _write_workflow(request: "Request") -> int:
-    from generator.kaggle.chain.request import Subject
-    from generator.kaggle.workflow import check_unedited, github_workflow
-
-    _warn_of_owner(Subject.of(request.workspace, request.pair))
-    path = request.workspace.root / ".github" / "workflows" / f"tandem-{request.pair}.yml"
-    check_unedited(path, request.pair)
-    request.workspace.files.write(path, github_workflow(request.pair, submit=request.submit).encode("utf-8"))
+def _write_workflow(options: PushOptions) -> int:
+    _warn_of_owner(options)
+    path = options.workspace.root / ".github" / "workflows" / f"tandem-{options.pair}.yml"
+    check_unedited(path, options.pair)
+    options.workspace.files.write(path, github_workflow(options.pair, submit=options.submit).encode("utf-8"))
     click.echo(
         f"{printable(str(path))}: add the repository secret KAGGLE_API_TOKEN, say in the variable TANDEM where pip "
         "installs Tandem from unless the repository is a clone of it, and run it from the Actions tab."
@@ -182,12 +140,9 @@ def _write_workflow(request: "Request") -> int:
     return 0
 
 
-def _warn_of_owner(subject: "Subject") -> None:
-    from generator.pair.owner import PLACEHOLDER_OWNER
-
-    spec = subject.spec
-    if spec.train.ref.partition("/")[0] == PLACEHOLDER_OWNER:
-        slug, name = printable(spec.competition.slug), printable(subject.folder.name)
+def _warn_of_owner(options: PushOptions) -> None:
+    if options.spec.train.ref.partition("/")[0] == PLACEHOLDER_OWNER:
+        slug, name = printable(options.spec.competition.slug), printable(options.pair)
         click.echo(
             f"Warning: the kernels belong to nobody yet ({PLACEHOLDER_OWNER}), and the real Kaggle would refuse them. "
             f"Render them for yourself: `tandem generate --competition {slug} --name {name} --owner NAME`.",

@@ -2,20 +2,19 @@
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from generator.cli.chain_options import to_option, workspace_option
 from generator.cli.status import chosen_journal
-from generator.pair.workspace import Workspace
+from generator.kaggle.chain.errors import NoSuchChainError
+from generator.kaggle.chain.journal import Journal, Journals
+from generator.kaggle.receipt import as_html, as_markdown, receipt_of, receipts
 from generator.untrusted import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from generator.kaggle.chain.journal import Journal
+from generator.workspace_files import WorkspaceFiles
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,13 +33,7 @@ def receipt(**options: Any) -> int:
     tandem receipt titanic
     tandem receipt titanic --format json
     """  # noqa: D301 - click wants the character itself
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.receipt import receipt_of, receipts
-    from generator.kaggle.receipt_html import as_html
-    from generator.kaggle.receipt_text import as_markdown
-    from generator.workspace_files import WorkspaceFiles
-
-    workspace = Workspace(options["workspace"])
+    workspace = options["workspace"]
     journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
     journals = Journals(workspace.pair(options["pair"])).all()
     if options["chain"]:
@@ -52,22 +45,20 @@ def receipt(**options: Any) -> int:
     else:
         text = as_html(made, others) if options["as_"] == "html" else as_markdown(made, others)
     path = options["output"] or workspace.output(options["pair"]) / "receipt.html"
-    if options["output"] is None and options["as_"] != "html":
-        click.echo(text, nl=False)
-        return 0
-    if options["output"] is None:
-        workspace.files.write(path, text.encode("utf-8"))
-    else:
+    if options["output"] is not None:
         named = Path(os.path.realpath(path))
         WorkspaceFiles(named.parent).write(named, text.encode("utf-8"))
+    elif options["as_"] == "html":
+        workspace.files.write(path, text.encode("utf-8"))
+    else:
+        click.echo(text, nl=False)
+        return 0
     click.echo(printable(str(path)))
     return 0
 
 
-def _numbered(journals: "Sequence[Journal]", number: int, *, pair: str) -> "Journal":
-    from generator.kaggle.chain.errors import NoSuchChainError
-
-    for journal in journals:
-        if journal.number == number:
-            return journal
-    raise NoSuchChainError(pair=pair, number=number, last=journals[-1].number)
+def _numbered(journals: Sequence[Journal], number: int, *, pair: str) -> Journal:
+    found = next((journal for journal in journals if journal.number == number), None)
+    if found is None:
+        raise NoSuchChainError(pair=pair, number=number, last=journals[-1].number)
+    return found

@@ -10,7 +10,7 @@ from generator.pair.workspace import Role, Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.run.handover import Score
+    from generator.pair.handover import Score
     from generator.run.pair_run import RunResult
 
 

@@ -1,18 +1,21 @@
-"""The verb `status`: how far the chain of a pair has come, as far as this machine saw it."""
+"""The verb `status`: the steps of a pair's last chain, as far as this machine saw them."""
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from generator.cli.chain_options import json_option, to_option, workspace_option
 from generator.cli.table import table
+from generator.kaggle.chain.errors import NoChainError
+from generator.kaggle.chain.journal import Journal, Journals
+from generator.kaggle.chain.replay import latest, state_in
+from generator.kaggle.chain.state import State
+from generator.kaggle.receipt import receipt_of
+from generator.pair.folder import existing_pair
 from generator.pair.workspace import Role, Workspace
-
-if TYPE_CHECKING:
-    from generator.kaggle.chain.journal import Journal
-    from generator.kaggle.chain.state import State
+from generator.untrusted import printable
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,10 +29,7 @@ def status(**options: Any) -> int:
     \b
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
-    from generator.kaggle.chain.folding import state_in
-    from generator.kaggle.receipt import receipt_of
-
-    journal = chosen_journal(Workspace(options["workspace"]), options["pair"], options["to"], verb="tell of")
+    journal = chosen_journal(options["workspace"], options["pair"], options["to"], verb="tell of")
     if options["as_json"]:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
@@ -39,23 +39,16 @@ def status(**options: Any) -> int:
     click.echo(f"Chain {journal.number} of {options['pair']} on {place}: {state.outcome}.")
     click.echo(table(("step", "what", "state", "since"), _rows(state)))
     if state.failure is not None:
-        from generator.untrusted import printable
-
         click.echo("\n".join(printable(line) for line in state.failure.message.splitlines()))
     return 0
 
 
-def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> "Journal":
+def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> Journal:
     """The newest chain of a pair, on the Kaggle that is asked for or on any.
 
     Raises:
         NoChainError: There is none.
     """
-    from generator.kaggle.chain.errors import NoChainError
-    from generator.kaggle.chain.journal import Journals
-    from generator.kaggle.chain.opening import latest
-    from generator.pair.folder import existing_pair
-
     journals = Journals(existing_pair(workspace, pair))
     found = latest(journals, to) if to else next(reversed(journals.all()), None)
     if found is None:
@@ -63,7 +56,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str
     return found
 
 
-def _rows(state: "State") -> list[tuple[str, str, str, str]]:
+def _rows(state: State) -> list[tuple[str, str, str, str]]:
     rows = []
     for role in Role:
         push = state.pushes.get(role)
@@ -79,12 +72,12 @@ def _rows(state: "State") -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _submission(state: "State") -> tuple[str, str, str]:
+def _submission(state: State) -> tuple[str, str, str]:
     if state.score is not None and state.submitted is not None:
         score = "no score shown" if state.score.public is None else f"scored {state.score.public:.5f}"
         return f"submission {state.submitted.reference}", score, _time(state.score.at)
-    if state.by_hand:
-        return state.by_hand, "to be submitted by hand", ""
+    if state.by_hand is not None:
+        return state.by_hand.page, "to be submitted by hand", ""
     if state.submitted is not None:
         reference = state.submitted.reference
         what = f"submission {reference}" if reference else ""

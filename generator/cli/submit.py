@@ -5,7 +5,8 @@ from typing import Any
 import click
 
 from generator.cli.chain_options import carry, json_option, to_option, workspace_option
-from generator.pair.workspace import Workspace
+from generator.kaggle.chain.chain import submit_pair
+from generator.kaggle.chain.options import PushOptions
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -23,10 +24,5 @@ def submit(**options: Any) -> int:
     \b
     tandem submit titanic --message "first try"
     """  # noqa: D301 - click wants the character itself
-    from generator.kaggle.chain.chain import submit_pair
-    from generator.kaggle.chain.request import Request
-
-    request = Request(
-        workspace=Workspace(options["workspace"]), pair=options["pair"], submit=True, message=options["message"]
-    )
-    return carry(submit_pair, request, to=options["to"], as_json=options["as_json"])
+    wanted = PushOptions(options["workspace"], options["pair"], submit=True, message=options["message"])
+    return carry(submit_pair, wanted, to=options["to"], as_json=options["as_json"])

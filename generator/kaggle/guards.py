@@ -1,4 +1,4 @@
-"""What is refused although Kaggle answers it or the user has it: names, addresses, files, texts.
+"""Validation of what Kaggle answers and of what is sent to it: names, addresses, files, texts.
 
 Names that lead out of a folder; addresses that files must not come from or go to; what looks like a secret.
 Each guard stands against something that the official client does or did (its advisories and changelog): output files
@@ -6,13 +6,11 @@ written outside of the folder, a token file pushed as a kernel's source, uploads
 """
 
 import ipaddress
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import urljoin, urlsplit
 
-from generator.files import PathOutsideError, contained, read_text
 from generator.kaggle.errors import UnsafeAnswerError
 from generator.untrusted import printable
 
@@ -113,41 +111,11 @@ def checked_address(location: str, *, base: str, doing: str, is_upload: bool = F
 
 
 def joined(url: str, location: str) -> str:
-    """Where a `Location` leads from an address, or nothing where it is none."""
+    """The address that a `Location` leads to from another, or nothing where it leads to none."""
     try:
         return urljoin(url, location)
     except ValueError:
         return ""
-
-
-def kernel_source(folder: Path, code_file: str) -> str:
-    """The text of a kernel's `code_file`, which has to be a notebook inside of the kernel's folder.
-
-    Args:
-        folder: The kernel's folder.
-        code_file: The path that `kernel-metadata.json` names.
-
-    Raises:
-        UnsafeAnswerError: It leads out of the folder, looks like a file with secrets, or is no notebook.
-        FileReadError: It cannot be read.
-    """
-    doing = f"push {folder.name}"
-    try:
-        path = contained(folder / code_file, root=folder)
-    except PathOutsideError as error:
-        what = f'code_file "{printable(code_file[:_SHOWN])}" leads out of {printable(str(folder))}'
-        raise UnsafeAnswerError(doing=doing, what=what, remedy="name a notebook inside of that folder") from error
-    check_upload([(code_file, path)], doing=doing)
-    text = read_text(path)
-    check_text(text, doing=doing)
-    try:
-        cells = json.loads(text)["cells"]
-    except (ValueError, KeyError, TypeError):
-        cells = None
-    if not isinstance(cells, list):
-        what = f'code_file "{printable(code_file[:_SHOWN])}" is no notebook'
-        raise UnsafeAnswerError(doing=doing, what=what, remedy="name an .ipynb file")
-    return text
 
 
 def check_upload(files: Iterable[tuple[str, Path]], *, doing: str) -> None:
@@ -238,7 +206,7 @@ def _fault_of_public_host(host: str, *, is_upload: bool) -> str:
 
 
 def _is_public(host: str) -> bool:
-    """Whether a host name is one of the public internet; addresses in numbers are none of a service like Kaggle."""
+    """True for a host name of the public internet; addresses in numbers are none of a service like Kaggle."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:

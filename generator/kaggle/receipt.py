@@ -1,17 +1,26 @@
-"""The record of a pair's chains, as plain facts: what was pushed, on what it ran, what it cost, what it scored."""
+"""Receipts: the record of a pair's chains, from their journals, and the same as JSON, as a page and as Markdown."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from generator.accelerators.catalog import catalog
 from generator.kaggle.chain.errors import JournalError
-from generator.kaggle.chain.folding import state_in
-from generator.kaggle.chain.handover import described
-from generator.kaggle.chain.journal import Entry, Journal, Kind
-from generator.kaggle.chain.state import Outcome, Push, State
+from generator.kaggle.chain.journal import Journal
+from generator.kaggle.chain.replay import state_in
+from generator.kaggle.chain.state import Outcome, Push, QuotaSeen, State
+from generator.kaggle.chain.verification import described
+from generator.pair.handover import PromisedFile, promised_files
 from generator.pair.workspace import Role
+from generator.untrusted import JsonObject, markdown, markdown_code, storable
+
+if TYPE_CHECKING:
+    import jinja2
+
+_COPIED = ("pair", "target", "account", "competition", "title", "commit", "kit", "handoff")
 
 
 @dataclass(frozen=True)
@@ -27,15 +36,6 @@ class KernelLine:
     queued_minutes: float | None
     ran_minutes: float | None
     replaced: bool
-
-
-@dataclass(frozen=True)
-class HandedOver:
-    """A file that inference got from training."""
-
-    file: str
-    size: int
-    sha256: str
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Receipt:
     submission: int
     submission_sha256: str
     submission_rows: int
-    files: tuple[HandedOver, ...]
+    files: tuple[PromisedFile, ...]
     uploads: tuple[str, ...]
     gpu_hours: float | None
     tpu_hours: float | None
@@ -81,18 +81,14 @@ class Receipt:
 
     def as_json(self) -> dict[str, Any]:
         """The same as JSON values, for programs."""
-        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
-            **fields,
+            **vars(self),
             "outcome": str(self.outcome),
             "begun": self.begun.isoformat() if self.begun else None,
             "last": self.last.isoformat() if self.last else None,
             "minutes": None if self.minutes is None else round(self.minutes, 2),
-            "parameters": {role: dict(values) for role, values in self.parameters.items()},
-            "versions": dict(self.versions),
             "kernels": [vars(kernel) for kernel in self.kernels],
             "files": [vars(file) for file in self.files],
-            "uploads": list(self.uploads),
         }
 
 
@@ -103,7 +99,7 @@ def receipt_of(journal: Journal) -> Receipt:
         FileReadError: Its journal cannot be read.
         JournalError: Its journal cannot be gone by.
     """
-    return _receipt(journal.number, state_in(journal), journal.entries())
+    return _receipt(journal.number, state_in(journal))
 
 
 def receipts(journals: Sequence[Journal]) -> list[Receipt]:
@@ -111,58 +107,65 @@ def receipts(journals: Sequence[Journal]) -> list[Receipt]:
     return [_receipt_or_damage(journal) for journal in reversed(journals)]
 
 
+def as_html(receipt: Receipt, others: Sequence[Receipt]) -> str:
+    """A page that needs nothing else: the receipt, and a table over `others`, which are all chains of the pair."""
+    return _filled("receipt.html.j2", receipt, others)
+
+
+def as_markdown(receipt: Receipt, others: Sequence[Receipt]) -> str:
+    """The same as Markdown."""
+    return _filled("receipt.md.j2", receipt, others)
+
+
+def score(value: float | None) -> str:
+    """A score with as many digits as a leaderboard of Kaggle shows, or nothing."""
+    return "" if value is None else f"{value:.5f}"
+
+
 def _receipt_or_damage(journal: Journal) -> Receipt:
     try:
         return receipt_of(journal)
     except JournalError as error:
-        return replace(_receipt(journal.number, State(), ()), outcome=Outcome.UNREADABLE, failure=error.message)
+        return replace(_receipt(journal.number, State()), outcome=Outcome.UNREADABLE, failure=error.message)
 
 
-def _receipt(chain: int, state: State, entries: Sequence[Entry]) -> Receipt:
-    begun, trained, predicted = state.begun, state.trained or {}, state.predicted or {}
-    handover, accelerator = _section(trained, "handover"), _section(trained, "accelerator")
-    fold = _section(handover, "out_of_fold")
-    gpu, tpu = _hours(state)
-    by_hand = next((entry for entry in reversed(entries) if entry.kind is Kind.BY_HAND), None)
+def _receipt(chain: int, state: State) -> Receipt:
+    begun, predicted = state.begun, state.predicted or JsonObject()
+    trained = state.trained or JsonObject()
+    handover, accelerator = trained.section("handover"), trained.section("accelerator")
+    fold = handover.section("out_of_fold")
+    gpu, tpu = _hours(state.quotas)
     return Receipt(
+        **{name: str(getattr(begun, name, "")) for name in _COPIED},
         chain=chain,
-        pair=begun.pair if begun else "",
-        target=begun.target if begun else "",
-        account=begun.account if begun else "",
-        competition=begun.competition if begun else "",
-        title=begun.title if begun else "",
         outcome=state.outcome,
         failure=state.failure.message if state.failure else "",
         begun=begun.at if begun else None,
         last=state.last,
-        commit=begun.commit if begun else "",
-        kit=begun.kit if begun else "",
-        handoff=begun.handoff if begun else "",
-        parameters={role: _section(begun.parameters, role) for role in Role} if begun else {},
+        parameters={role: begun.parameters.section(role) for role in Role} if begun else {},
         kernels=_kernels(state),
         accelerator=described(accelerator) if accelerator else "",
-        is_emulated=accelerator.get("emulated") is True,
-        versions={str(name): str(value) for name, value in _section(handover, "versions").items()},
+        is_emulated=accelerator.flag("emulated"),
+        versions={str(name): str(value) for name, value in handover.section("versions").items()},
         metric=str(fold.get("metric", "")),
-        out_of_fold=_number(fold.get("score")),
+        out_of_fold=fold.number("score"),
         public=state.score.public if state.score else None,
         private=state.score.private if state.score else None,
         submission=state.submitted.reference if state.submitted else 0,
-        submission_sha256=str(predicted.get("sha256", "")),
-        submission_rows=_count(predicted.get("rows")),
-        files=tuple(_handed_over(handover.get("files"))),
+        submission_sha256=predicted.text("sha256"),
+        submission_rows=predicted.count("rows"),
+        files=promised_files(handover.get("files")),
         uploads=tuple(f"{u.kind} {u.ref}, version {u.version}" for u in state.uploads.values() if u.version),
         gpu_hours=gpu,
         tpu_hours=tpu,
-        by_hand_page=state.by_hand,
-        by_hand_button=by_hand.text("button") if by_hand and state.by_hand else "",
+        by_hand_page=state.by_hand.page if state.by_hand else "",
+        by_hand_button=state.by_hand.button if state.by_hand else "",
     )
 
 
 def _kernels(state: State) -> tuple[KernelLine, ...]:
     current = [push for role in Role if (push := state.pushes.get(role)) is not None and not push.is_open]
-    lines = [_line(push, replaced=True) for push in state.earlier]
-    return (*lines, *(_line(push, replaced=False) for push in current))
+    return tuple(_line(push, replaced=push not in current) for push in (*state.earlier, *current))
 
 
 def _line(push: Push, *, replaced: bool) -> KernelLine:
@@ -180,41 +183,50 @@ def _line(push: Push, *, replaced: bool) -> KernelLine:
     )
 
 
-def _hours(state: State) -> tuple[float | None, float | None]:
+def _hours(quotas: Sequence[QuotaSeen]) -> tuple[float | None, float | None]:
     """Accelerator hours that the account used from the first look to the last, in this or any other session."""
-    if len(state.quotas) < 2:  # noqa: PLR2004 - a difference takes two
+
+    def used(before: float | None, after: float | None) -> float | None:
+        # A week may have begun anew in between.
+        if before is None or after is None or after < before:
+            return None
+        return round((after - before) / 3600, 3)
+
+    if len(quotas) < 2:  # noqa: PLR2004 - a difference takes two
         return None, None
-    first, last = state.quotas[0], state.quotas[-1]
-    # A week may have begun anew in between.
-    return tuple(
-        round((after - before) / 3600, 3) if after >= before else None
-        for before, after in ((first.gpu, last.gpu), (first.tpu, last.tpu))
-    )  # type: ignore[return-value] # two pairs make two values
+    return used(quotas[0].gpu, quotas[-1].gpu), used(quotas[0].tpu, quotas[-1].tpu)
 
 
 def _minutes(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds() / 60, 2)
 
 
-def _handed_over(files: object) -> Iterator[HandedOver]:
-    for file in files if isinstance(files, list) else []:
-        if isinstance(file, dict):
-            yield HandedOver(str(file.get("file")), _count(file.get("bytes")), str(file.get("sha256")))
+def _moment(at: datetime | None) -> str:
+    """A moment to the minute, in UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if at else ""
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return float(value)
-    except OverflowError:  # of a whole number
-        return None
+def _number(value: float | None) -> str:
+    """An amount, or nothing."""
+    return "" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+def _filled(template: str, receipt: Receipt, others: Sequence[Receipt]) -> str:
+    return storable(_environment().get_template(template).render(receipt=receipt, others=others))
 
 
-def _section(fields: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = fields.get(key)
-    return value if isinstance(value, dict) else {}
+@cache
+def _environment() -> "jinja2.Environment":
+    """The templates beside this module; the page escapes what it shows by itself, Markdown by `md` and `code`."""
+    import jinja2
+
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
+        autoescape=jinja2.select_autoescape(["html.j2"]),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters.update(md=markdown, code=markdown_code, moment=_moment, number=_number, score=score, literal=repr)
+    return made

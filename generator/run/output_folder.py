@@ -18,8 +18,8 @@ from pathlib import Path
 
 from generator.errors import RunError
 from generator.files import FileWriteError
+from generator.pair.handover import HandOverError, read_handover
 from generator.pair.workspace import Role
-from generator.run.handover import HandOverError, read_handover
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 

@@ -20,11 +20,11 @@ from generator.competition.submission import Leeway, SubmissionSummary, leeway_o
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
+from generator.pair.handover import HandOver, Score, read_handover
 from generator.pair.shared_cells import check_shared_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import ExecutedNotebook, Execution, execute
-from generator.run.handover import HandOver, Score, read_handover
 from generator.run.kernel import KernelPlace, private_folder, require_packages
 from generator.run.mirror import KernelSources, Mount, lay_out, mounts, read_sources
 from generator.run.output_folder import OutputFolder

@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 from generator.errors import TandemError
 from generator.kaggle.chain.journal import Journal, Kind
 from generator.kaggle.chain.state import Outcome
-from generator.kaggle.receipt import receipts
-from generator.kaggle.receipt_html import as_html
-from generator.kaggle.receipt_text import as_markdown
+from generator.kaggle.receipt import as_html, as_markdown, receipts
 from generator.workspace_files import WorkspaceFiles
 
 

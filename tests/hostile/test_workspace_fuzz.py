@@ -20,8 +20,9 @@ from generator.competition.builtin import ensure_data, require
 from generator.competition.specimen.writing import staged
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
-from generator.kaggle.chain.patience import Patience
-from generator.kaggle.chain.request import Request, Surroundings
+from generator.kaggle.chain.execution import RunContext
+from generator.kaggle.chain.options import PushOptions
+from generator.kaggle.chain.polling import PollingPolicy
 from generator.pair.folder import pair_folder
 from generator.pair.proposal import link_data
 from generator.pair.staging import base_of, commit, pair_files
@@ -46,8 +47,8 @@ KINDS = ["moved away", "to a file", "to a folder", "to nothing", "to itself", "h
 def push(root: Path, **options: bool) -> None:
     folder = Workspace(root).pair("digits")
     outputs = {"train": training_output(folder), "infer": {"submission.csv": submission_for(SAMPLE)}}
-    request = Request(Workspace(root), "digits", submit=True, **options)
-    push_pair(FakeKaggle(outputs), request, Surroundings(patience=Patience(), clock=FakeTime()))
+    request = PushOptions(Workspace(root), "digits", submit=True, **options)
+    push_pair(FakeKaggle(outputs), request, RunContext(polling=PollingPolicy(), clock=FakeTime()))
 
 
 def run(root: Path, *, resume: bool = False) -> None:

@@ -1,10 +1,13 @@
 """A pair to be pushed, what its notebooks would write, and clocks that a test moves."""
 
 import csv
+import hashlib
 import io
 import json
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -12,9 +15,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from generator.kaggle.chain.handover import digest_of
 from generator.pair.generation import Request, draft, read_pair, write
-from generator.pair.workspace import PairFolder, Workspace
+from generator.pair.handover import digest_of
+from generator.pair.workspace import PairFolder, Role, Workspace
 
 
 @cache
@@ -37,27 +40,31 @@ def pair_in(root: Path, *, slug: str = "digits", name: str = "", owner: str = "l
     return folder
 
 
+@contextmanager
+def edited(path: Path) -> Iterator[dict[str, Any]]:
+    """What a file of JSON says, which is written back as the block leaves it."""
+    fields = json.loads(path.read_text())
+    yield fields
+    path.write_text(json.dumps(fields))
+
+
 def rename_kernels(folder: PairFolder, name: str) -> None:
-    for role in ("train", "infer"):
-        path = folder.path / role / "kernel-metadata.json"
-        fields = json.loads(path.read_text())
-        owner = fields["id"].partition("/")[0]
-        fields |= {"id": f"{owner}/{name}-{role}", "title": f"{name} {role}".replace("-", " ")}
-        fields["kernel_sources"] = [f"{owner}/{name}-train"] if role == "infer" else []
-        path.write_text(json.dumps(fields))
+    for role in Role:
+        with edited(folder.metadata(role)) as fields:
+            owner = fields["id"].partition("/")[0]
+            fields |= {"id": f"{owner}/{name}-{role}", "title": f"{name} {role}".replace("-", " ")}
+            fields["kernel_sources"] = [f"{owner}/{name}-train"] if role is Role.INFER else []
 
 
-def edit_notebook(folder: PairFolder, role: str, comment: str = "# changed by hand") -> None:
-    path = folder.path / role / f"{role}.ipynb"
-    notebook = json.loads(path.read_text())
-    notebook["cells"][-1]["source"] = [comment]
-    path.write_text(json.dumps(notebook))
+def edit_notebook(folder: PairFolder, role: str) -> None:
+    with edited(folder.notebook(Role(role))) as notebook:
+        notebook["cells"][-1]["source"] = ["# changed by hand"]
 
 
 def training_output(folder: PairFolder, **changes: Any) -> dict[str, bytes]:
     """What a training session writes, when all goes well; `changes` are fields of the hand-over that differ."""
     weights = b"weights of fold 0"
-    promised = {"file": "fold0.weights.h5", "bytes": len(weights), "sha256": _sha256(weights)}
+    promised = {"file": "fold0.weights.h5", "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
     handoff = {
         "schema_version": 1,
         "pair_id": read_pair(folder).pair_id,
@@ -96,12 +103,6 @@ def submission_for(sample: str) -> bytes:
     return text.getvalue().encode()
 
 
-def _sha256(content: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(content).hexdigest()
-
-
 @dataclass
 class FakeTime:
     """Clocks that stand still except while somebody sleeps; `wakes` are suspensions, by the number of the sleep."""
@@ -129,15 +130,8 @@ def edit_competition(folder: PairFolder, slug: str) -> None:
     folder.choices.write_text(text.replace('competition = { value = "digits"', f'competition = {{ value = "{slug}"'))
     shutil.rmtree(folder.state, ignore_errors=True)
     pair_id = read_pair(folder).pair_id
-    for role in ("train", "infer"):
-        metadata = folder.path / role / "kernel-metadata.json"
-        fields = json.loads(metadata.read_text())
-        metadata.write_text(json.dumps(fields | {"competition_sources": [slug]}))
-        notebook = folder.path / role / f"{role}.ipynb"
-        notebook.write_text(_with_id(notebook.read_text(), pair_id))
-
-
-def _with_id(text: str, pair_id: str) -> str:
-    import re
-
-    return re.sub(r'PAIR_ID = \\"[^"\\]+\\"', lambda _: f'PAIR_ID = \\"{pair_id}\\"', text)
+    for role in Role:
+        with edited(folder.metadata(role)) as fields:
+            fields["competition_sources"] = [slug]
+        notebook = folder.notebook(role)
+        notebook.write_text(re.sub(r'(?<=PAIR_ID = \\")[^"\\]+', pair_id, notebook.read_text()))

@@ -10,9 +10,10 @@ from fake_kaggle import SAMPLE, FakeKaggle
 
 from generator.competition import builtin
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import Carried, push_pair
-from generator.kaggle.chain.patience import Patience
-from generator.kaggle.chain.request import Request, Surroundings
+from generator.kaggle.chain.chain import ChainResult, push_pair
+from generator.kaggle.chain.execution import RunContext
+from generator.kaggle.chain.options import PushOptions
+from generator.kaggle.chain.polling import PollingPolicy
 from generator.kaggle.errors import (
     ForbiddenError,
     NotFoundError,
@@ -70,9 +71,15 @@ class Table:
         self.time = FakeTime()
         self.events: list[Event] = []
 
-    def push(self, **options: object) -> Carried:
-        request = Request(self.workspace, "digits", **{"submit": True, **options})
+    def push(self, **options: object) -> ChainResult:
+        request = PushOptions(self.workspace, "digits", **{"submit": True, **options})
         return push_pair(self.kaggle, request, self.around)
+
+    def stops(self, error: type[TandemError], *, match: str | None = None, **options: object) -> TandemError:
+        """The error that a push ends with."""
+        with pytest.raises(error, match=match) as caught:
+            self.push(**options)
+        return caught.value
 
     def as_of_a_real_competition(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From here on, `digits` counts as a competition of the real Kaggle, and that is the one at the table."""
@@ -80,8 +87,8 @@ class Table:
         self.kaggle.is_local = False
 
     @property
-    def around(self) -> Surroundings:
-        return Surroundings(self.events.append, Patience(), self.time)
+    def around(self) -> RunContext:
+        return RunContext(self.events.append, PollingPolicy(), self.time)
 
     @property
     def submissions(self) -> int:

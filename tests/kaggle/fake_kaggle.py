@@ -149,7 +149,7 @@ class FakeKaggle:
         self._called("output")
         files = self._version(ref, version).files
         listed = tuple(RemoteFile(name, len(content), f"{ref}/{version}") for name, content in files.items())
-        return KernelOutput(listed, '[{"stream_name":"stdout","time":1.0,"data":"the last line\\n"}]')
+        return KernelOutput(listed, "the last line\n")
 
     def fetch_output(self, file: RemoteFile, destination: Path) -> None:
         self._called("fetch_output")

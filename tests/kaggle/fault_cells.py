@@ -19,9 +19,10 @@ from serving import Served, served
 
 from generator.errors import TandemError
 from generator.kaggle.chain import journal as journal_module
-from generator.kaggle.chain.chain import Carried, push_pair
-from generator.kaggle.chain.patience import Patience
-from generator.kaggle.chain.request import Handoff, Request, Surroundings
+from generator.kaggle.chain.chain import ChainResult, push_pair
+from generator.kaggle.chain.execution import RunContext
+from generator.kaggle.chain.options import Handoff, PushOptions
+from generator.kaggle.chain.polling import PollingPolicy
 from generator.kaggle.chain.state import Outcome, Step
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
@@ -32,7 +33,7 @@ from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.workspace import Workspace
 
-PATIENT = Patience(first=0.002, growth=1.5, longest=0.02, commit=0.12)
+PATIENT = PollingPolicy(first=0.002, growth=1.5, longest=0.02, commit=0.12)
 IMPATIENT = replace(PATIENT, missing=0.1, forbidden=0.1, silent=0.1, settle=0.2, crowded=0.1, ready=1, queue=0.5)
 """For what goes on without end; what passes is waited for, however busy the machine is."""
 ANSWERS = "id,label\n" + "".join(f"{number},{number % 3}\n" for number in range(6))
@@ -151,9 +152,9 @@ class Play:
 
         self.arena.runner.script = script
 
-    def command(self, *, back_to: Step | None = None, restart: bool = False) -> Carried:
+    def command(self, *, back_to: Step | None = None, restart: bool = False) -> ChainResult:
         handoff = Handoff(self.cell.mode) if self.cell.mode in ("dataset", "model") else None
-        request = Request(
+        request = PushOptions(
             Workspace(self.root),
             self.name,
             submit=True,
@@ -165,7 +166,7 @@ class Play:
         # A busy machine may take longer for an answer than a test should wait for one that never comes.
         gateway = self.arena.gateway(read_seconds=0.4 if "stall" in str(self.cell.rules) else 20)
         lasts = any(not re.search(r"x\d+$", rule) for rule in self.cell.rules) or "wedged" in str(self.cell.rules)
-        return push_pair(gateway, request, Surroundings(patience=IMPATIENT if lasts else PATIENT))
+        return push_pair(gateway, request, RunContext(polling=IMPATIENT if lasts else PATIENT))
 
     def carry_out(self) -> None:
         """The commands of a user: again and again the same one, and the way back only where the error asks for it."""

@@ -12,8 +12,8 @@ CREDENTIALS, REFUSED, WAITED = "CredentialsRefusedError", "RefusedError", "Waite
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a chain calls the server, and what the command ends with if that goes wrong.
+class CallSite:
+    """A call of a chain to the server, and what the command ends with if that goes wrong.
 
     Attributes:
         name: What it is called in the matrix.
@@ -42,38 +42,38 @@ class Place:
         return self.page if fault == "200-html" else ""
 
 
-def _looked_at(name: str, method: str, skip: int = 0) -> Place:
+def _looked_at(name: str, method: str, skip: int = 0) -> CallSite:
     """Something that is asked until it answers, whatever it answered before."""
-    return Place(name, method, skip, unauthorized="", unauthorized_always=WAITED)
+    return CallSite(name, method, skip, unauthorized="", unauthorized_always=WAITED)
 
 
-def _dispensable(name: str, method: str, skip: int = 0, *, outage: str = WAITED) -> Place:
+def _dispensable(name: str, method: str, skip: int = 0, *, outage: str = WAITED) -> CallSite:
     """Something that a chain can do without if it is forbidden."""
-    return Place(name, method, skip, unauthorized="", unauthorized_always="", outage=(outage, outage))
+    return CallSite(name, method, skip, unauthorized="", unauthorized_always="", outage=(outage, outage))
 
 
-def _change(name: str, method: str, skip: int = 0) -> Place:
+def _change(name: str, method: str, skip: int = 0) -> CallSite:
     """Something that is done once, and tried a few times if it is known not to have been taken."""
-    return Place(name, method, skip, outage=("NotAcceptedError", "NotAcceptedError"))
+    return CallSite(name, method, skip, outage=("NotAcceptedError", "NotAcceptedError"))
 
 
-def _bytes(name: str, method: str, skip: int = 0, *, page: str = "") -> Place:
+def _bytes(name: str, method: str, skip: int = 0, *, page: str = "") -> CallSite:
     """The content of a file, whose address is asked for before; the store knows no accounts."""
-    return Place(name, method, skip, unauthorized=REFUSED, unauthorized_always=REFUSED, page=page)
+    return CallSite(name, method, skip, unauthorized=REFUSED, unauthorized_always=REFUSED, page=page)
 
 
-CODE_PLACES = (
-    Place("account", "IntrospectToken", outage=("ServerFailedError", "UnreachableError")),
-    Place("competition", "GetCompetition"),
+CODE_CALLS = (
+    CallSite("account", "IntrospectToken", outage=("ServerFailedError", "UnreachableError")),
+    CallSite("competition", "GetCompetition"),
     _dispensable("quota", "GetAcceleratorQuotaStatistics", outage=""),
-    Place("newest training", "GetKernel"),
+    CallSite("newest training", "GetKernel"),
     _change("push training", "SaveKernel"),
     _looked_at("training status", "GetKernelSessionStatus"),
     _looked_at("training output", "ListKernelSessionOutput"),
     _looked_at("training sizes", "ListKernelFiles"),
     _bytes("fetch marker", "accelerator.json/download"),
     _bytes("fetch hand-over", "handoff.json/download"),
-    Place("newest inference", "GetKernel", 1),
+    CallSite("newest inference", "GetKernel", 1),
     _change("push inference", "SaveKernel", 1),
     _looked_at("inference status", "GetKernelSessionStatus", 1),
     _looked_at("inference output", "ListKernelSessionOutput", 3),
@@ -81,27 +81,27 @@ CODE_PLACES = (
     _dispensable("sample address", "DownloadDataFile"),
     _dispensable("fetch sample", "sample_submission.csv/download"),
     _bytes("fetch submission", "submission.csv/download", 1),
-    Place("submissions left", "GetSubmissionLimits"),
+    CallSite("submissions left", "GetSubmissionLimits"),
     _change("submit kernel", "CreateCodeSubmission"),
     _looked_at("score", "GetSubmission"),
     _dispensable("quota in the end", "GetAcceleratorQuotaStatistics", 1, outage=""),
 )
-FILE_PLACES = (
-    Place("begin upload", "StartSubmissionUpload"),
+FILE_CALLS = (
+    CallSite("begin upload", "StartSubmissionUpload"),
     _bytes("upload submission", "submission.csv/upload", page=REFUSED),
-    Place("submit file", "/CreateSubmission"),
+    CallSite("submit file", "/CreateSubmission"),
 )
-DATASET_PLACES = (
-    Place("newest dataset", "/GetDataset"),
-    Place("begin upload", "StartBlobUpload"),
+DATASET_CALLS = (
+    CallSite("newest dataset", "/GetDataset"),
+    CallSite("begin upload", "StartBlobUpload"),
     _bytes("upload weights", ".weights.h5/upload", page=REFUSED),
-    Place("make dataset", "/CreateDataset"),
-    Place("dataset ready", "GetDatasetStatus"),
+    CallSite("make dataset", "/CreateDataset"),
+    CallSite("dataset ready", "GetDatasetStatus"),
 )
-MODEL_PLACES = (
-    Place("newest model", "GetModelInstance"),
-    Place("make model", "/CreateModel"),
-    Place("make variation", "/CreateModelInstance"),
+MODEL_CALLS = (
+    CallSite("newest model", "GetModelInstance"),
+    CallSite("make model", "/CreateModel"),
+    CallSite("make variation", "/CreateModelInstance"),
 )
 # How many lines the journal of a whole chain has, by the way through it.
 LINES = {"code": 15, "file": 15, "dataset": 17, "model": 17}
@@ -118,18 +118,15 @@ def cells() -> Iterator[Cell]:
 
 
 def _transport_cells() -> Iterator[Cell]:
-    places = [("code", place) for place in CODE_PLACES]
-    places += [("file", place) for place in FILE_PLACES]
-    places += [("dataset", place) for place in DATASET_PLACES]
-    places += [("model", place) for place in MODEL_PLACES]
-    for mode, place in places:
+    calls = {"code": CODE_CALLS, "file": FILE_CALLS, "dataset": DATASET_CALLS, "model": MODEL_CALLS}
+    for mode, call in [(mode, call) for mode, made in calls.items() for call in made]:
         for fault in TRANSPORT:
-            rule = f"{fault}@{place.method}" + (f"+{place.skip}" if place.skip else "")
-            once = place.stops(fault, is_lasting=False)
-            yield Cell(f"{fault} at {place.name}, once", (f"{rule}x1",), once, mode=mode)
+            rule = f"{fault}@{call.method}" + (f"+{call.skip}" if call.skip else "")
+            once = call.stops(fault, is_lasting=False)
+            yield Cell(f"{fault} at {call.name}, once", (f"{rule}x1",), once, mode=mode)
             if fault in _LASTING and mode == "code":
-                always = place.stops(fault, is_lasting=True)
-                yield Cell(f"{fault} at {place.name}, until the command gives up", (rule,), always, mode=mode)
+                always = call.stops(fault, is_lasting=True)
+                yield Cell(f"{fault} at {call.name}, until the command gives up", (rule,), always, mode=mode)
 
 
 def _lost_twice() -> Iterator[Cell]:

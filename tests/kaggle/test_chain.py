@@ -22,7 +22,7 @@ from generator.kaggle.chain.errors import (
     WaitedInVainError,
 )
 from generator.kaggle.chain.journal import Journals
-from generator.kaggle.chain.request import Request
+from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.state import Outcome, Step
 
 
@@ -59,13 +59,13 @@ def test_without_submit_it_ends_with_a_checked_submission_and_submit_goes_on(tab
     assert carried.state.outcome is Outcome.READY
     assert table.counts == (2, 0)
 
-    submit_pair(table.kaggle, Request(table.workspace, "digits"), table.around)
+    submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
     assert table.counts == (2, 1)
 
 
 def test_submit_needs_a_chain(table: Table) -> None:
     with pytest.raises(NoChainError, match="tandem push digits --to local"):
-        submit_pair(table.kaggle, Request(table.workspace, "digits"), table.around)
+        submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
 
 
 def test_other_competitions_get_the_file(tmp_path: Path) -> None:
@@ -104,11 +104,9 @@ def test_going_back_takes_a_step_again_and_all_behind_it(table: Table, step: Ste
 
 def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
     table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR)]
-    with pytest.raises(SessionFailedError):
-        table.push()
+    table.stops(SessionFailedError)
 
-    with pytest.raises(NothingToGoBackToError, match="a training that ended well"):
-        table.push(back_to=Step.INFER)
+    table.stops(NothingToGoBackToError, match="a training that ended well", back_to=Step.INFER)
     assert table.counts == (1, 0)
 
 
@@ -117,12 +115,10 @@ def test_a_training_notebook_that_was_changed_under_way_is_asked_about(table: Ta
     table.kaggle.wrong["submission_limits"] = [forbidden()]
     table.kaggle.states["infer"] = [SessionStatus(SessionState.RUNNING)]
     table.kaggle.wrong["session_status"] = [well, well, *[missing()] * 600]
-    with pytest.raises(WaitedInVainError):
-        table.push()
+    table.stops(WaitedInVainError)
 
     edit_notebook(table.folder, "train")
-    with pytest.raises(ChangedError, match="--from infer"):
-        table.push()
+    table.stops(ChangedError, match="--from infer")
     assert table.counts == (2, 0)
 
 
@@ -138,8 +134,7 @@ def test_a_pair_that_is_rendered_anew_after_its_score_begins_a_new_chain(table: 
 def test_an_inference_notebook_that_was_changed_after_its_score_is_asked_about(table: Table) -> None:
     table.push()
     edit_notebook(table.folder, "infer")
-    with pytest.raises(ChangedError, match="--from infer"):
-        table.push()
+    table.stops(ChangedError, match="--from infer")
 
     table.push(back_to=Step.INFER)
     assert table.counts == (3, 2)
@@ -164,16 +159,14 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_written_over(table: Table) 
 
 def test_a_built_in_competition_is_refused_on_the_real_kaggle(table: Table) -> None:
     table.kaggle.is_local = False
-    with pytest.raises(BuiltInError, match="tandem serve"):
-        table.push()
+    table.stops(BuiltInError, match="tandem serve")
     assert table.kaggle.calls == []
 
 
 def test_kernels_of_somebody_else_are_refused_on_the_real_kaggle(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.as_of_a_real_competition(monkeypatch)
     table.kaggle.account = "somebody"
-    with pytest.raises(OwnerError, match="--owner somebody"):
-        table.push()
+    table.stops(OwnerError, match="--owner somebody")
     assert table.kaggle.pushes == 0
 
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from chain_pair import pair_in, training_output
+from chain_pair import edited, pair_in, training_output
 from fault_cells import SAMPLE, competition
 from miniature import Outcome
 from scripted import ScriptedRunner, writing
 from serving import Served, served
 
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.kaggle.chain.source import prepare, with_first_cell
+from generator.kaggle.chain.prepared_kernel import prepare, with_first_cell
 from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
 from generator.local_place import ROOT_VARIABLE, ServerRecord
 from generator.localkaggle.faults import parse_rule
@@ -55,6 +55,12 @@ def script_of(root: Path) -> Callable[[SessionOrder], None]:
 @pytest.fixture
 def pair(tmp_path: Path) -> PairFolder:
     return PairFolder(tmp_path / "kernels" / "cells")
+
+
+def counts(local: Served) -> tuple[int, ...]:
+    """Versions and submissions that the server has."""
+    tables = ("kernel_versions", "submissions")
+    return tuple(local.site.database.one(f"SELECT count(*) FROM {table}")[0] for table in tables)  # noqa: S608 - as above
 
 
 def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_path: Path) -> None:
@@ -105,7 +111,7 @@ def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(lo
     outcome = tandem("push", "cells", "--to", "local", "--from", "infer")
     assert outcome.code == 1
     assert "There is no chain of cells on local to go back in" in outcome.err
-    assert local.site.database.one("SELECT count(*) FROM kernel_versions")[0] == 0
+    assert counts(local) == (0, 0)
 
     tandem("push", "cells", "--to", "local")
     outcome = tandem("receipt", "cells", "--chain", "2", "--format", "json")
@@ -187,9 +193,7 @@ def test_a_damaged_journal_is_told_with_two_ways_on_and_repaired(
     assert tandem("push", "cells", "--to", "local", "--repair", "--restart").code == 2
 
     assert tandem("push", "cells", "--to", "local", "--submit", "--repair").code == 0
-    versions = local.site.database.one("SELECT count(*) FROM kernel_versions")
-    submissions = local.site.database.one("SELECT count(*) FROM submissions")
-    assert (versions[0], submissions[0]) == (2, 1)
+    assert counts(local) == (2, 1)
 
 
 def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
@@ -204,7 +208,7 @@ def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
     assert outcome.code == 1
     assert "receipt.html is a link, so that what is written or removed there would be somewhere else" in outcome.err
     assert (tmp_path / ".bashrc").read_text() == "of the user\n"
-    assert local.site.database.one("SELECT count(*) FROM kernel_versions")[0] == 0
+    assert counts(local) == (0, 0)
 
 
 def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
@@ -250,8 +254,8 @@ def test_a_workflow_that_somebody_edited_is_left_as_it_is(tandem: Tandem, tmp_pa
 
 
 def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
-    path = pair.metadata(Role.TRAIN)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"docker_image": "gcr.io/x@sha256:0"}))
+    with edited(pair.metadata(Role.TRAIN)) as fields:
+        fields["docker_image"] = "gcr.io/x@sha256:0"
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
@@ -260,9 +264,8 @@ def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: T
 
 def test_notebooks_that_drifted_apart_are_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
     for role in Role:
-        notebook = json.loads(pair.notebook(role).read_text())
-        notebook["cells"][-1] |= {"id": "width", "source": f"# The same in both notebooks.\nTRAINS = '{role}'"}
-        pair.notebook(role).write_text(json.dumps(notebook))
+        with edited(pair.notebook(role)) as notebook:
+            notebook["cells"][-1] |= {"id": "width", "source": f"# The same in both notebooks.\nTRAINS = '{role}'"}
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
@@ -274,10 +277,8 @@ def test_notebooks_that_drifted_apart_are_not_pushed(local: Served, tandem: Tand
 def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_taken(
     local: Served, tandem: Tandem, pair: PairFolder
 ) -> None:
-    path = pair.notebook(Role.TRAIN)
-    notebook = json.loads(path.read_text())
-    notebook["cells"][-1]["source"] = "KEY = '-----BEGIN RSA PRIVATE KEY-----'"
-    path.write_text(json.dumps(notebook))
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"][-1]["source"] = "KEY = '-----BEGIN RSA PRIVATE KEY-----'"
     outcome = tandem("push", "cells", "--to", "local")
 
     assert outcome.code == 1
@@ -288,29 +289,42 @@ def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_t
 @pytest.mark.parametrize("cell", [{"cell_type": "code"}, {"cell_type": ["code"], "source": ""}])
 def test_a_notebook_whose_cells_are_none_is_not_pushed(tmp_path: Path, cell: dict[str, object]) -> None:
     folder = pair_in(tmp_path)
-    path = folder.notebook(Role.TRAIN)
-    notebook = json.loads(path.read_text())
-    notebook["cells"].insert(0, {"metadata": {"tags": ["parameters"]}, **cell})
-    path.write_text(json.dumps(notebook))
+    with edited(folder.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"].insert(0, {"metadata": {"tags": ["parameters"]}, **cell})
     with pytest.raises(KernelUnfitError, match="not a notebook of format 4"):
         prepare(folder, Role.TRAIN)
 
 
-def test_a_notebook_outside_of_its_folder_is_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
-    path = pair.metadata(Role.TRAIN)
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"code_file": "../../../secret.ipynb"}))
-    outcome = tandem("push", "cells", "--to", "local")
-
-    assert outcome.code == 1
-    assert "outside of the kernel's folder" in outcome.err
+@pytest.mark.parametrize(
+    ("code_file", "problem"),
+    [
+        ("../token.ipynb", "outside of the kernel's folder"),
+        ("../../../token.ipynb", "outside of the kernel's folder"),
+        ("/token.ipynb", "outside of the kernel's folder"),
+        ("linked.ipynb", "outside of the kernel's folder"),
+        ("access_token", "is no notebook"),
+        ("notes.txt", "is no notebook"),
+    ],
+)
+def test_a_code_file_that_leads_elsewhere_or_is_no_notebook_is_not_pushed(
+    tmp_path: Path, code_file: str, problem: str
+) -> None:
+    folder = pair_in(tmp_path)
+    path = folder.metadata(Role.TRAIN)
+    (path.parent.parent / "token.ipynb").write_text("my secret")
+    (path.parent / "linked.ipynb").symlink_to(path.parent.parent / "token.ipynb")
+    (path.parent / "access_token").write_text("KGAT_1234")
+    (path.parent / "notes.txt").write_text("hello")
+    with edited(path) as fields:
+        fields["code_file"] = code_file
+    with pytest.raises(KernelUnfitError, match=problem):
+        prepare(folder, Role.TRAIN)
 
 
 def test_what_the_editor_of_kaggle_left_in_a_notebook_is_not_pushed(local: Served, pair: PairFolder) -> None:
-    path = pair.notebook(Role.TRAIN)
-    notebook = json.loads(path.read_text())
-    notebook["metadata"]["kaggle"] = {"accelerator": "gpu"}
-    notebook["cells"][3]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "left over"}]
-    path.write_text(json.dumps(notebook))
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["metadata"]["kaggle"] = {"accelerator": "gpu"}
+        notebook["cells"][3]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "left over"}]
 
     sent = prepare(pair, Role.TRAIN).push.text
     assert "left over" not in sent
@@ -380,6 +394,4 @@ def test_a_command_that_is_killed_goes_on_where_it_was(
     process.wait(30)
 
     assert tandem("push", "cells", "--to", "local", "--submit").code == 0
-    versions = local.site.database.one("SELECT count(*) FROM kernel_versions")
-    submissions = local.site.database.one("SELECT count(*) FROM submissions")
-    assert (versions[0], submissions[0]) == (2, 1)
+    assert counts(local) == (2, 1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas
 import pytest
 from chain_pair import training_output
-from chain_table import Table, failed, lost, raising
+from chain_table import Table, lost, raising
 
 from generator.kaggle.api import DatasetState
 from generator.kaggle.chain.errors import (
@@ -21,7 +21,7 @@ from generator.kaggle.chain.errors import (
     SubmitByHandError,
     UploadFailedError,
 )
-from generator.kaggle.chain.request import Handoff
+from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.state import Step
 from generator.kaggle.errors import (
     SubmitForbiddenError,
@@ -45,8 +45,7 @@ def test_a_hand_over_that_inference_would_refuse_is_refused_before_it(
     table: Table, changes: dict[str, object], words: str
 ) -> None:
     table.kaggle.outputs["train"] = training_output(table.folder, **changes)
-    with pytest.raises(HandOverUnfitError, match=words):
-        table.push()
+    table.stops(HandOverUnfitError, match=words)
     assert table.counts == (1, 0)
 
 
@@ -69,16 +68,14 @@ def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None
 
 def test_an_output_that_is_listed_late_is_waited_for_and_one_that_never_comes_is_not(table: Table) -> None:
     del table.kaggle.outputs["infer"]["submission.csv"]
-    with pytest.raises(OutputMissingError, match=r"submission\.csv"):
-        table.push()
+    table.stops(OutputMissingError, match=r"submission\.csv")
     assert sum(table.time.slept) > 300
     assert table.counts == (2, 0)
 
 
 def test_a_submission_that_the_competition_would_refuse_is_not_submitted(table: Table) -> None:
     table.kaggle.outputs["infer"]["submission.csv"] = b"id,label\n1,0\n"
-    with pytest.raises(SubmissionUnfitError, match="ids are missing"):
-        table.push()
+    table.stops(SubmissionUnfitError, match="ids are missing")
     assert table.counts == (2, 0)
 
 
@@ -108,8 +105,7 @@ def test_a_submission_of_parquet_is_checked_against_the_sample_of_csv(table: Tab
 def test_a_submission_of_parquet_that_is_none_is_not_submitted(table: Table) -> None:
     table.kaggle.outputs["infer"]["submission.parquet"] = as_parquet(table)[:-20]
 
-    with pytest.raises(SubmissionUnfitError, match=r"submission\.parquet: it is not a parquet file"):
-        table.push()
+    table.stops(SubmissionUnfitError, match=r"submission\.parquet: it is not a parquet file")
     assert table.counts == (2, 0)
 
 
@@ -127,8 +123,7 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
 
 def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
     table.kaggle.allowed = 0
-    with pytest.raises(NoSubmissionLeftError, match="tandem submit digits"):
-        table.push()
+    table.stops(NoSubmissionLeftError, match="tandem submit digits")
     assert table.counts == (2, 0)
 
     table.kaggle.allowed = 1
@@ -136,24 +131,9 @@ def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None
     assert table.counts == (2, 1)
 
 
-def test_a_submission_whose_answer_was_lost_is_found_by_its_tag(table: Table) -> None:
-    table.kaggle.wrong["submit-after"] = [lost()]
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
-def test_a_submission_that_never_arrived_is_made_again(table: Table) -> None:
-    table.kaggle.wrong["submit"] = [failed()]
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
 def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(table: Table) -> None:
     table.kaggle.wrong["submit"] = [raising(SubmitForbiddenError(doing="submit", said="", page="x"))]
-    with pytest.raises(SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)"):
-        table.push()
+    table.stops(SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)")
     assert table.counts == (2, 0)
 
     table.push()
@@ -162,10 +142,8 @@ def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(ta
 
 def test_a_submission_that_cannot_be_scored_is_not_made_again(table: Table) -> None:
     table.kaggle.scoring_error = "Submission Scoring Error"
-    with pytest.raises(ScoringFailedError, match="Submission Scoring Error"):
-        table.push()
-    with pytest.raises(StepFailedError):
-        table.push()
+    table.stops(ScoringFailedError, match="Submission Scoring Error")
+    table.stops(StepFailedError)
     assert table.counts == (2, 1)
 
 
@@ -194,15 +172,13 @@ def test_a_model_carries_the_weights_and_the_notebook_is_told_where(table: Table
 
 def test_a_dataset_that_kaggle_cannot_process_fails_the_step(table: Table) -> None:
     table.kaggle.dataset_states = [DatasetState.FAILED]
-    with pytest.raises(UploadFailedError):
-        table.push(handoff=Handoff.DATASET)
+    table.stops(UploadFailedError, handoff=Handoff.DATASET)
     assert table.counts == (1, 0)
 
 
 def test_another_way_of_handing_over_takes_another_push_of_inference(table: Table) -> None:
     table.push()
-    with pytest.raises(HandoffChangedError, match="--from infer"):
-        table.push(handoff=Handoff.DATASET)
+    table.stops(HandoffChangedError, match="--from infer", handoff=Handoff.DATASET)
 
     table.push(handoff=Handoff.DATASET, back_to=Step.INFER)
     assert table.counts == (3, 2)

@@ -8,7 +8,7 @@ import pytest
 from chain_table import Table
 
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import Carried
+from generator.kaggle.chain.chain import ChainResult
 from generator.kaggle.chain.errors import JournalDamagedError, JournalNewerError
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.state import Outcome
@@ -49,7 +49,7 @@ DAMAGES: list[Callable[[list[bytes]], list[bytes]]] = [
 ]
 
 
-def damage(carried: Carried, change: Callable[[list[bytes]], list[bytes]]) -> Path:
+def damage(carried: ChainResult, change: Callable[[list[bytes]], list[bytes]]) -> Path:
     path = carried.journal.path
     path.write_bytes(b"\n".join(change(path.read_bytes().splitlines())) + b"\n")
     return path
@@ -62,8 +62,7 @@ def test_a_damaged_line_stops_the_chain_before_anything_is_done_twice(
     path = damage(table.push(), change)
     before = path.read_bytes()
 
-    with pytest.raises(JournalDamagedError, match=r"is damaged in line 5: .*--repair.*--restart"):
-        table.push()
+    table.stops(JournalDamagedError, match=r"is damaged in line 5: .*--repair.*--restart")
 
     assert table.counts == (2, 1)
     assert path.read_bytes() == before
@@ -74,8 +73,7 @@ def test_zeroes_behind_the_last_line_are_no_line_that_was_cut_off(table: Table) 
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:-3]) + b"\0" * sum(map(len, lines[-3:])))
 
-    with pytest.raises(JournalDamagedError, match=f"in line {len(lines) - 2}: it is not what was written"):
-        table.push()
+    table.stops(JournalDamagedError, match=f"in line {len(lines) - 2}: it is not what was written")
     assert table.counts == (2, 1)
 
 
@@ -136,10 +134,8 @@ def test_a_journal_of_a_newer_kit_is_refused_rather_than_half_understood(table: 
     newer = json.loads(carried.journal.path.read_bytes().splitlines()[-1]) | {"event": "teleported"}
     carried.journal.append("teleported", at=table.time.now(), why=newer["event"])  # type: ignore[arg-type] # that is it
 
-    with pytest.raises(JournalNewerError, match=r"Line \d+ of .*0001\.jsonl was written by a newer version of the kit"):
-        table.push()
-    with pytest.raises(JournalNewerError):
-        table.push(repair=True)
+    table.stops(JournalNewerError, match=r"Line \d+ of .*0001\.jsonl was written by a newer version of the kit")
+    table.stops(JournalNewerError, repair=True)
     assert table.counts == (2, 0)
 
     table.push(restart=True)
@@ -158,8 +154,7 @@ def test_a_journal_of_before_there_were_checks_is_gone_on_with(table: Table) -> 
     assert table.counts == (2, 1)
 
     path.write_bytes(path.read_bytes().replace(b'"digits"', b'"diggits"', 1))
-    with pytest.raises(JournalDamagedError, match="does not follow"):
-        table.push()
+    table.stops(JournalDamagedError, match="does not follow")
 
 
 def test_lines_that_contradict_each_other_are_one_sentence(table: Table) -> None:
@@ -168,8 +163,7 @@ def test_lines_that_contradict_each_other_are_one_sentence(table: Table) -> None
     pushed = {"at": "2026-11-21T12:00:00+00:00", "event": "pushed", "role": "train", "version": 1}
     Journals(table.folder).next().path.write_text(f"{json.dumps(begun)}\n{json.dumps(pushed)}\n")
 
-    with pytest.raises(JournalDamagedError, match="in line 2: it contradicts the lines before it"):
-        table.push()
+    table.stops(JournalDamagedError, match="in line 2: it contradicts the lines before it")
 
 
 @pytest.mark.parametrize("place", ["chains/0001.jsonl", "chains/lock", "chains/0001", "chains/0001/train", "chains"])
@@ -181,8 +175,7 @@ def test_a_push_writes_through_no_link_that_came_with_a_pair(table: Table, tmp_p
     path.parent.mkdir(parents=True, exist_ok=True)
     path.symlink_to(precious / ".bashrc" if path.name in ("0001.jsonl", "lock") else precious)
 
-    with pytest.raises(TandemError, match=rf"{place} is a link, .*; nothing was written there\."):
-        table.push()
+    table.stops(TandemError, match=rf"{place} is a link, .*; nothing was written there\.")
 
     assert {entry.name: entry.read_text() for entry in precious.iterdir()} == {".bashrc": "of the user\n"}
     assert table.counts == (0, 0)

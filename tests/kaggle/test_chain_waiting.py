@@ -19,20 +19,12 @@ from generator.kaggle.chain.errors import (
 from generator.kaggle.chain.state import Outcome, Step
 
 
-def test_a_kernel_is_missing_for_a_while_after_its_push(table: Table) -> None:
-    table.kaggle.wrong["session_status"] = [missing()] * 4
-    table.push()
-
-    assert table.counts == (2, 1)
-
-
 @pytest.mark.parametrize("hook", [missing, forbidden, lost])
 def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(
     table: Table, hook: Callable[[], Hook]
 ) -> None:
     table.kaggle.wrong["session_status"] = [hook()] * 600
-    with pytest.raises(WaitedInVainError, match="The same command continues"):
-        table.push()
+    table.stops(WaitedInVainError, match="The same command continues")
 
     table.kaggle.wrong.clear()
     table.push()
@@ -82,15 +74,13 @@ def test_a_session_that_fails_is_told_with_its_log_and_not_pushed_again(table: T
         table.push()
     assert "the last line" in caught.value.message
 
-    with pytest.raises(StepFailedError, match="--from train"):
-        table.push()
+    table.stops(StepFailedError, match="--from train")
     assert table.counts == (1, 0)
 
 
 def test_a_step_that_failed_is_taken_again_once_its_notebook_was_changed(table: Table) -> None:
     table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR)]
-    with pytest.raises(SessionFailedError):
-        table.push()
+    table.stops(SessionFailedError)
 
     table.kaggle.states.clear()
     edit_notebook(table.folder, "train")
@@ -101,30 +91,26 @@ def test_a_step_that_failed_is_taken_again_once_its_notebook_was_changed(table: 
 
 def test_a_session_that_is_cancelled_fails_its_step(table: Table) -> None:
     table.kaggle.states["infer"] = [SessionStatus(SessionState.CANCELLING), SessionStatus(SessionState.CANCELLED)]
-    with pytest.raises(SessionFailedError, match="cancelled"):
-        table.push()
+    table.stops(SessionFailedError, match="cancelled")
 
 
 def test_a_tpu_that_was_not_there_is_noticed_though_the_session_ended_well(tmp_path: Path) -> None:
     table = Table(tmp_path)
     found = marker(device_count=1)
     table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(found).encode()
-    with pytest.raises(WrongAcceleratorError, match="identity"):
-        table.push()
+    table.stops(WrongAcceleratorError, match="identity")
     assert table.counts == (1, 0)
 
 
 def test_a_session_that_ended_for_want_of_its_tpu_says_so(table: Table) -> None:
     table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR, "RuntimeError")]
     table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(marker(device_count=1)).encode()
-    with pytest.raises(WrongAcceleratorError, match="docker_image"):
-        table.push()
+    table.stops(WrongAcceleratorError, match="docker_image")
 
 
 def test_an_emulated_tpu_counts_on_a_local_kaggle_only(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.as_of_a_real_competition(monkeypatch)
-    with pytest.raises(WrongAcceleratorError, match="emulated"):
-        table.push()
+    table.stops(WrongAcceleratorError, match="emulated")
 
     table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(real_marker()).encode()
     table.push(back_to=Step.TRAIN)

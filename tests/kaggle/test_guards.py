@@ -1,6 +1,5 @@
 """What the guards of the gateway refuse."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,10 @@ from generator.kaggle.guards import (
     checked_address,
     checked_names,
     clean_log,
-    kernel_source,
 )
 
 REAL = "https://api.kaggle.com"
 LOCAL = "http://127.0.0.1:8400"
-NOTEBOOK = json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 @pytest.mark.parametrize(
@@ -128,28 +125,6 @@ def test_the_signature_of_an_address_is_not_in_the_error() -> None:
         checked_address("http://evil.example.com/x?signature=very-secret", base=REAL, doing="x")
 
     assert "very-secret" not in str(refused.value)
-
-
-def test_a_code_file_outside_of_the_kernels_folder_is_not_pushed(tmp_path: Path) -> None:
-    folder = tmp_path / "kernel"
-    folder.mkdir()
-    (tmp_path / "token.ipynb").write_text("my secret")
-    (folder / "linked.ipynb").symlink_to(tmp_path / "token.ipynb")
-
-    for code_file in ("../token.ipynb", str(tmp_path / "token.ipynb"), "linked.ipynb"):
-        with pytest.raises(UnsafeAnswerError, match="leads out of"):
-            kernel_source(folder, code_file)
-
-
-def test_a_code_file_that_is_no_notebook_is_not_pushed(tmp_path: Path) -> None:
-    (tmp_path / "access_token").write_text("KGAT_1234")
-    (tmp_path / "notes.txt").write_text("hello")
-    (tmp_path / "train.ipynb").write_text(NOTEBOOK)
-
-    for code_file in ("access_token", "notes.txt"):
-        with pytest.raises(UnsafeAnswerError):
-            kernel_source(tmp_path, code_file)
-    assert kernel_source(tmp_path, "train.ipynb") == NOTEBOOK
 
 
 @pytest.mark.parametrize(

@@ -5,34 +5,24 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from chain_pair import FakeTime, pair_in, submission_for, training_output
-from fake_kaggle import SAMPLE, FakeKaggle
+from chain_table import Table
 
 from generator.kaggle.api import SessionState, SessionStatus
-from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.errors import SessionFailedError
 from generator.kaggle.chain.journal import Journal, Kind
-from generator.kaggle.chain.patience import Patience
-from generator.kaggle.chain.request import Request, Surroundings
 from generator.kaggle.chain.state import Outcome, Step
-from generator.kaggle.receipt import Receipt, receipt_of
-from generator.kaggle.receipt_html import as_html
-from generator.kaggle.receipt_text import as_markdown
-from generator.pair.workspace import Workspace
+from generator.kaggle.receipt import Receipt, as_html, as_markdown, receipt_of
 from generator.workspace_files import WorkspaceFiles
 
 BEGAN = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def carried(root: Path, **options: object) -> Receipt:
+def scored(root: Path) -> Receipt:
     """The receipt of a chain that went well."""
-    folder = pair_in(root)
-    outputs = {"train": training_output(folder), "infer": {"submission.csv": submission_for(SAMPLE)}}
-    kaggle = FakeKaggle(outputs)
+    table = Table(root)
     queued = [SessionStatus(SessionState.QUEUED)] * 30
-    kaggle.states["train"] = [*queued, SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)]
-    request = Request(Workspace(root), "digits", submit=True, **options)
-    return receipt_of(push_pair(kaggle, request, Surroundings(patience=Patience(), clock=FakeTime())).journal)
+    table.kaggle.states["train"] = [*queued, SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)]
+    return receipt_of(table.push().journal)
 
 
 def journal_with(path: Path, *lines: tuple[Kind, dict[str, object]]) -> Journal:
@@ -48,7 +38,7 @@ def begun(**changes: object) -> tuple[Kind, dict[str, object]]:
 
 
 def test_everything_that_a_chain_did_is_on_record(tmp_path: Path) -> None:
-    receipt = carried(tmp_path)
+    receipt = scored(tmp_path)
 
     assert receipt.outcome is Outcome.SCORED
     assert [kernel.version for kernel in receipt.kernels] == [1, 1]
@@ -63,22 +53,19 @@ def test_everything_that_a_chain_did_is_on_record(tmp_path: Path) -> None:
 
 
 def test_the_json_of_a_receipt_is_plain(tmp_path: Path) -> None:
-    fields = json.loads(json.dumps(carried(tmp_path).as_json()))
+    fields = json.loads(json.dumps(scored(tmp_path).as_json()))
 
     assert fields["outcome"] == "scored"
     assert fields["kernels"][1]["ref"] == "local/digits-keras-infer"
     assert fields["minutes"] > 10
 
 
-def test_versions_that_were_replaced_stay_on_record(tmp_path: Path) -> None:
-    folder = pair_in(tmp_path)
-    kaggle = FakeKaggle({"train": training_output(folder), "infer": {"submission.csv": submission_for(SAMPLE)}})
-    kaggle.states["infer"] = [SessionStatus(SessionState.ERROR)]
-    around = Surroundings(patience=Patience(), clock=FakeTime())
+def test_versions_that_were_replaced_stay_on_record(table: Table) -> None:
+    table.kaggle.states["infer"] = [SessionStatus(SessionState.ERROR)]
     with pytest.raises(SessionFailedError):
-        push_pair(kaggle, Request(Workspace(tmp_path), "digits"), around)
-    kaggle.states.clear()
-    journal = push_pair(kaggle, Request(Workspace(tmp_path), "digits", back_to=Step.INFER), around).journal
+        table.push()
+    table.kaggle.states.clear()
+    journal = table.push(back_to=Step.INFER).journal
 
     kernels = receipt_of(journal).kernels
     assert [(kernel.role, kernel.version, kernel.replaced) for kernel in kernels] == [
@@ -88,18 +75,20 @@ def test_versions_that_were_replaced_stay_on_record(tmp_path: Path) -> None:
     ]
 
 
-def test_hours_of_quota_are_the_difference_between_two_looks(tmp_path: Path) -> None:
-    quotas = [(Kind.QUOTA, {"gpu": 3600.0, "tpu": 0.0}), (Kind.QUOTA, {"gpu": 5400.0, "tpu": 36000.0})]
+@pytest.mark.parametrize(
+    ("first", "last", "hours"),
+    [
+        pytest.param((3600.0, 0.0), (5400.0, 36000.0), (0.5, 10.0), id="the difference between two looks"),
+        pytest.param((3600.0, 7200.0), (3600.0, 60.0), (0.0, None), id="a week that began anew in between"),
+    ],
+)
+def test_hours_of_quota_are_the_difference_between_two_looks_of_one_week(
+    tmp_path: Path, first: tuple[float, float], last: tuple[float, float], hours: tuple[float, float | None]
+) -> None:
+    quotas = [(Kind.QUOTA, {"gpu": gpu, "tpu": tpu}) for gpu, tpu in (first, last)]
     receipt = receipt_of(journal_with(tmp_path, begun(), *quotas))
 
-    assert (receipt.gpu_hours, receipt.tpu_hours) == (0.5, 10.0)
-
-
-def test_a_week_that_began_anew_in_between_hides_the_hours(tmp_path: Path) -> None:
-    quotas = [(Kind.QUOTA, {"gpu": 3600.0, "tpu": 7200.0}), (Kind.QUOTA, {"gpu": 3600.0, "tpu": 60.0})]
-    receipt = receipt_of(journal_with(tmp_path, begun(), *quotas))
-
-    assert (receipt.gpu_hours, receipt.tpu_hours) == (0.0, None)
+    assert (receipt.gpu_hours, receipt.tpu_hours) == hours
 
 
 def test_a_submission_by_hand_names_the_page_and_the_button(tmp_path: Path) -> None:
@@ -130,7 +119,7 @@ def test_what_others_wrote_is_text_on_the_page_and_in_markdown(tmp_path: Path) -
 
 
 def test_a_page_needs_nothing_from_anywhere(tmp_path: Path) -> None:
-    receipt = carried(tmp_path)
+    receipt = scored(tmp_path)
     html = as_html(receipt, [receipt])
 
     assert "default-src 'none'" in html

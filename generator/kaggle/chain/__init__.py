@@ -1,1 +1,16 @@
-"""The chain: push training, wait, verify, push inference, wait, submit, score; journalled, so that it can continue."""
+"""The chain: push training, wait, verify, push inference, wait, submit, score; journalled, so that it can continue.
+
+In come the options of `tandem push` and a `Kaggle` (`kaggle.api`); out go versions, a submission and a journal.
+
+    chain            the story, `push_pair` and `submit_pair`
+    ├── resume       the checks before anything is sent; which chain goes on (`options`, `prepared_kernel`)
+    ├── execution    a chain under way: its journal, its state, whom it tells (`events`)
+    │   ├── journal → replay → state       event sourcing: lines with checksums, and what they amount to
+    │   └── polling                        pauses, and what trouble is tolerated for how long
+    ├── exactly_once                       announce, send, look before sending again
+    │   └── push_step, upload_step, submit_step
+    ├── sessions, verification, submission_check      waiting for outputs, fetching and checking them
+    └── inference_inputs, wheels           what the inference kernel gets beside the competition
+
+Only `generator.cli` and `generator.kaggle.receipt` import it. Errors are in `errors`.
+"""

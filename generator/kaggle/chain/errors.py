@@ -70,7 +70,7 @@ class NoSuchChainError(ChainError):
 
 
 class NothingToGoBackToError(ChainError):
-    """What the step needs was not made."""
+    """A step whose inputs were not made."""
 
     def __init__(self, *, pair: str, target: str, step: str, missing: str) -> None:
         super().__init__(
@@ -114,8 +114,8 @@ class StepFailedError(ChainError):
 class KernelUnfitError(ChainError):
     """Something in the folder of a kernel that Kaggle would refuse or misunderstand."""
 
-    def __init__(self, *, path: str, problem: str, remedy: str) -> None:
-        super().__init__(f"{printable(path)} cannot be pushed: {printable(problem)}. {printable(remedy)}")
+    def __init__(self, *, path: Path, problem: str, remedy: str = "Render it afresh with `tandem generate`.") -> None:
+        super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
 
 
 class OwnerError(ChainError):
@@ -140,11 +140,11 @@ class BuiltInError(ChainError):
 
 
 class JournalError(ChainError):
-    """How far a chain has come is not known."""
+    """A journal that does not say how far its chain has come."""
 
 
 class JournalDamagedError(JournalError):
-    """What the chain did is not known, and doing it again could do it twice."""
+    """A line that is not what was written: doing again what it said could do it twice."""
 
     def __init__(self, *, path: Path, pair: str, line: int, problem: str) -> None:
         command = f"tandem push {printable(pair)}"
@@ -191,7 +191,7 @@ class NotAcceptedError(ChainError):
 
 
 class WaitedInVainError(ChainError):
-    """The patience for one kind of trouble is used up; the kernel itself may go on."""
+    """One sort of trouble has lasted too long; the kernel itself may go on."""
 
     def __init__(self, *, what: str, trouble: str, url: str, remedy: str) -> None:
         super().__init__(
@@ -222,7 +222,9 @@ class SubmitByHandError(ChainError):
 
 
 class StepError(ChainError):
-    """A failure that belongs to a step, and is the same for everybody who continues the chain."""
+    """A failure of a step, the same for everybody who continues the chain; `step` is empty until it is written down."""
+
+    step = ""
 
 
 class SessionFailedError(StepError):
@@ -294,5 +296,5 @@ class ScoringFailedError(StepError):
 
 
 def _to(target: str) -> str:
-    """What a command needs for it to go to the same Kaggle; the real one is meant without it."""
+    """The option for a command to go to the same Kaggle; the real one is meant without it."""
     return "" if target == "kaggle" else f" --to {printable(target)}"

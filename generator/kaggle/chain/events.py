@@ -1,4 +1,4 @@
-"""What a chain tells while it runs, one event a line; the command line shows it, programs read it as JSON."""
+"""The events of a chain while it runs; the command line shows them, programs read them as JSON."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,12 @@ from typing import Any
 
 
 class EventKind(StrEnum):
-    """What sort of news it is."""
+    """The sorts of news."""
 
     STEP = "step"
     STATE = "state"
     NOTE = "note"
     LOG = "log"
-    DONE = "done"
 
 
 @dataclass(frozen=True)

@@ -10,17 +10,17 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from generator.files import FileReadError, FileWriteError
 from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalNewerError
 from generator.pair.workspace import PairFolder
+from generator.untrusted import JsonObject
 from generator.workspace_files import WorkspaceFiles
 
 _LARGEST = 64 * 1024 * 1024
@@ -31,7 +31,7 @@ _YEARS = range(2000, 9000)  # of a clock that may be wrong; moments are added to
 
 
 class Kind(StrEnum):
-    """What a line of the journal says happened, or is about to."""
+    """The kinds of lines: something happened, or is about to."""
 
     BEGUN = "begun"
     PUSHING = "pushing"
@@ -61,26 +61,7 @@ class Entry:
 
     kind: Kind
     at: datetime
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-    def text(self, name: str) -> str:
-        """A field that is a text, or nothing."""
-        value = self.fields.get(name)
-        return value if isinstance(value, str) else ""
-
-    def number(self, name: str) -> int:
-        """A field that is a whole number, or 0."""
-        value = self.fields.get(name)
-        return value if isinstance(value, int) else 0
-
-    def flag(self, name: str) -> bool:
-        """A field that is true, or not."""
-        return self.fields.get(name) is True
-
-    def section(self, name: str) -> Mapping[str, Any]:
-        """A field that is an object, or an empty one."""
-        value = self.fields.get(name)
-        return value if isinstance(value, dict) else {}
+    fields: JsonObject = field(default_factory=JsonObject)
 
 
 class Journal:
@@ -102,7 +83,7 @@ class Journal:
 
     @property
     def has_begun(self) -> bool:
-        """Whether it has a line, damaged or not.
+        """True if it has a line, damaged or not.
 
         Raises:
             FileReadError: The file cannot be read.
@@ -121,17 +102,10 @@ class Journal:
             UnsafePlaceError: The file is a link.
         """
         lines, rest = self._content()
-        entries: list[Entry] = []
-        for index in range(len(lines)):
-            try:
-                entries.append(_entry(lines, index))
-            except _UnfitError as error:
-                raise self.damaged(index + 1, str(error)) from error
-            except _UnknownError as error:
-                raise JournalNewerError(path=self.path, line=index + 1) from error
+        entries = tuple(self._entry(lines, index) for index in range(len(lines)))
         if not _is_torn(rest):
             raise self.damaged(len(lines) + 1, "it is not what was written")
-        return tuple(entries)
+        return entries
 
     def append(self, event: Kind, /, *, at: datetime, **fields: object) -> Entry:
         """Adds a line, and returns once it is on the disk.
@@ -150,7 +124,7 @@ class Journal:
             self.files.append(self.path, _checked(json.dumps(said, ensure_ascii=False).encode("utf-8")), behind=kept)
         except OSError as error:
             raise FileWriteError(path=self.path, cause=error) from error
-        return Entry(event, at, fields)
+        return Entry(event, at, JsonObject(fields))
 
     def cut(self, line: int) -> None:
         """Forgets a line and those behind it, and keeps the file as it was beside it.
@@ -167,6 +141,33 @@ class Journal:
     def damaged(self, line: int, problem: str) -> JournalDamagedError:
         """The error for a line that cannot be gone by."""
         return JournalDamagedError(path=self.path, pair=self.path.parents[2].name, line=line, problem=problem)
+
+    def _entry(self, lines: list[bytes], index: int) -> Entry:
+        """Reads a line, if it is what was written behind the ones before it."""
+        line = lines[index]
+        checked = _CHECKED.fullmatch(line)
+        if checked is not None and _digest(checked[1]) != checked[2]:
+            raise self.damaged(index + 1, "it is not what was written")
+        # Journals of before there were checks are gone on with; behind a line with one there is none without.
+        if checked is None and index and _CHECKED.fullmatch(lines[index - 1]):
+            raise self.damaged(index + 1, "it has no checksum")
+        try:
+            fields = json.loads(line)
+            fields.pop("check", None)
+            said = fields.pop("before", None)
+            at = datetime.fromisoformat(fields.pop("at"))
+            event = str(fields.pop("event"))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise self.damaged(index + 1, "it is no line of a journal") from error
+        if checked is not None and said != (_link(lines, index) if index else None):
+            raise self.damaged(index + 1, "it does not follow the line before it")
+        if at.tzinfo is None or at.year not in _YEARS:
+            raise self.damaged(index + 1, "it is of a time that cannot be")
+        if event in set(Kind):
+            return Entry(Kind(event), at, JsonObject(fields))
+        if checked is not None:
+            raise JournalNewerError(path=self.path, line=index + 1)
+        raise self.damaged(index + 1, "it says what no version of the kit writes")
 
     def _content(self) -> tuple[list[bytes], bytes]:
         """The whole lines, and what is behind the last of them."""
@@ -226,40 +227,6 @@ class Journals:
             os.close(handle)
 
 
-class _UnfitError(Exception):
-    """A line is not what was written."""
-
-
-class _UnknownError(Exception):
-    """A line is whole, and of a kind that is not known."""
-
-
-def _entry(lines: list[bytes], index: int) -> Entry:
-    """What a line says, if it is what was written behind the ones before it."""
-    line = lines[index]
-    checked = _CHECKED.fullmatch(line)
-    if checked is not None and _digest(checked[1]) != checked[2]:
-        raise _UnfitError("it is not what was written")
-    # Journals of before there were checks are gone on with; behind a line with one there is none without.
-    if checked is None and index and _CHECKED.fullmatch(lines[index - 1]):
-        raise _UnfitError("it has no checksum")
-    try:
-        fields = json.loads(line)
-        fields.pop("check", None)
-        said = fields.pop("before", None)
-        at = datetime.fromisoformat(fields.pop("at"))
-        event = str(fields.pop("event"))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _UnfitError("it is no line of a journal") from error
-    if checked is not None and said != (_link(lines, index) if index else None):
-        raise _UnfitError("it does not follow the line before it")
-    if at.tzinfo is None or at.year not in _YEARS:
-        raise _UnfitError("it is of a time that cannot be")
-    if event not in set(Kind):
-        raise _UnknownError if checked else _UnfitError("it says what no version of the kit writes")
-    return Entry(Kind(event), at, fields)
-
-
 def _checked(said: bytes) -> bytes:
     """A line with its own digest."""
     return said[:-1] + b', "check": "' + _digest(said[:-1]) + b'"}\n'
@@ -270,12 +237,12 @@ def _digest(text: bytes) -> bytes:
 
 
 def _link(lines: list[bytes], count: int) -> str:
-    """What a line says of those before it: the digest of the last one, which has theirs; of all, where it has not."""
+    """A line's word on those before it: the digest of the last one, which has theirs; of all, where it has not."""
     last = lines[count - 1]
     return _digest(last if _CHECKED.fullmatch(last) else b"\n".join(lines[:count])).decode()
 
 
 def _is_torn(rest: bytes) -> bool:
-    """Whether what is behind the last line can be one that a crash cut off, and not one that was whole."""
+    """True if what is behind the last line can be one that a crash cut off, and not one that was whole."""
     is_beginning = rest.startswith(_BEGINNING) or _BEGINNING.startswith(rest)
     return is_beginning and b"\0" not in rest and len(rest) < _LARGEST

@@ -1,17 +1,17 @@
-"""How far a chain has come: what it pushed, saw, checked and submitted."""
+"""The state of a chain: what it pushed, saw, checked and submitted; `replay` computes it from the journal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from generator.kaggle.api import SessionState
 from generator.pair.workspace import Role
+from generator.untrusted import JsonObject
 
 
 class Step(StrEnum):
-    """Where a chain can be taken back to."""
+    """The steps of a chain, to which it can be taken back."""
 
     TRAIN = "train"
     INFER = "infer"
@@ -19,7 +19,7 @@ class Step(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What there is to say of a chain in one word."""
+    """A chain in one word."""
 
     UNFINISHED = "unfinished"
     FAILED = "failed"
@@ -31,7 +31,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Begun:
-    """What was decided when the chain began; `target` is `local` or `kaggle`."""
+    """The decisions that a chain began with; `target` is `local` or `kaggle`."""
 
     at: datetime
     pair: str
@@ -44,9 +44,9 @@ class Begun:
     is_code_competition: bool
     handoff: str
     submission_file: str
-    commit: str = ""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    kit: str = ""
+    commit: str
+    parameters: JsonObject
+    kit: str
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Push:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer to the push is not known."""
+        """True as long as the answer to the push is not known."""
         return self.version == 0
 
     @property
@@ -92,13 +92,13 @@ class Push:
 
     @property
     def queued(self) -> timedelta | None:
-        """How long the session waited for a machine, as far as it was watched."""
+        """The time that the session waited for a machine, as far as it was watched."""
         started = self.first_seen(SessionState.RUNNING) or self.ended
         return started - self.pushed if started and self.pushed else None
 
     @property
     def ran(self) -> timedelta | None:
-        """How long the session ran, as far as it was watched."""
+        """The time that the session ran, as far as it was watched."""
         started = self.first_seen(SessionState.RUNNING)
         return self.ended - started if started and self.ended else None
 
@@ -120,6 +120,11 @@ class Upload:
     announced: datetime
     version: int = 0
 
+    @property
+    def is_open(self) -> bool:
+        """True as long as the answer to the upload is not known."""
+        return self.version == 0
+
 
 @dataclass(frozen=True)
 class Submitted:
@@ -129,10 +134,23 @@ class Submitted:
     announced: datetime
     reference: int = 0
 
+    @property
+    def is_open(self) -> bool:
+        """True as long as the answer to the submission is not known."""
+        return self.reference == 0
+
 
 @dataclass(frozen=True)
-class Score:
-    """What Kaggle made of the submission."""
+class ByHand:
+    """The page and the button of a submission that Kaggle takes in a browser only."""
+
+    page: str
+    button: str
+
+
+@dataclass(frozen=True)
+class LeaderboardScore:
+    """The scores that Kaggle gave the submission."""
 
     at: datetime
     public: float | None
@@ -154,8 +172,8 @@ class QuotaSeen:
     """Accelerator hours used, in seconds, as the account had them at a moment."""
 
     at: datetime
-    gpu: float
-    tpu: float
+    gpu: float | None
+    tpu: float | None
 
 
 @dataclass(frozen=True)
@@ -165,12 +183,12 @@ class State:
     begun: Begun | None = None
     pushes: Mapping[Role, Push] = field(default_factory=dict)
     earlier: tuple[Push, ...] = ()
-    trained: Mapping[str, Any] | None = None
+    trained: JsonObject | None = None
     uploads: Mapping[str, Upload] = field(default_factory=dict)
-    predicted: Mapping[str, Any] | None = None
+    predicted: JsonObject | None = None
     submitted: Submitted | None = None
-    by_hand: str = ""
-    score: Score | None = None
+    by_hand: ByHand | None = None
+    score: LeaderboardScore | None = None
     failure: Failure | None = None
     quotas: tuple[QuotaSeen, ...] = ()
     is_finished: bool = False
@@ -184,11 +202,11 @@ class State:
             return Outcome.FAILED
         if self.score is not None:
             return Outcome.SCORED
-        if self.by_hand:
+        if self.by_hand is not None:
             return Outcome.BY_HAND
         return Outcome.READY if self.predicted is not None and self.submitted is None else Outcome.UNFINISHED
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether nothing is under way: all that was asked for is done."""
+        """True if nothing is under way: all that was asked for is done."""
         return self.outcome in (Outcome.READY, Outcome.SCORED, Outcome.BY_HAND)

@@ -1,4 +1,4 @@
-"""What a notebook imports beyond Kaggle's image, as wheels for that image's Python.
+"""Wheels of what a notebook imports beyond Kaggle's image, for that image's Python.
 
 WheelError   a package has no wheel for the image, or cannot be fetched
 """
@@ -12,6 +12,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from email.parser import HeaderParser
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from generator.workspace_files import WorkspaceFiles
 _TIMEOUT_SECONDS = 600
 _LARGEST_METADATA = 4 * 1024 * 1024
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_ELSEWHERE = re.compile(r"extra ==|;.*(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)")
 
 
 class WheelError(ChainError):
@@ -37,7 +39,7 @@ class WheelError(ChainError):
 
 @dataclass(frozen=True)
 class Image:
-    """What is installed on Kaggle, by the dated file beside this module."""
+    """The packages of Kaggle's image, by the dated file beside this module."""
 
     pythons: tuple[str, ...]
     platforms: tuple[str, ...]
@@ -105,25 +107,10 @@ def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
 
 def install_cell(wheels: Wheels, dataset: str) -> str:
     """The cell that installs wheels from an attached dataset, without a network."""
-    owner, _, slug = dataset.partition("/")
-    return (
-        "# What this notebook imports beyond Kaggle's image, from an attached dataset: there is no network here.\n"
-        "import importlib\n"
-        "import subprocess\n"
-        "import sys\n"
-        "from pathlib import Path\n\n"
-        f'mounts = [f"/kaggle/input/{{mount}}" for mount in {python_literal([f"datasets/{owner}/{slug}", slug])}]\n'
-        f"wheels = {python_literal(list(wheels.requirements))}\n"
-        'command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps"]\n'
-        "found = [mount for mount in mounts if Path(mount).is_dir()]\n"
-        'files = {path.name: str(path) for mount in found for path in Path(mount).rglob("*.whl")}\n'
-        'tags = {"py3", "abi3", f"cp{sys.version_info.major}{sys.version_info.minor}"}\n'
-        'fitting = [path for name, path in files.items() if tags & set(name.replace(".", "-").split("-"))]\n'
-        'assert fitting, f"The wheels of {wheels} are not attached: nothing in {mounts}."\n'
-        "installed = subprocess.run([*command, *fitting], capture_output=True, text=True, check=False)\n"
-        "assert installed.returncode == 0, installed.stderr\n"
-        "importlib.invalidate_caches()"
-    )
+    slug = dataset.partition("/")[2]
+    text = Path(__file__).with_name("install_wheels.py.txt").read_text(encoding="utf-8").rstrip()
+    text = text.replace("MOUNTS", python_literal([f"datasets/{dataset}", slug]))
+    return text.replace("WHEELS", python_literal(list(wheels.requirements)))
 
 
 def _download_all(requirements: Iterable[str], python: str, folder: Path) -> list[Path]:
@@ -161,24 +148,14 @@ def _download(name: str, python: str, folder: Path) -> Path:
 
 
 def _dependencies(wheel: Path) -> list[str]:
-    """What a wheel requires without extras."""
+    """The distributions that a wheel requires without extras."""
     with zipfile.ZipFile(wheel) as archive:
         member = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         with archive.open(member) as file:
             text = file.read(_LARGEST_METADATA).decode("utf-8", "replace")
-    header = text.partition("\n\n")[0]
-    names = []
-    for line in header.splitlines():
-        field, _, requirement = line.partition(": ")
-        if field == "Requires-Dist" and "extra ==" not in requirement and not _is_of_elsewhere(requirement):
-            found = _REQUIREMENT.match(requirement)
-            names += [found[0].lower().replace("_", "-")] if found else []
-    return names
-
-
-def _is_of_elsewhere(requirement: str) -> bool:
-    marker = requirement.partition(";")[2]
-    return bool(re.search(r"(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)", marker))
+    required = [str(each) for each in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
+    found = [_REQUIREMENT.match(each) for each in required if not _ELSEWHERE.search(each)]
+    return [name[0].lower().replace("_", "-") for name in found if name]
 
 
 def _code(notebook: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.run.handover import HandOverMissingError, HandOverUnreadableError, Score, read_handover
+from generator.pair.handover import HandOverMissingError, HandOverUnreadableError, Score, read_handover
 
 
 def test_a_handover_is_read(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A kernel's folder as a push: what is checked before Kaggle sees it, and what is sent."""
+"""Preparing a kernel's folder for a push: the checks before Kaggle sees it, and the notebook that is sent."""
 
 import hashlib
 import json
@@ -15,15 +15,14 @@ from generator.kaggle.chain.errors import KernelUnfitError
 from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
-from generator.untrusted import storable
+from generator.untrusted import JsonObject, storable
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
 _LARGEST_NOTEBOOK = 16 * 1024 * 1024
-_RENDER = "Render it afresh with `tandem generate`."
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedKernel:
     """A kernel that is fit to be pushed; `source` is the digest of what its folder says."""
 
     push: KernelPush
@@ -31,17 +30,12 @@ class Prepared:
     parameters: Mapping[str, Value]
     wants: str
 
-    @property
-    def sent(self) -> str:
-        """The digest of the cells that a push sends."""
-        return digest_of_cells(self.push.text)
 
-
-def prepare(folder: PairFolder, role: Role) -> Prepared:
+def prepare(folder: PairFolder, role: Role) -> PreparedKernel:
     """Reads a kernel's folder, and makes sure that Kaggle would take it as it is meant.
 
     Raises:
-        KernelUnfitError: What Kaggle would refuse, or misunderstand in silence.
+        KernelUnfitError: Kaggle would refuse it, or misunderstand it in silence.
         FileReadError: A file is missing.
     """
     path = folder.metadata(role)
@@ -50,20 +44,20 @@ def prepare(folder: PairFolder, role: Role) -> Prepared:
     notebook_path = _code_file(metadata, path)
     text = read_text(notebook_path)
     if len(text) > _LARGEST_NOTEBOOK:
-        raise KernelUnfitError(path=str(notebook_path), problem="it is larger than 16 MB", remedy="Clear its outputs.")
+        raise KernelUnfitError(path=notebook_path, problem="it is larger than 16 MB", remedy="Clear its outputs.")
     notebook = _notebook(text, notebook_path)
     parameters = _parameters(notebook, notebook_path)
     sent = _clean(notebook)
     if storable(sent) != sent:
         problem = "a text in it has half of a surrogate pair, which no other program can read"
-        raise KernelUnfitError(path=str(notebook_path), problem=problem, remedy="Write that character anew.")
+        raise KernelUnfitError(path=notebook_path, problem=problem, remedy="Write that character anew.")
     push = _push(metadata, sent)
     fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
-    return Prepared(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
+    return PreparedKernel(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
 
 
-def owned_by(prepared: Prepared, owner: str, *, instead_of: str) -> Prepared:
+def owned_by(prepared: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:
     """The same kernel under another owner, with the sources that belonged to the former one."""
 
     def moved(ref: str) -> str:
@@ -103,66 +97,62 @@ def digest_of_cells(text: str) -> str:
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
-def _object(text: str, path: Path) -> dict[str, Any]:
+def _object(text: str, path: Path) -> JsonObject:
     try:
         fields = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise KernelUnfitError(path=str(path), problem=f"it is not JSON ({error})", remedy=_RENDER) from error
+        raise KernelUnfitError(path=path, problem=f"it is not JSON ({error})") from error
     if not isinstance(fields, dict):
-        raise KernelUnfitError(path=str(path), problem="it is not a JSON object", remedy=_RENDER)
-    return fields
+        raise KernelUnfitError(path=path, problem="it is not a JSON object")
+    return JsonObject(fields)
 
 
-def _check_names(metadata: Mapping[str, Any], path: Path) -> None:
-    title, ref = str(metadata.get("title", "")), str(metadata.get("id", ""))
+def _check_names(metadata: JsonObject, path: Path) -> None:
+    title, ref, shape = metadata.text("title"), metadata.text("id"), metadata.text("machine_shape")
     if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
         problem = f'its title "{title}" has {len(title)} characters'
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Kaggle takes 5 to 50.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Kaggle takes 5 to 50.")
     if ref.count("/") != 1 or ref.partition("/")[2] != slugified(title):
         problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slugified(title)}"'
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Make the two agree, or the kernel is lost.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Make the two agree, or the kernel is lost.")
     if metadata.get("docker_image"):
         problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Remove that line.")
-    shape = str(metadata.get("machine_shape", ""))
+        raise KernelUnfitError(path=path, problem=problem, remedy="Remove that line.")
     if shape in catalog().retired:
         instead = catalog().retired[shape].machine_shape or "a CPU"
         problem = f"the machine shape {shape} is retired, and Kaggle runs {instead} instead"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Ask for one that is offered.")
+        raise KernelUnfitError(path=path, problem=problem, remedy="Ask for one that is offered.")
 
 
-def _code_file(metadata: Mapping[str, Any], path: Path) -> Path:
-    name = metadata.get("code_file")
-    if not isinstance(name, str) or not name.isprintable() or not name:
+def _code_file(metadata: JsonObject, path: Path) -> Path:
+    name = metadata.text("code_file")
+    if not name.isprintable() or not name:
         problem = "it has no code_file" if not name else "its code_file is no name of a file"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem=problem)
     try:
         found = contained(path.parent / name, root=path.parent)
     except PathOutsideError as error:
         problem = f"its code_file {name} is outside of the kernel's folder"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy="Move the notebook beside it.") from error
+        raise KernelUnfitError(path=path, problem=problem, remedy="Move the notebook beside it.") from error
     if found.suffix != ".ipynb":
-        raise KernelUnfitError(path=str(path), problem=f"its code_file {name} is no notebook", remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem=f"its code_file {name} is no notebook")
     return found
 
 
-def _notebook(text: str, path: Path) -> dict[str, Any]:
+def _notebook(text: str, path: Path) -> JsonObject:
     notebook = _object(text, path)
     cells = notebook.get("cells")
     if not isinstance(cells, list) or not all(map(_is_cell, cells)):
-        raise KernelUnfitError(path=str(path), problem="it is not a notebook of format 4", remedy=_RENDER)
-    metadata = notebook.get("metadata")
-    kernel = metadata.get("kernelspec") if isinstance(metadata, dict) else None
-    if not isinstance(kernel, dict) or not kernel.get("name"):
+        raise KernelUnfitError(path=path, problem="it is not a notebook of format 4")
+    if not notebook.section("metadata").section("kernelspec").get("name"):
         problem = "it names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it"
-        raise KernelUnfitError(path=str(path), problem=problem, remedy=_RENDER)
+        raise KernelUnfitError(path=path, problem=problem)
     return notebook
 
 
 def _is_cell(cell: object) -> bool:
-    if not isinstance(cell, dict):
-        return False
-    return isinstance(cell.get("cell_type"), str) and isinstance(cell.get("source"), str | list)
+    known = JsonObject.of(cell)
+    return isinstance(known.get("cell_type"), str) and isinstance(known.get("source"), str | list)
 
 
 def _clean(notebook: dict[str, Any]) -> str:
@@ -184,23 +174,23 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
             try:
                 return read_parameters(_joined(cell["source"]))
             except ParameterError as error:
-                raise KernelUnfitError(path=str(path), problem=error.message.rstrip("."), remedy=_RENDER) from error
+                raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
     return {}
 
 
-def _push(metadata: Mapping[str, Any], text: str) -> KernelPush:
+def _push(metadata: JsonObject, text: str) -> KernelPush:
     def refs(name: str) -> tuple[str, ...]:
         value = metadata.get(name)
         return tuple(map(str, value)) if isinstance(value, list) else ()
 
     return KernelPush(
-        ref=str(metadata["id"]),
-        title=str(metadata["title"]),
+        ref=metadata.text("id"),
+        title=metadata.text("title"),
         text=text,
-        machine_shape=str(metadata.get("machine_shape", "")),
-        enable_gpu=metadata.get("enable_gpu") is True,
-        enable_tpu=metadata.get("enable_tpu") is True,
-        enable_internet=metadata.get("enable_internet") is True,
+        machine_shape=metadata.text("machine_shape"),
+        enable_gpu=metadata.flag("enable_gpu"),
+        enable_tpu=metadata.flag("enable_tpu"),
+        enable_internet=metadata.flag("enable_internet"),
         is_private=metadata.get("is_private") is not False,
         dataset_sources=refs("dataset_sources"),
         competition_sources=refs("competition_sources"),
@@ -219,8 +209,7 @@ def _kind_of(push: KernelPush) -> AcceleratorKind:
 
 
 def _has_parameters(cell: Mapping[str, Any]) -> bool:
-    metadata = cell.get("metadata")
-    tags = metadata.get("tags") if isinstance(metadata, dict) else None
+    tags = JsonObject.of(cell.get("metadata")).get("tags")
     return isinstance(tags, list) and PARAMETERS_TAG in tags
 
 

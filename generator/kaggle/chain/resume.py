@@ -1,0 +1,219 @@
+"""Resuming: which chain a command continues, whether it begins a new one, and what is checked before."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator import __version__
+from generator.competition import builtin
+from generator.kaggle.chain.errors import (
+    BuiltInError,
+    ChangedError,
+    HandoffChangedError,
+    KernelUnfitError,
+    NoChainError,
+    NothingToGoBackToError,
+    OwnerError,
+    StepFailedError,
+)
+from generator.kaggle.chain.execution import ChainExecution, RunContext
+from generator.kaggle.chain.journal import Journals, Kind
+from generator.kaggle.chain.options import Handoff, PushOptions
+from generator.kaggle.chain.prepared_kernel import PreparedKernel, owned_by, prepare
+from generator.kaggle.chain.replay import latest, repair
+from generator.kaggle.chain.state import Step
+from generator.kaggle.connect import Target
+from generator.kaggle.gateway import Kaggle
+from generator.pair.owner import PLACEHOLDER_OWNER
+from generator.pair.shared_cells import compare_shared_cells
+from generator.pair.workspace import Role
+
+
+def target_of(kaggle: Kaggle) -> Target:
+    """The name by which `--to` chooses this Kaggle."""
+    return Target.LOCAL if kaggle.is_local else Target.KAGGLE
+
+
+def check_exists(options: PushOptions, target: str) -> None:
+    """Makes sure that the competition is one of the Kaggle that is meant.
+
+    Raises:
+        BuiltInError: It is a built-in one, and that is the real Kaggle.
+    """
+    slug = options.spec.competition.slug
+    if target != Target.LOCAL and slug in builtin.BUILT_IN:
+        raise BuiltInError(pair=options.pair, competition=slug)
+
+
+@dataclass(frozen=True)
+class CheckedPair:
+    """A pair that is ready to be carried to a Kaggle."""
+
+    kaggle: Kaggle
+    options: PushOptions
+    kernels: Mapping[Role, PreparedKernel]
+    account: str
+
+    @classmethod
+    def of(cls, kaggle: Kaggle, options: PushOptions) -> "CheckedPair":
+        """Checks everything that can be checked before anything is sent.
+
+        Raises:
+            ChainError: The pair cannot be pushed here.
+            PairError: It cannot be read.
+            KaggleError: Kaggle does not say whose the credentials are.
+        """
+        folder = options.folder
+        kernels = {role: prepare(folder, role) for role in Role}
+        check_exists(options, target_of(kaggle))
+        for role, kernel in kernels.items():
+            _check_pair_id(options, role, kernel)
+        compare_shared_cells({folder.notebook(role): kernel.push.text for role, kernel in kernels.items()})
+        account = kaggle.username()
+        kernels = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
+        return cls(kaggle, options, kernels, account)
+
+    def resumed(self, journals: Journals, context: RunContext) -> ChainExecution:
+        """The chain to go on with: the last one on this Kaggle, taken back as asked for, or a new one.
+
+        Raises:
+            ChainError: What is meant has to be said first.
+        """
+        if self.options.restart:
+            return self._begin(journals, context)
+        if self.options.repair:
+            repair(journals, context.clock.now())
+        chain = self._continued(journals, context)
+        if self.options.repair and not chain.state.is_repaired:
+            chain.write(Kind.REPAIRED)
+        return chain
+
+    def _continued(self, journals: Journals, context: RunContext) -> ChainExecution:
+        journal, back_to = latest(journals, target_of(self.kaggle)), self.options.back_to
+        if journal is None and back_to not in (None, Step.TRAIN):
+            raise NoChainError(pair=self.options.pair, target=target_of(self.kaggle), verb="go back in")
+        if journal is None:
+            return self._begin(journals, context)
+        chain = ChainExecution(self.kaggle, journal, context)
+        if back_to is not None:
+            self._check_inputs(chain, back_to)
+            self._go_back(chain, back_to)
+        elif chain.state.failure is not None:
+            self._go_back(chain, self._changed_step(chain))
+        elif self._is_changed(chain, Role.TRAIN) and chain.state.is_at_rest:
+            return self._begin(journals, context)
+        else:
+            self._check_unchanged(chain)
+        self._check_handoff(chain)
+        return chain
+
+    def _begin(self, journals: Journals, context: RunContext) -> ChainExecution:
+        chain = ChainExecution(self.kaggle, journals.next(), context)
+        spec, folder = self.options.spec, self.options.folder
+        slug = spec.competition.slug
+        found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
+        if found.is_code_competition and self.kernels[Role.INFER].push.enable_internet:
+            path = folder.metadata(Role.INFER)
+            problem = f"{found.slug} is a code competition, and this kernel has the internet switched on"
+            raise KernelUnfitError(path=path, problem=problem, remedy='Set "enable_internet": false.')
+        chain.write(
+            Kind.BEGUN,
+            pair=self.options.pair,
+            pair_id=spec.pair_id,
+            target=target_of(self.kaggle),
+            address=self.kaggle.address,
+            account=self.account,
+            competition=found.slug,
+            title=found.title,
+            is_code_competition=found.is_code_competition,
+            handoff=str(self.options.handoff or Handoff.KERNEL),
+            submission_file=spec.task.submission_file,
+            commit=_git_commit(folder.path),
+            parameters={str(role): kernel.parameters for role, kernel in self.kernels.items()},
+            kit=__version__,
+        )
+        return chain
+
+    def _check_inputs(self, chain: ChainExecution, step: Step) -> None:
+        missing = ""
+        if step is Step.INFER and chain.state.trained is None:
+            missing = "a training that ended well"
+        if step is Step.SUBMIT and chain.state.predicted is None:
+            missing = "a submission to submit"
+        if missing:
+            target = target_of(self.kaggle)
+            raise NothingToGoBackToError(pair=self.options.pair, target=target, step=step, missing=missing)
+
+    def _changed_step(self, chain: ChainExecution) -> Step:
+        """The step to take again after a failure: only if something is different now."""
+        failure = chain.state.failure
+        assert failure is not None  # noqa: S101 - asked for by the caller, for mypy
+        if self._is_changed(chain, Role.TRAIN):
+            return Step.TRAIN
+        if failure.step is not Step.TRAIN and self._is_changed(chain, Role.INFER):
+            return Step.INFER
+        raise StepFailedError(
+            pair=self.options.pair, target=target_of(self.kaggle), step=failure.step, failure=failure.message
+        )
+
+    def _go_back(self, chain: ChainExecution, step: Step) -> None:
+        handoff = self.options.handoff if step is not Step.SUBMIT else None
+        chain.write(Kind.BACK, to=str(step), **({"handoff": str(handoff)} if handoff else {}))
+
+    def _is_changed(self, chain: ChainExecution, role: Role) -> bool:
+        push = chain.state.pushes.get(role)
+        return push is not None and push.source != self.kernels[role].source
+
+    def _check_unchanged(self, chain: ChainExecution) -> None:
+        train = "`--from train` pushes it again"
+        if chain.state.trained is not None:
+            train += f"; `--from infer` goes on with what version {chain.state.pushes[Role.TRAIN].version} trained"
+        infer = "`--from infer` pushes it again with the same training; `--restart` trains anew"
+        for role, ways in ((Role.TRAIN, train), (Role.INFER, infer)):
+            if self._is_changed(chain, role):
+                version = chain.state.pushes[role].version
+                raise ChangedError(pair=self.options.pair, role=role, version=version, options=ways)
+
+    def _check_handoff(self, chain: ChainExecution) -> None:
+        before, wanted = chain.begun.handoff, self.options.handoff
+        if wanted is None or before == wanted:
+            return
+        if Role.INFER in chain.state.pushes:
+            raise HandoffChangedError(pair=self.options.pair, before=before, now=wanted)
+        if chain.state.trained is not None:
+            self._go_back(chain, Step.INFER)
+
+
+def _check_pair_id(options: PushOptions, role: Role, kernel: PreparedKernel) -> None:
+    found = kernel.parameters.get("PAIR_ID")
+    if found is not None and found != options.spec.pair_id:
+        problem = f'its PAIR_ID is "{found}", and pair.toml makes "{options.spec.pair_id}"'
+        path = options.folder.notebook(role)
+        raise KernelUnfitError(path=path, problem=problem, remedy="Render both notebooks with `tandem generate`.")
+
+
+def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> PreparedKernel:
+    """The kernel under the account's name; only a local Kaggle takes kernels that are rendered for somebody else."""
+    owner = kernel.push.ref.partition("/")[0]
+    if owner == account:
+        return kernel
+    if not kaggle.is_local:
+        shown = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
+        raise OwnerError(pair=pair, owner=shown, account=account)
+    return owned_by(kernel, account, instead_of=owner)
+
+
+def _git_commit(folder: Path) -> str:
+    """The commit of a folder's files, with `+` where they were changed since; empty outside of a repository."""
+    import subprocess
+
+    def asked(*arguments: str) -> str:
+        command = ["git", "-C", str(folder), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)  # noqa: S603 - no shell
+        return done.stdout.strip()
+
+    try:
+        commit = asked("rev-parse", "--short=12", "HEAD")
+        return commit + ("+" if asked("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -1,0 +1,174 @@
+"""The hand-over, `handoff.json`: what training says of itself, for inference, for a run here and for a chain on Kaggle.
+
+HandOverError
+├── HandOverMissingError     the training notebook ended without one
+└── HandOverUnreadableError  it is not what the training notebook writes
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from generator.errors import RunError
+from generator.files import read_bytes
+from generator.untrusted import JsonObject, printable
+
+FILE_NAME = "handoff.json"
+
+
+class HandOverError(RunError):
+    """Training left nothing that inference can use."""
+
+
+class HandOverMissingError(HandOverError):
+    """There is no hand-over."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(
+            f"{printable(str(path))} does not exist, so there is no model to predict with. "
+            f"Run the training notebook to its end: the same command without --only, or with --only train."
+        )
+
+
+class HandOverUnreadableError(HandOverError):
+    """The hand-over is not JSON, or not an object."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(f"{printable(str(path))} is damaged: it is not a JSON object. Run the training again.")
+
+
+class DamagedError(ValueError):
+    """Bytes that are not what a notebook wrote: cut off on the way, or changed."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric's name and value."""
+
+    metric: str
+    value: float
+
+
+@dataclass(frozen=True)
+class PromisedFile:
+    """A file of a hand-over, as training described it; `size` is 0 where it does not say."""
+
+    file: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class HandOver:
+    """A hand-over as training wrote it; what it leaves out is empty or None."""
+
+    fields: JsonObject
+
+    @property
+    def is_whole(self) -> bool:
+        """True if its own hash is right."""
+        rest = {name: value for name, value in self.fields.items() if name != "sha256"}
+        return bool(self.fields.get("sha256") == digest_of(rest))
+
+    @property
+    def is_complete(self) -> bool:
+        """True if training came to its end."""
+        return self.fields.get("complete", True) is True
+
+    @property
+    def framework(self) -> str:
+        """The framework that trained."""
+        return self.fields.text("framework")
+
+    @property
+    def backend(self) -> str:
+        """The backend that the framework computed with."""
+        return self.fields.text("backend")
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The versions of the packages that trained."""
+        return {str(name): str(version) for name, version in self.fields.section("versions").items()}
+
+    @property
+    def out_of_fold(self) -> Score | None:
+        """The score that training measured itself."""
+        fold = self.fields.section("out_of_fold")
+        value = fold.number("score")
+        return None if value is None else Score(fold.text("metric") or "score", value)
+
+    @property
+    def accelerator(self) -> str:
+        """The accelerator that training had, in words."""
+        return accelerator_in_words(self.fields.section("accelerator"))
+
+    @property
+    def files(self) -> tuple[PromisedFile, ...]:
+        """Every file that it promises, wherever it does so."""
+        return promised_files(self.fields)
+
+
+def read_handover(folder: Path) -> HandOver:
+    """Reads the hand-over in a training output.
+
+    Raises:
+        HandOverMissingError: There is none.
+        HandOverUnreadableError: It is damaged.
+    """
+    path = folder / FILE_NAME
+    try:
+        return HandOver(json_object(path))
+    except FileNotFoundError:
+        raise HandOverMissingError(path=path) from None
+    except DamagedError as error:
+        raise HandOverUnreadableError(path=path) from error
+
+
+def json_object(path: Path) -> JsonObject:
+    """Reads a file that a training notebook wrote.
+
+    Raises:
+        DamagedError: It is no JSON object, or cannot be read.
+        FileNotFoundError: There is none.
+    """
+    try:
+        fields = json.loads(read_bytes(path))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DamagedError("it cannot be read") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedError("it is not JSON") from error
+    if not isinstance(fields, dict):
+        raise DamagedError("it is not a JSON object")
+    return JsonObject(fields)
+
+
+def digest_of(fields: Mapping[str, Any]) -> str:
+    """The hash of a hand-over, as the notebooks compute it (`handoff_hash`)."""
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def accelerator_in_words(fields: JsonObject) -> str:
+    """An accelerator as the notebooks describe it, in words: how many of what."""
+    kind = fields.text("device_kind") or fields.text("platform")
+    count = fields.count("device_count")
+    return f"{count} \N{MULTIPLICATION SIGN} {kind}" if kind and count else kind
+
+
+def promised_files(value: object) -> tuple[PromisedFile, ...]:
+    """Every object with a file and its hash, wherever a value out of JSON has one."""
+    return tuple(_promises(value))
+
+
+def _promises(value: object) -> Iterator[PromisedFile]:
+    if isinstance(value, dict):
+        fields = JsonObject(value)
+        if isinstance(fields.get("file"), str) and isinstance(fields.get("sha256"), str):
+            yield PromisedFile(fields.text("file"), fields.count("bytes"), fields.text("sha256"))
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in inner:
+        yield from _promises(part)
