@@ -24,6 +24,8 @@ test-fast: $(VENV)/dev.stamp ## the tests that take less than two minutes togeth
 
 fuzz: $(VENV)/dev.stamp ## thousands of hostile inputs of each kind, other ones each time; takes about an hour
 	FUZZ_CASES=5000 $(BIN)/python -m pytest -n 2 tests/hostile
+	$(BIN)/python -m pip install -q "atheris>=3" || echo "atheris is not to be had here: nothing is guided by coverage"
+	! $(BIN)/python -c "import atheris" 2>/dev/null || $(BIN)/python tests/hostile/guided.py 300
 
 lint: $(VENV)/dev.stamp ## the package, the templates as the Python they are, the rendered notebooks
 	$(BIN)/ruff check .
