@@ -4,6 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from kernel_desk import KernelDesk
 from scripted import ScriptedRunner
 
@@ -117,6 +118,17 @@ def test_a_full_log_says_so_and_grows_no_further(tmp_path: Path) -> None:
         log.write("0123456789\n")
 
     assert path.stat().st_size < 2_000
+    assert "full" in list(read_all(path))[-1]["data"]
+
+
+@pytest.mark.parametrize("text", ["x", "\n", "\x1b" * 50, "é"])
+def test_what_is_around_a_text_counts_for_the_size_of_a_log(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.jsonl"
+    log = SessionLog(path, limit=4_000)
+    for _ in range(2_000):
+        log.write(text)
+
+    assert path.stat().st_size < 4_000 + 200
     assert "full" in list(read_all(path))[-1]["data"]
 
 
