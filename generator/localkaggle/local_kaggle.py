@@ -15,8 +15,8 @@ from generator.localkaggle.services.accounts import Accounts
 from generator.localkaggle.services.blobs import Blobs
 from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.datasets import Datasets
-from generator.localkaggle.services.kernel_mounts import Sources
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.runner import Runner

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
-from generator.localkaggle.names import checked_name
+from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.rpc import Call, Stored
 
 STORAGE = "__storage"

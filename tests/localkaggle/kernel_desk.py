@@ -8,8 +8,8 @@ from desk import Desk
 from scripted import ScriptedRunner
 
 from generator.localkaggle.rpc import Call
-from generator.localkaggle.services.kernel_mounts import Sources
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.sessions.runner import Runner
 from generator.localkaggle.site import Site

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
-from generator.localkaggle.names import checked_name
+from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.rpc import ApiError, Call, Fields, Methods
 from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.site import Blob, OpenUpload

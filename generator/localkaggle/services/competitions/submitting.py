@@ -5,9 +5,9 @@ from pathlib import Path
 
 from generator.competition.metrics import parsed
 from generator.localkaggle.clock import as_wire
+from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
-from generator.localkaggle.names import checked_name
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
 from generator.localkaggle.services.competitions import wording
 from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
