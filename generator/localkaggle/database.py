@@ -133,7 +133,8 @@ def insert(connection: sqlite3.Connection, table: str, **values: Any) -> int:
 
 def as_record(kind: type[Record], row: sqlite3.Row) -> Record:
     """A row as a dataclass whose fields are columns, read as their types say: moments, flags, enumerations, JSON."""
-    return kind(**{name: _read(hint, row[name]) for name, hint in _hints(kind).items()})
+    hints: Mapping[str, Any] = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
+    return kind(**{name: _read(hint, row[name]) for name, hint in hints.items()})
 
 
 @cache

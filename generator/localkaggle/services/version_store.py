@@ -214,9 +214,7 @@ class VersionStore:
         values = {"owner": item.owner, "slug": item.slug, "created": item.created.isoformat()}
         return insert(connection, "items", kind=self._kind, facts=json.dumps(dict(item.facts)), **values)
 
-    def _insert(
-        self, connection: Any, variation: int, staged: Path, *, notes: str, processing: Processing
-    ) -> Version:
+    def _insert(self, connection: Any, variation: int, staged: Path, *, notes: str, processing: Processing) -> Version:
         now = self._clock.now()
         connection.execute("UPDATE item_variations SET versions_made = versions_made + 1 WHERE id = ?", (variation,))
         query = "SELECT versions_made FROM item_variations WHERE id = ?"

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
-from generator.localkaggle.rpc import Call, Fields, page
-from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.rpc import ApiError, Call, Fields, page
+from generator.localkaggle.services.competitions import messages
+from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submissions
-from generator.localkaggle.services.competitions.standing import standing
 from generator.localkaggle.site import Site
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -37,7 +37,7 @@ class Catalog:
         """
         hosted = self._hosted.get(call.text("competitionName"))
         if hosted is None:
-            raise wording.not_found()
+            raise ApiError(*messages.NOT_FOUND)
         return hosted
 
     def get(self, call: Call) -> Fields:
@@ -74,7 +74,7 @@ class Catalog:
 
     def _fields(self, call: Call, facts: HostedFacts) -> Fields:
         is_private = is_private_now(facts, self._site.clock.now())
-        teams = [each.owner for each in standing(facts, self._submissions.scored(facts.slug), is_private=is_private)]
+        teams = [each.owner for each in ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)]
         has_entered = not self._site.faults.strikes("rules-not-accepted", at=call.method, also=facts.slug)
         return {
             "id": _number_of(facts.slug),

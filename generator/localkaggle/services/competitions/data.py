@@ -11,7 +11,7 @@ from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
 from generator.localkaggle.services.archives import pack_zip
-from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, page_of
 from generator.localkaggle.services.file_listing import summary, tree
 from generator.localkaggle.site import Site
@@ -72,7 +72,7 @@ class CompetitionData:
     def _open(self, call: Call) -> Hosted:
         hosted = self._catalog.asked(call)
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=hosted.facts.slug):
-            raise ApiError(403, wording.RULES)
+            raise ApiError(*messages.RULES)
         return hosted
 
     def _files(self, hosted: Hosted) -> Sequence[ListedFile]:

@@ -8,8 +8,8 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import HostedFacts
 from generator.localkaggle.rpc import Call, Content, Fields, page
 from generator.localkaggle.services.competitions.catalog import Catalog, is_private_now
+from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submission, Submissions
-from generator.localkaggle.services.competitions.standing import standing
 from generator.localkaggle.services.competitions.submitting import score_text
 from generator.localkaggle.site import Site
 
@@ -54,4 +54,4 @@ class Leaderboard:
         return Content(packed.getvalue(), "application/zip")
 
     def _best(self, facts: HostedFacts, *, is_private: bool) -> list[Submission]:
-        return standing(facts, self._submissions.scored(facts.slug), is_private=is_private)
+        return ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)

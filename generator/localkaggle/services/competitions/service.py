@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from generator.localkaggle.hosting import Hosted, HostedFacts
+from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.rpc import Methods
 from generator.localkaggle.services.competitions import records
 from generator.localkaggle.services.competitions.catalog import Catalog
@@ -39,7 +39,6 @@ class Competitions:
 
     def use_reruns(self, reruns: Reruns) -> None:
         """Has submitted notebooks run again by these from now on."""
-        self._submitting.use_reruns(reruns)
         self._desk.use_reruns(reruns)
 
     def methods(self) -> Methods:
@@ -75,11 +74,6 @@ class Competitions:
     def is_known(self, slug: str) -> bool:
         """Whether there is such a competition here."""
         return self._catalog.find(slug) is not None
-
-    def facts(self, slug: str) -> HostedFacts | None:
-        """What is known of a competition; None if there is none of that name."""
-        hosted = self._catalog.find(slug)
-        return hosted.facts if hosted is not None else None
 
     def close(self) -> None:
         """Lets the submission that is being scored finish; what waits is scored after the next start."""
