@@ -4,13 +4,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Protocol, Self
 
 import generator
 from generator.localkaggle.sessions.runner import SessionOrder
-
-SESSION_ROOT = PurePosixPath("/kaggle/session")
 
 # Programs and libraries; what is personal or secret stays out of sight.
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -22,18 +20,18 @@ SYSTEM_FILES = (
 
 
 @dataclass(frozen=True)
-class Place:
+class SessionPaths:
     """The paths of a session, as its notebook sees them.
 
-    `session` is where the worker finds the notebook and saves what came of it; `home` is lost with the session. With
-    `is_real` they are those of Kaggle, and what must not be changed or reached cannot be.
+    `session` is where the worker finds the notebook and saves what came of it; `home` is lost with the session. Where
+    they `are_kaggles`, what must not be changed or reached cannot be.
     """
 
     input_root: str
     working: str
     session: str
     home: str
-    is_real: bool
+    are_kaggles: bool
 
 
 @dataclass(frozen=True)
@@ -66,28 +64,28 @@ class Isolation(Protocol):
     def is_sandbox(self) -> bool:
         """Whether it holds back a notebook that wants to get out."""
 
-    def place(self, order: SessionOrder) -> Place:
+    def paths(self, order: SessionOrder) -> SessionPaths:
         """The paths that the session will see."""
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """What to execute on this machine for the program to run in the session; its folders are made already."""
 
 
-REAL_PLACE = Place(
+KAGGLES_PATHS = SessionPaths(
     input_root="/kaggle/input",
     working="/kaggle/working",
-    session=str(SESSION_ROOT),
+    session="/kaggle/session",
     home="/root",
-    is_real=True,
+    are_kaggles=True,
 )
 
 
 def session_folders(order: SessionOrder) -> dict[str, Path]:
     """The folders of this machine that a session may write to, by where it sees them."""
     return {
-        REAL_PLACE.working: order.working,
-        REAL_PLACE.session: order.private / "session",
-        REAL_PLACE.home: order.private / "home",
+        KAGGLES_PATHS.working: order.working,
+        KAGGLES_PATHS.session: order.private / "session",
+        KAGGLES_PATHS.home: order.private / "home",
         "/tmp": order.private / "scratch",  # noqa: S108 - a folder of the session's own
         "/kaggle/temp": order.private / "temp",
         # Shared memory is on the disk as well, where it is measured with the rest.
@@ -97,7 +95,7 @@ def session_folders(order: SessionOrder) -> dict[str, Path]:
 
 def input_folders(order: SessionOrder) -> Mapping[str, Path]:
     """The folders of this machine that a session may read, by where it sees them."""
-    return {f"{REAL_PLACE.input_root}/{place}": folder for place, folder in order.mounts.items()}
+    return {f"{KAGGLES_PATHS.input_root}/{place}": folder for place, folder in order.mounts.items()}
 
 
 def python_folders() -> list[Path]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from generator.localkaggle.sessions.isolation import Launch, Place, session_folders
+from generator.localkaggle.sessions.isolation import Launch, SessionPaths, session_folders
 from generator.localkaggle.sessions.runner import SessionOrder
 
 
@@ -15,15 +15,15 @@ class PlainProcess:
     )
     is_sandbox = False
 
-    def place(self, order: SessionOrder) -> Place:
+    def paths(self, order: SessionOrder) -> SessionPaths:
         """Paths of this machine, which reach the notebook as its parameters."""
         folders = session_folders(order)
-        return Place(
+        return SessionPaths(
             input_root=str(order.private / "input"),
             working=str(order.working),
             session=str(folders["/kaggle/session"]),
             home=str(folders["/root"]),
-            is_real=False,
+            are_kaggles=False,
         )
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:

@@ -10,9 +10,6 @@ from typing import Protocol
 from generator.accelerators.catalog import AcceleratorKind
 from generator.competition.facts import Value
 
-INPUT_ROOT = PurePosixPath("/kaggle/input")
-WORKING_ROOT = PurePosixPath("/kaggle/working")
-
 
 @dataclass(frozen=True)
 class SessionOrder:
