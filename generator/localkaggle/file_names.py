@@ -8,7 +8,7 @@ from generator.localkaggle.rpc import ApiError
 from generator.untrusted import printable
 
 DEEPEST = 32
-"""How many parts a name has at most, the file itself included."""
+"""The most parts that a name may have, the file itself included."""
 
 _LONGEST_NAME = 1_000
 _LONGEST_PART = 255

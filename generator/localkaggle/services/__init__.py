@@ -12,6 +12,6 @@
         kernel_queries, kernel_outputs             what it is, and what it wrote
         kernel_records                             all of that in the database
 
-In comes a `Call`; out goes JSON, an address, or an `ApiError`. `local_kaggle` puts the services together, `http` and `web`
-ask them; they meet each other by the protocols of `site`, and know `hosting` and `sessions`, never `http` or `web`.
+In comes a `Call`; out goes JSON, an address, or an `ApiError`. `local_kaggle` puts the services together, `http` and
+`web` ask them; they meet each other by the protocols of `site`, and know `hosting` and `sessions`, never `http` or `web`.
 """

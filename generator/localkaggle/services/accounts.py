@@ -26,7 +26,7 @@ class _Account:
 
 
 class Accounts:
-    """Who may use this server; an account comes to be when its token is first asked for."""
+    """The accounts that may use this server; one comes to be when its token is first asked for."""
 
     SCHEMA: ClassVar[str] = """
         CREATE TABLE IF NOT EXISTS accounts (
@@ -49,7 +49,7 @@ class Accounts:
         return self._account(name).key
 
     def is_known(self, name: str) -> bool:
-        """Whether there is such an account."""
+        """True if there is such an account."""
         return any(account.name == name for account in self._by_token.values())
 
     def with_token(self, token: str) -> str | None:
@@ -68,7 +68,7 @@ class Accounts:
         return None
 
     def methods(self) -> Methods:
-        """What clients ask about accounts."""
+        """The methods by which clients ask about accounts."""
         return {
             INTROSPECT: self._introspect,
             GENERATE: self._generate,

@@ -55,7 +55,7 @@ _NOT_AN_ARCHIVE = (
 
 @dataclass(frozen=True)
 class ExtractionLimits:
-    """How much an archive may become: bytes and files, and how many bytes of the disk stay free."""
+    """The most bytes and files that an archive may become, and the bytes of the disk that stay free."""
 
     size: int = 20 << 30
     files: int = 50_000

@@ -52,7 +52,7 @@ class Blobs:
         self._remove_old()
 
     def methods(self) -> Methods:
-        """How the upload of a file for a dataset or a model begins."""
+        """The method by which the upload of a file for a dataset or a model begins."""
         return {"blobs.BlobApiService/StartBlobUpload": self._start}
 
     def start(self, call: Call, *, name: str, size: int) -> OpenUpload:

@@ -37,7 +37,7 @@ _VERSIONS = "SELECT id, kernel, number, created, settings FROM kernel_versions"
 
 
 class State(StrEnum):
-    """Where a session is, in the words of the API."""
+    """The state of a session, in the words of the API."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
@@ -47,7 +47,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """What a version was saved with, beside its source; `machine_shape` is what it gets, not what was asked for."""
+    """The settings of a version, beside its source; `machine_shape` is what it gets, not what was asked for."""
 
     language: str = "python"
     kernel_type: str = "notebook"
@@ -63,7 +63,7 @@ class KernelSettings:
 
     @property
     def accelerator(self) -> Accelerator:
-        """What the sessions of this version run on."""
+        """The accelerator that sessions of this version run on."""
         return catalog().accelerators[self.machine_shape]
 
 
@@ -85,7 +85,7 @@ class KernelRecord:
         return f"{self.owner}/{self.slug}"
 
     def is_visible_to(self, account: str) -> bool:
-        """Whether an account may know of it, and use what it wrote."""
+        """True if an account may know of it, and use what it wrote."""
         return self.owner == account or not self.is_private
 
 
@@ -120,7 +120,7 @@ class SessionRecord:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens in it."""
+        """True if nothing more happens in it."""
         return self.state in (State.COMPLETE, State.ERROR)
 
     @property
@@ -130,7 +130,7 @@ class SessionRecord:
 
 
 class KernelRecords:
-    """What is asked of the database about kernels, and what is told to it."""
+    """Reads and writes kernels, versions and sessions in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

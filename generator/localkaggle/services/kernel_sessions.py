@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SessionRules:
-    """What a session may, and how many run at a time.
+    """The limits of a session, and of how many run at a time.
 
     Attributes:
         slots: How many sessions this machine runs at a time; the others wait. With 0 a session runs inside of the
@@ -71,7 +71,7 @@ class KernelSessions:
 
     @property
     def isolation(self) -> str:
-        """How the runner keeps notebooks apart from this machine."""
+        """The way in which the runner keeps notebooks apart from this machine."""
         return self._runner.isolation
 
     def folder(self, session: int) -> SessionFolder:
@@ -234,16 +234,16 @@ class KernelSessions:
 
 
 def machine_failed(error: Exception) -> str:
-    """Why a session ended that could not be run; what the operating system says of it is told."""
+    """The failure of a session that could not be run, with what the operating system says of it."""
     why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
     return f"{MACHINE_FAILED}{why}"
 
 
 def session_limit_reached(kind: AcceleratorKind, limit: int) -> str:
-    """What Kaggle answers to a push too many."""
+    """The answer of Kaggle to a push too many."""
     return f"Maximum batch {kind.upper()} session count of {limit} reached."
 
 
 def quota_used_up(kind: AcceleratorKind, until: str) -> str:
-    """What is answered to a push for which no accelerator hours are left."""
+    """The answer to a push for which no accelerator hours are left."""
     return f"You have no accelerator quota left: the weekly {kind.upper()} quota is used up until {until}."

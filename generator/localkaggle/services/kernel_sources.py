@@ -22,7 +22,7 @@ MissingSources = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sources:
-    """Who knows the folders behind the names in a kernel's metadata; None where this Kaggle has no such things."""
+    """The services that know the folders behind the names in a kernel's metadata; None where there is none."""
 
     competitions: MountsCompetition | None = None
     datasets: MountsDataset | None = None
@@ -74,7 +74,7 @@ class KernelSources:
         return {place: folder.resolve() for place, folder in self._found(settings, hidden) if folder is not None}
 
     def has_gateway(self, competition: str) -> bool:
-        """Whether a competition hands out its test by an inference server, whose gateway is not in this Kaggle."""
+        """True if a competition hands out its test by an inference server, whose gateway is not in this Kaggle."""
         folder = self._sources.competition(competition, hidden=True)
         return folder is not None and (folder / "kaggle_evaluation").is_dir()
 
@@ -110,7 +110,7 @@ class KernelSources:
             yield self._place("models", *parts), folder
 
     def _output(self, owner: str, slug: str, number: str = "") -> Path | None:
-        """What the newest version of a kernel that ended well wrote, or this version if it did."""
+        """The output of the newest version of a kernel that ended well, or of this version if it did."""
         kernel = self._records.kernel(owner, slug)
         session = kernel and self._records.newest_success(kernel, int(number) if number else None)
         return SessionFolder.of(self._site.root, session.id).working if session else None

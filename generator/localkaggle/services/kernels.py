@@ -108,7 +108,7 @@ class Kernels:
         return answer
 
     def has_version(self, owner: str, slug: str, version: int) -> bool:
-        """Whether there is such a version, whose session ended well."""
+        """True if there is such a version, whose session ended well."""
         return self._success(owner, slug, version) is not None
 
     def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
@@ -118,12 +118,12 @@ class Kernels:
         return file.path if file is not None else None
 
     def uses_internet(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version had the internet switched on."""
+        """True if the version had the internet switched on."""
         found = self.records.find_version(owner, slug, version)
         return found is not None and found.settings.internet
 
     def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version asked for a TPU, which no code competition lets submit."""
+        """True if the version asked for a TPU, which no code competition lets submit."""
         found = self.records.find_version(owner, slug, version)
         return found is not None and found.settings.accelerator.kind is AcceleratorKind.TPU
 

@@ -35,7 +35,7 @@ CREATE TABLE IF NOT EXISTS item_versions (
 """
 
 Facts = Mapping[str, Any]
-"""What an owner says of an item or a variation, by the names of the API, as it was checked."""
+"""The checked description of an item or a variation by its owner, by the names of the API."""
 
 
 class VersionState(StrEnum):
@@ -74,7 +74,7 @@ class Item:
         return f"{self.owner}/{self.slug}"
 
     def is_visible_to(self, account: str) -> bool:
-        """Whether an account may see it."""
+        """True if an account may see it."""
         return self.owner == account or not self.facts["isPrivate"]
 
 

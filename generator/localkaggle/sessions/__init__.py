@@ -1,4 +1,4 @@
-"""The sessions of a local Kaggle: a notebook goes in as a `SessionOrder`, a log, its output and a `SessionEnd` come out.
+"""The sessions of a local Kaggle: a notebook goes in by a `SessionOrder`, a log, an output and a `SessionEnd` come out.
 
     queue            which sessions run now
     runner           the seam: `SessionOrder`, `SessionEnd`, and the protocol of what executes them

@@ -11,7 +11,6 @@ from generator.localkaggle.sessions.isolation import (
     SYSTEM_FILES,
     SYSTEM_FOLDERS,
     Launch,
-    SessionPaths,
     input_folders,
     python_folders,
     session_folders,
@@ -66,17 +65,13 @@ class Bubblewrap:
 
     @property
     def description(self) -> str:
-        """What it is, in a few words for people."""
+        """A description in a few words for people."""
         missing = "no filter of system calls, for want of libseccomp or pyseccomp"
         filtered = "system calls filtered" if self.refused_calls else missing
         return (
             "a sandbox of bubblewrap (Kaggle's paths, read-only inputs, no network where it is off, no privileges; "
             f"{filtered})"
         )
-
-    def paths(self, _order: SessionOrder) -> SessionPaths:
-        """Kaggle's own paths."""
-        return KAGGLES_PATHS
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """The program in the sandbox; it dies with this process."""
@@ -98,7 +93,7 @@ class Bubblewrap:
         return self._launch(options, program, memory=order.memory_limit, tasks=order.process_limit)
 
     def works(self) -> bool:
-        """Whether a program runs in it, tried out."""
+        """True if a program runs in it, tried out."""
         launch = self._launch(["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"], ["true"])
         try:
             with launch:
@@ -130,7 +125,7 @@ class Bubblewrap:
             inherited = (reading,)
             arguments += ["--seccomp", str(reading)]
         if self.group is None:
-            return Launch((*arguments, *options, "--", *program), inherited)
+            return Launch((*arguments, *options, "--", *program), inherited=inherited)
         is_root = os.geteuid() == 0
         manager = {name: os.environ[name] for name in _USERS_MANAGER if name in os.environ and not is_root}
         # What leads to the manager of the group is none of the notebook's business.
@@ -139,4 +134,6 @@ class Bubblewrap:
         limits = {"MemoryMax": memory + memory // 10, "MemorySwapMax": 0, "TasksMax": tasks}
         scope = [self.group, *([] if is_root else ["--user"]), "--scope", "--quiet", "--collect"]
         scope += [f"--property={name}={value}" for name, value in limits.items()]
-        return Launch((*scope, "--", *arguments, *unset, *options, "--", *program), inherited, manager)
+        return Launch(
+            (*scope, "--", *arguments, *unset, *options, "--", *program), inherited=inherited, variables=manager
+        )

@@ -34,14 +34,24 @@ class SessionPaths:
     are_kaggles: bool
 
 
+KAGGLES_PATHS = SessionPaths(
+    input_root="/kaggle/input",
+    working="/kaggle/working",
+    session="/kaggle/session",
+    home="/root",
+    are_kaggles=True,
+)
+
+
 @dataclass(frozen=True)
 class Launch:
-    """What to execute on this machine, with which variables beside the session's own.
+    """A program to execute on this machine, and its variables beside the session's own.
 
-    It inherits file descriptors, which are closed here when this is left.
+    It sees `paths`, and inherits file descriptors, which are closed here when this is left.
     """
 
     arguments: tuple[str, ...]
+    paths: SessionPaths = KAGGLES_PATHS
     inherited: tuple[int, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -58,26 +68,14 @@ class Isolation(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is, and what it does not do, in a few words for people."""
+        """A description of what it does and does not do, in a few words for people."""
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether it holds back a notebook that wants to get out."""
-
-    def paths(self, order: SessionOrder) -> SessionPaths:
-        """The paths that the session will see."""
+        """True if it holds back a notebook that wants to get out."""
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
-        """What to execute on this machine for the program to run in the session; its folders are made already."""
-
-
-KAGGLES_PATHS = SessionPaths(
-    input_root="/kaggle/input",
-    working="/kaggle/working",
-    session="/kaggle/session",
-    home="/root",
-    are_kaggles=True,
-)
+        """The program to execute on this machine for one to run in the session, whose folders are made already."""
 
 
 def session_folders(order: SessionOrder) -> dict[str, Path]:

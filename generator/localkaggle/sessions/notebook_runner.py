@@ -58,7 +58,7 @@ class NotebookRunner(Runner):
 
     @property
     def isolation(self) -> str:
-        """How notebooks are kept apart from this machine."""
+        """The way in which notebooks are kept apart from this machine."""
         return self._isolation.description
 
     def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
@@ -70,9 +70,9 @@ class NotebookRunner(Runner):
             folder.mkdir(parents=True, exist_ok=True)
         session = order.private / "session"
         shutil.copyfile(order.notebook, session / NOTEBOOK)
-        paths = self._isolation.paths(order)
         watch = Watch(order, stop)
-        with _started(self._isolation.launch(order, _program()), order, paths) as process:
+        launch = self._isolation.launch(order, _program())
+        with _started(launch, order) as process:
             said, last_words = _Said(log), deque[bytes](maxlen=_LAST_PIECES)
             listening = [
                 threading.Thread(target=said.listen, args=(process.stdout,), daemon=True),
@@ -80,7 +80,7 @@ class NotebookRunner(Runner):
             ]
             for thread in listening:
                 thread.start()
-            _give(process, _work(order, paths))
+            _give(process, _work(order, launch.paths))
             reason = watch.until_end(process)
         for thread in listening:
             thread.join(GRACE)
@@ -126,17 +126,18 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
 
 
 @contextmanager
-def _started(launch: Launch, order: SessionOrder, paths: SessionPaths) -> Iterator[subprocess.Popen[bytes]]:
+def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
     (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
+    home = launch.paths.home
     variables = {
         **process_variables(),
         **launch.variables,
-        "HOME": paths.home,
+        "HOME": home,
         # What a notebook installs goes where it may write, and is found there before what was there already.
-        "PIP_PREFIX": paths.home,
+        "PIP_PREFIX": home,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PYTHONPATH": f"{paths.home}/{_PACKAGES}",
+        "PYTHONPATH": f"{home}/{_PACKAGES}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     with launch:
@@ -154,7 +155,7 @@ def _started(launch: Launch, order: SessionOrder, paths: SessionPaths) -> Iterat
         yield process
     finally:
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
-        _end(process, grace=0.0 if paths.are_kaggles else GRACE)
+        _end(process, grace=0.0 if launch.paths.are_kaggles else GRACE)
 
 
 def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
@@ -179,7 +180,7 @@ def _end(process: "subprocess.Popen[bytes]", *, grace: float) -> None:
 
 
 class _Said:
-    """What a worker says on its standard output; whoever runs in the session may have said it."""
+    """The messages of a worker on its standard output; whoever runs in the session may have written them."""
 
     def __init__(self, log: SessionLog) -> None:
         self._log = log
@@ -202,12 +203,12 @@ class _Said:
 
     @property
     def failure(self) -> str | None:
-        """Why the notebook ended before its end, or nothing; None if the worker did not say how it ended."""
+        """The reason why the notebook ended before its end, or nothing; None if the worker did not say how it ended."""
         return self._end[:_LONGEST_FAILURE] if self._end is not None else None
 
 
 def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
-    """What is written to a pipe, in pieces, until there is no more."""
+    """Reads a pipe in pieces, until there is no more."""
     while stream is not None and (piece := os.read(stream.fileno(), _PIECE)):
         yield piece
 

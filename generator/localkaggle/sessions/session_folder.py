@@ -29,7 +29,7 @@ class SessionFolder:
 
     @property
     def working(self) -> Path:
-        """What became /kaggle/working."""
+        """The folder that became /kaggle/working."""
         return self.path / "working"
 
     @property
@@ -39,7 +39,7 @@ class SessionFolder:
 
     @property
     def private(self) -> Path:
-        """What the runner needs meanwhile."""
+        """The folder for what the runner needs meanwhile."""
         return self.path / "private"
 
     def make(self) -> None:

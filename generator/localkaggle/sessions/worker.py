@@ -25,7 +25,7 @@ TIMEOUT = "Notebook Timeout"
 
 @dataclass(frozen=True)
 class WorkOrder:
-    """What is to be executed, in the paths that the session sees; `roots` are parameters of mapped paths only."""
+    """The work of a session, in the paths that it sees; `roots` are parameters of mapped paths only."""
 
     title: str
     session: str
@@ -96,7 +96,7 @@ def execute_work(work: WorkOrder) -> str:
 
 
 def _refusal(notebook: Path) -> str:
-    """Why papermill would not even begin, in its own words, or nothing."""
+    """The reason why papermill would not even begin, in its own words, or nothing."""
     from generator.run.notebook_file import read_notebook
 
     kernel = read_notebook(notebook).metadata.get("kernelspec", {})

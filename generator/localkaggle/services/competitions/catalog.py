@@ -107,15 +107,15 @@ def _number_of(slug: str) -> int:
 
 
 def page_of(call: Call, slug: str) -> str:
-    """Where people find a competition, at the origin that the client knows this server by."""
+    """The address of a competition's page, at the origin that the client knows this server by."""
     return f"{call.base}/competitions/{slug}"
 
 
 def has_ended(facts: HostedFacts, now: datetime) -> bool:
-    """Whether a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
+    """True if a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
     return facts.deadline is None or facts.deadline <= now
 
 
 def is_private_now(facts: HostedFacts, now: datetime) -> bool:
-    """Whether the private part of the test decides, as it does from the end of a competition on."""
+    """True if the private part of the test decides, as it does from the end of a competition on."""
     return facts.deadline is not None and facts.deadline <= now

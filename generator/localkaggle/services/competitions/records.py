@@ -28,7 +28,7 @@ CREATE INDEX IF NOT EXISTS submissions_of_a_team ON submissions (competition, ow
 
 
 class Stage(StrEnum):
-    """Where a submission is on its way to a score."""
+    """The stage of a submission on its way to a score."""
 
     RECEIVING = "receiving"  # its file is on the way here
     ASKED = "asked"  # a rerun is to be queued, and may have been
@@ -39,7 +39,7 @@ class Stage(StrEnum):
 
     @property
     def status(self) -> str:
-        """What the API calls it."""
+        """The name that the API has for it."""
         return self.name if self in (Stage.COMPLETE, Stage.ERROR) else "PENDING"
 
 
@@ -73,7 +73,7 @@ class Submissions:
         self._folder = folder
 
     def file(self, submission: Submission) -> Path:
-        """Where the submitted file is, or is to be."""
+        """The path of the submitted file, which may not be there yet."""
         return self._folder / str(submission.ref) / submission.file_name.rpartition("/")[2]
 
     def add(self, new: Submission, *, daily_limit: int) -> int | None:
@@ -105,7 +105,7 @@ class Submissions:
         return self._where("stage = ? ORDER BY ref", stage)
 
     def counts(self, competition: str, owner: str, now: datetime) -> tuple[int, int]:
-        """How many submissions of a team count for today, and how many it has made at all."""
+        """The number of a team's submissions that count for today, and of all."""
         today = self._database.one(_TODAY, (competition, owner, _day(now)))
         total = self._database.one(
             "SELECT count(*) FROM submissions WHERE competition = ? AND owner = ?", (competition, owner)

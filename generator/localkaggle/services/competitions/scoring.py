@@ -136,7 +136,7 @@ class ScoringDesk:
 
 
 def _told(hosted: Hosted, submission: Submission, problem: str) -> str:
-    """What the team is told of a submission that cannot be scored."""
+    """The error of a submission that cannot be scored, as the team is told it."""
     if not hosted.facts.is_code_competition:
         return messages.not_scored(problem)
     # A notebook can write the hidden test into its submission, to read it in what is quoted of it; the host may see it.

@@ -72,7 +72,7 @@ class Competitions:
         return hosted.hidden() if hidden else hosted.data()
 
     def is_known(self, slug: str) -> bool:
-        """Whether there is such a competition here."""
+        """True if there is such a competition here."""
         return self._catalog.find(slug) is not None
 
     def close(self) -> None:
