@@ -29,7 +29,7 @@ class Catalog:
         """The competition of this name, if it is hosted here."""
         return self._hosted.get(slug)
 
-    def asked(self, call: Call) -> Hosted:
+    def named(self, call: Call) -> Hosted:
         """The competition that a request names.
 
         Raises:
@@ -42,7 +42,7 @@ class Catalog:
 
     def get(self, call: Call) -> Fields:
         """`GetCompetition`."""
-        return self._fields(call, self.asked(call).facts)
+        return self._fields(call, self.named(call).facts)
 
     def list(self, call: Call) -> Fields:
         """`ListCompetitions`, those that have the searched words in their name or title."""
@@ -67,7 +67,7 @@ class Catalog:
                     "mimeType": "text/markdown",
                     "isPublished": True,
                 }
-                for each in self.asked(call).facts.pages
+                for each in self.named(call).facts.pages
                 if name in ("", each.name)
             ]
         }

@@ -70,7 +70,7 @@ class CompetitionData:
         return Redirect(self._site.tickets.download(call, stored))
 
     def _open(self, call: Call) -> Hosted:
-        hosted = self._catalog.asked(call)
+        hosted = self._catalog.named(call)
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=hosted.facts.slug):
             raise ApiError(*messages.RULES)
         return hosted

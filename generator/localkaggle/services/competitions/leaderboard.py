@@ -24,7 +24,7 @@ class Leaderboard:
 
     def get(self, call: Call) -> Fields:
         """`GetLeaderboard`."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         is_private = is_private_now(facts, self._site.clock.now()) and not call.flag("overridePublic")
         rows: list[Fields] = [
             {
@@ -39,7 +39,7 @@ class Leaderboard:
 
     def download(self, call: Call) -> Content:
         """`DownloadLeaderboard`: the public one as a table in a zip, as Kaggle has it."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         writer.writerow(("Rank", "TeamId", "TeamName", "LastSubmissionDate", "Score", "SubmissionCount"))

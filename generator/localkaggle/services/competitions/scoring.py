@@ -21,7 +21,7 @@ from generator.localkaggle.site import Rerun, Reruns, Site
 _LOG = logging.getLogger(__name__)
 
 
-class ScoringDesk:
+class ScoringQueue:
     """Takes submissions from their arrival to their score."""
 
     def __init__(self, site: Site, catalog: Catalog, submissions: Submissions) -> None:

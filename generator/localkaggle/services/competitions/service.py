@@ -11,7 +11,7 @@ from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.data import CompetitionData
 from generator.localkaggle.services.competitions.leaderboard import Leaderboard
 from generator.localkaggle.services.competitions.records import Submissions
-from generator.localkaggle.services.competitions.scoring import ScoringDesk
+from generator.localkaggle.services.competitions.scoring import ScoringQueue
 from generator.localkaggle.services.competitions.submitting import Submitting
 from generator.localkaggle.site import Reruns, Site
 
@@ -32,14 +32,14 @@ class Competitions:
         submissions = Submissions(site.database, site.root / "submissions")
         self._catalog = Catalog(site, hosted, submissions)
         self._data = CompetitionData(site, self._catalog)
-        self._desk = ScoringDesk(site, self._catalog, submissions)
-        self._submitting = Submitting(site, self._catalog, submissions, self._desk)
+        self._scoring = ScoringQueue(site, self._catalog, submissions)
+        self._submitting = Submitting(site, self._catalog, submissions, self._scoring)
         self._leaderboard = Leaderboard(site, self._catalog, submissions)
-        self._desk.begin()
+        self._scoring.begin()
 
     def use_reruns(self, reruns: Reruns) -> None:
         """Has submitted notebooks run again by these from now on."""
-        self._desk.use_reruns(reruns)
+        self._scoring.use_reruns(reruns)
 
     def methods(self) -> Methods:
         """The methods of the API."""
@@ -77,4 +77,4 @@ class Competitions:
 
     def close(self) -> None:
         """Lets the submission that is being scored finish; what waits is scored after the next start."""
-        self._desk.close()
+        self._scoring.close()

@@ -12,7 +12,7 @@ from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, 
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
-from generator.localkaggle.services.competitions.scoring import ScoringDesk
+from generator.localkaggle.services.competitions.scoring import ScoringQueue
 from generator.localkaggle.site import Site
 
 _LONGEST_DESCRIPTION = 5_000
@@ -21,15 +21,15 @@ _LONGEST_DESCRIPTION = 5_000
 class Submitting:
     """Answers everything about submissions."""
 
-    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions, desk: ScoringDesk) -> None:
+    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions, scoring: ScoringQueue) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
-        self._desk = desk
+        self._scoring = scoring
 
     def start_upload(self, call: Call) -> Fields:
         """`StartSubmissionUpload`."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         self._require_entered(call)
         if facts.is_code_competition:
             raise ApiError(*messages.ONLY_NOTEBOOKS)
@@ -42,31 +42,31 @@ class Submitting:
 
     def submit_file(self, call: Call) -> Fields:
         """`CreateSubmission`."""
-        hosted = self._catalog.asked(call)
+        hosted = self._catalog.named(call)
         self._require_allowed(call)
         if hosted.facts.is_code_competition:
             raise ApiError(*messages.ONLY_NOTEBOOKS)
         blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
         submission = self._added(call, hosted.facts, file_name=blob.name)
-        self._desk.receive(submission, blob.path)
+        self._scoring.receive(submission, blob.path)
         return _submitted(hosted, submission)
 
     def submit_notebook(self, call: Call) -> Fields:
         """`CreateCodeSubmission`: the version is run again on the hidden test, or else what it wrote is taken."""
-        hosted = self._catalog.asked(call)
+        hosted = self._catalog.named(call)
         self._require_allowed(call)
         file_name = checked_name(call.text("fileName") or hosted.facts.submission_file)
         written = self._written(call, hosted.facts, file_name)
         submission = self._added(call, hosted.facts, file_name=file_name)
         if hosted.facts.is_code_competition:
-            self._desk.rerun(submission)
+            self._scoring.rerun(submission)
         else:
-            self._desk.receive(submission, written)
+            self._scoring.receive(submission, written)
         return _submitted(hosted, submission)
 
     def list(self, call: Call) -> Fields:
         """`ListSubmissions`, the newest first."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         found = self._submissions.of_team(facts.slug, call.caller)
         if call.text("group") == "SUBMISSION_GROUP_SUCCESSFUL":
             found = [each for each in found if each.stage is Stage.COMPLETE]
@@ -92,7 +92,7 @@ class Submitting:
 
     def limits(self, call: Call) -> Fields:
         """`GetSubmissionLimits`."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         today, total = self._submissions.counts(facts.slug, call.caller, self._site.clock.now())
         return {
             "numToday": today,
@@ -111,13 +111,13 @@ class Submitting:
         if self._site.faults.strikes("submit-403", at=call.method, also=slug):
             raise ApiError(*messages.FORBIDDEN)
         if self._site.faults.strikes("submit-limit", at=call.method, also=slug):
-            raise messages.limit_reached(self._catalog.asked(call).facts.daily_limit, self._site.clock.now())
+            raise messages.limit_reached(self._catalog.named(call).facts.daily_limit, self._site.clock.now())
 
     def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
         """The file that the submitted version wrote, if the version may be submitted at all."""
         kernel = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
-        reruns = self._desk.reruns
+        reruns = self._scoring.reruns
         if reruns is None or kernel[0] != call.caller or not reruns.has_version(*kernel):
             raise ApiError(*messages.NO_KERNEL_VERSION)
         if facts.is_code_competition:
