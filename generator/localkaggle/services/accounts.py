@@ -36,9 +36,9 @@ class Accounts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        rows = database.all("SELECT name, number, token, key FROM accounts")
         # Found by hash, so that how long a look-up takes says nothing of the token.
-        self._by_token = {_digest(row["token"]): _Account(**row) for row in map(dict, rows)}
+        known = database.records(_Account, "SELECT * FROM accounts")
+        self._by_token = {_digest(account.token): account for account in known}
 
     def token(self, name: str) -> str:
         """The access token of an account, the same as long as the server's folder is kept."""
@@ -50,7 +50,7 @@ class Accounts:
 
     def is_known(self, name: str) -> bool:
         """True if there is such an account."""
-        return any(account.name == name for account in self._by_token.values())
+        return self._known(name) is not None
 
     def with_token(self, token: str) -> str | None:
         """The name of the account that a token belongs to."""
@@ -59,13 +59,9 @@ class Accounts:
 
     def with_key(self, name: str, key: str) -> str | None:
         """The account's name, if this is its key or its token."""
-        for account in self._by_token.values():
-            if account.name == name:
-                known = any(
-                    hmac.compare_digest(key.encode(), secret.encode()) for secret in (account.key, account.token)
-                )
-                return name if known else None
-        return None
+        account = self._known(name)
+        keys = (account.key, account.token) if account is not None else ()
+        return name if any(hmac.compare_digest(key.encode(), known.encode()) for known in keys) else None
 
     def methods(self) -> Methods:
         """The methods by which clients ask about accounts."""
@@ -75,15 +71,17 @@ class Accounts:
             "api.v1.DiagnosticsService/Hello": self._hello,
         }
 
+    def _known(self, name: str) -> _Account | None:
+        return next((account for account in list(self._by_token.values()) if account.name == name), None)
+
     def _account(self, name: str) -> _Account:
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO accounts (name, token, key) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (name, f"local-{secrets.token_hex(20)}", secrets.token_hex(16)),
-            )
-            row = connection.execute("SELECT name, number, token, key FROM accounts WHERE name = ?", (name,)).fetchone()
-        account = _Account(**dict(row))
-        self._by_token[_digest(account.token)] = account
+        account = self._known(name)
+        if account is None:
+            token, key = f"local-{secrets.token_hex(20)}", secrets.token_hex(16)
+            self._database.insert("accounts", name=name, token=token, key=key)
+            # Another thread may have been first.
+            account = self._database.records(_Account, "SELECT * FROM accounts WHERE name = ?", (name,))[0]
+            self._by_token[_digest(account.token)] = account
         return account
 
     def _introspect(self, call: Call) -> Fields:

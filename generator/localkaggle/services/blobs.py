@@ -24,13 +24,9 @@ _UNDER_WAY = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Upload:
+class Upload(Blob):
     """An upload as its sender sees it: `received` of `size` bytes are there, in `path`."""
 
-    token: str
-    name: str
-    path: Path
-    size: int
     received: int
 
 
@@ -86,7 +82,7 @@ class Blobs:
             raise ApiError(400, "There is no upload of yours with this token.")
         if upload.received != upload.size:
             raise ApiError(400, f"{upload.name} was not sent to its end: {upload.received:,} of {upload.size:,} bytes.")
-        return Blob(upload.name, upload.path, upload.size)
+        return upload
 
     def find(self, token: str) -> Upload | None:
         """The upload behind a token, however much of it is there."""
@@ -94,7 +90,7 @@ class Blobs:
         path = self._folder / token
         if row is None or not path.is_file():
             return None
-        return Upload(token, row["name"], path, row["size"], path.stat().st_size)
+        return Upload(row["name"], path, row["size"], path.stat().st_size)
 
     def append(self, upload: Upload, offset: int, piece: bytes) -> int:
         """Writes a piece at an offset, and returns how much is there then.
