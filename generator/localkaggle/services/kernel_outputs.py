@@ -11,7 +11,7 @@ from pathlib import Path
 
 from generator.localkaggle.clock import as_wire, file_moment
 from generator.localkaggle.file_names import DEEPEST, InvalidFileError, ListedFile, checked_name
-from generator.localkaggle.rpc import Answer, ApiError, Call, Methods, Redirect, Stored, page
+from generator.localkaggle.rpc import Answer, ApiError, Call, Redirect, Stored, page
 from generator.localkaggle.services.archives import pack_zip
 from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
@@ -22,7 +22,6 @@ from generator.localkaggle.site import Site
 _LOG_EVENTS = 1_000
 _TRUNCATED_EVENTS = 5
 _MOST_FILES = 10_000
-_SERVICE = "kernels.KernelsApiService"
 
 OutputFile = ListedFile
 """A file that a session wrote."""
@@ -59,15 +58,6 @@ class KernelOutputs:
         self._records = records
         self._queries = queries
 
-    def methods(self) -> Methods:
-        """The methods by name."""
-        return {
-            f"{_SERVICE}/ListKernelSessionOutput": self._list_output,
-            f"{_SERVICE}/ListKernelFiles": self._list_files,
-            f"{_SERVICE}/DownloadKernelOutput": self._download,
-            f"{_SERVICE}/DownloadKernelOutputZip": self._download_zip,
-        }
-
     def files(self, session: SessionRecord | None) -> list[OutputFile]:
         """The files that a session wrote; none while it may still write."""
         if session is None or not session.is_over:
@@ -85,7 +75,8 @@ class KernelOutputs:
             pack_zip(self.files(session), archive, compression=zipfile.ZIP_DEFLATED)
         return archive
 
-    def _list_output(self, call: Call) -> Answer:
+    def list_output(self, call: Call) -> Answer:
+        """`ListKernelSessionOutput`."""
         kernel, session = self._queries.session(call)
         files = self._listed(call, session)
         listed = [{"fileName": file.name, "url": self._address(call, session, file)} for file in files if session]
@@ -93,7 +84,8 @@ class KernelOutputs:
             listed.append({"fileName": "../../escaped.txt", "url": listed[0]["url"]})
         return {**page(list(listed), call, key="files"), "log": self._log(call, kernel.ref, session)}
 
-    def _list_files(self, call: Call) -> Answer:
+    def list_files(self, call: Call) -> Answer:
+        """`ListKernelFiles`."""
         _, session = self._queries.session(call)
         files = [
             {"name": file.name, "size": file.size, "creationDate": as_wire(file.written)}
@@ -102,7 +94,7 @@ class KernelOutputs:
         return page(list(files), call, key="files")
 
     def _folder(self, session: SessionRecord) -> SessionFolder:
-        return SessionFolder.of(self._site.root, session.id)
+        return SessionFolder(self._site.root, session.id)
 
     def _listed(self, call: Call, session: SessionRecord | None) -> list[OutputFile]:
         if session is not None and self._site.faults.strikes("output-missing", at=call.method, also=session.ref):
@@ -127,7 +119,8 @@ class KernelOutputs:
         kept = _TRUNCATED_EVENTS if fault else _LOG_EVENTS
         return json.dumps(list(deque(read_all(self._folder(session).log), maxlen=kept)))
 
-    def _download(self, call: Call) -> Answer:
+    def download(self, call: Call) -> Answer:
+        """`DownloadKernelOutput`."""
         kernel = self._queries.kernel(call, owner_field="ownerSlug")
         version = self._records.version(kernel, call.integer("versionNumber") or None)
         session = self._records.session_of(version) if version is not None else None
@@ -141,7 +134,8 @@ class KernelOutputs:
             raise ApiError(404, "There is no such file in the output")
         return Redirect(self._site.tickets.download(call, Stored(file.path, file.name)))
 
-    def _download_zip(self, call: Call) -> Answer:
+    def download_zip(self, call: Call) -> Answer:
+        """`DownloadKernelOutputZip`."""
         session = self._queries.session_by_number(call)
         if not session.is_over:
             raise ApiError(404, "The session is not over")

@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields
 from generator.localkaggle.services.kernel_quota import next_week
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
@@ -40,11 +40,8 @@ class KernelPushes:
         # Two pushes at once must not both find the last free session.
         self._one_at_a_time = threading.Lock()
 
-    def methods(self) -> Methods:
-        """The method by its name."""
-        return {SAVE_KERNEL: self._save}
-
-    def _save(self, call: Call) -> Answer:
+    def save(self, call: Call) -> Answer:
+        """`SaveKernel`."""
         faults = self._site.faults
         ref = call.text("slug").strip("/")
         try:

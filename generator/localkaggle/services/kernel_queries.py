@@ -4,11 +4,10 @@ import re
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, page
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, page
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords, SessionRecord, VersionRecord
 from generator.localkaggle.site import Site
 
-_SERVICE = "kernels.KernelsApiService"
 _LABEL = re.compile(r"v([1-9]\d{0,8})")
 _UNKNOWN_STATUS = "WAITING_FOR_GODOT"
 
@@ -19,14 +18,6 @@ class KernelQueries:
     def __init__(self, site: Site, records: KernelRecords) -> None:
         self._site = site
         self._records = records
-
-    def methods(self) -> Methods:
-        """The methods by name."""
-        return {
-            f"{_SERVICE}/GetKernel": self._get,
-            f"{_SERVICE}/GetKernelSessionStatus": self._status,
-            f"{_SERVICE}/ListKernels": self._list,
-        }
 
     def kernel(self, call: Call, *, owner_field: str = "userName") -> KernelRecord:
         """The kernel that a call names.
@@ -82,7 +73,8 @@ class KernelQueries:
             raise ApiError(404, "There is no such session")
         return session
 
-    def _get(self, call: Call) -> Answer:
+    def get(self, call: Call) -> Answer:
+        """`GetKernel`."""
         kernel = self.kernel(call)
         version = self.version(call, kernel)
         source = {
@@ -121,7 +113,8 @@ class KernelQueries:
         }
         return {**fields, "dockerImage": settings.docker_image} if settings.docker_image else fields
 
-    def _status(self, call: Call) -> Answer:
+    def status(self, call: Call) -> Answer:
+        """`GetKernelSessionStatus`."""
         kernel = self.kernel(call)
         version = self.version(call, kernel)
         faults = self._site.faults
@@ -134,7 +127,8 @@ class KernelQueries:
             return {"status": "NEW_SCRIPT"}
         return {"status": session.state, **({"failureMessage": session.failure} if session.failure else {})}
 
-    def _list(self, call: Call) -> Answer:
+    def list(self, call: Call) -> Answer:
+        """`ListKernels`."""
         search, user = call.text("search").lower(), call.text("user")
         found = []
         for kernel in self._records.kernels():

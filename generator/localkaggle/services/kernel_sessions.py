@@ -76,7 +76,7 @@ class KernelSessions:
 
     def folder(self, session: int) -> SessionFolder:
         """The files of a session."""
-        return SessionFolder.of(self._site.root, session)
+        return SessionFolder(self._site.root, session)
 
     def start(self) -> int:
         """Takes up what the last run of the server left: what ran is lost, what waited waits again.

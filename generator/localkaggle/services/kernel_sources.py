@@ -113,7 +113,7 @@ class KernelSources:
         """The output of the newest version of a kernel that ended well, or of this version if it did."""
         kernel = self._records.kernel(owner, slug)
         session = kernel and self._records.newest_success(kernel, int(number) if number else None)
-        return SessionFolder.of(self._site.root, session.id).working if session else None
+        return SessionFolder(self._site.root, session.id).working if session else None
 
     def _place(self, kind: str, *parts: str) -> PurePosixPath:
         if not self._flat:

@@ -40,14 +40,20 @@ class Kernels:
         self._pushes = KernelPushes(site, self.records, sources=found, sessions=self.sessions)
 
     def methods(self) -> Methods:
-        """The methods by name."""
-        return {
-            **self._pushes.methods(),
-            **self._queries.methods(),
-            **self.outputs.methods(),
-            f"{_SERVICE}/DeleteKernel": self._delete,
-            f"{_SERVICE}/GetAcceleratorQuotaStatistics": self._quota,
+        """The methods of Kaggle's service of kernels."""
+        table = {
+            "DeleteKernel": self._delete,
+            "DownloadKernelOutput": self.outputs.download,
+            "DownloadKernelOutputZip": self.outputs.download_zip,
+            "GetAcceleratorQuotaStatistics": self._quota,
+            "GetKernel": self._queries.get,
+            "GetKernelSessionStatus": self._queries.status,
+            "ListKernelFiles": self.outputs.list_files,
+            "ListKernelSessionOutput": self.outputs.list_output,
+            "ListKernels": self._queries.list,
+            "SaveKernel": self._pushes.save,
         }
+        return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
     def start(self) -> int:
         """Takes up what the last run of the server left, and returns how many bytes of that were of no use any more.

@@ -1,46 +1,30 @@
 """The files of one session, while it runs and afterwards."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from generator.localkaggle.sessions.trees import remove_tree
 
 
-@dataclass(frozen=True)
 class SessionFolder:
-    """The files of one session."""
+    """The files of one session.
 
-    path: Path
+    Attributes:
+        path: Its folder.
+        notebook: The notebook as it was pushed.
+        executed: The notebook with its outputs, if it got as far as to have some.
+        working: What became /kaggle/working.
+        log: The log.
+        private: What the runner needs meanwhile.
+    """
 
-    @classmethod
-    def of(cls, root: Path, session: int) -> "SessionFolder":
-        """The files of a session of the local Kaggle that has this folder."""
-        return cls(root / "sessions" / str(session))
-
-    @property
-    def notebook(self) -> Path:
-        """The notebook as it was pushed."""
-        return self.path / "notebook.ipynb"
-
-    @property
-    def executed(self) -> Path:
-        """The notebook with its outputs, if it got as far as to have some."""
-        return self.path / "executed.ipynb"
-
-    @property
-    def working(self) -> Path:
-        """The folder that became /kaggle/working."""
-        return self.path / "working"
-
-    @property
-    def log(self) -> Path:
-        """The log."""
-        return self.path / "log.jsonl"
-
-    @property
-    def private(self) -> Path:
-        """The folder for what the runner needs meanwhile."""
-        return self.path / "private"
+    def __init__(self, root: Path, session: int) -> None:
+        """Names the files of a session of the local Kaggle that has this root; nothing is made yet."""
+        self.path = root / "sessions" / str(session)
+        self.notebook = self.path / "notebook.ipynb"
+        self.executed = self.path / "executed.ipynb"
+        self.working = self.path / "working"
+        self.log = self.path / "log.jsonl"
+        self.private = self.path / "private"
 
     def make(self) -> None:
         """Makes the folders, empty."""
