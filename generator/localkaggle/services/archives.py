@@ -12,8 +12,8 @@ import tarfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -102,38 +102,31 @@ def unpack(archive: Path, name: str, folder: Path, limits: ExtractionLimits) -> 
 
 def pack_zip(files: Iterable[ListedFile], target: Path, *, compression: int = zipfile.ZIP_STORED) -> None:
     """Writes files into a zip; the name appears when it is whole."""
-
-    def write(path: Path) -> None:
-        with zipfile.ZipFile(path, "w", compression) as packed:
-            for file in files:
-                entry = zipfile.ZipInfo(file.name, date_time=file.written.timetuple()[:6])
-                entry.compress_type = compression
-                entry.external_attr = 0o644 << 16
-                entry.file_size = file.path.stat().st_size
-                _require_room(target.parent, entry.file_size)
-                with file.path.open("rb") as source, packed.open(entry, "w") as sink:
-                    shutil.copyfileobj(source, sink, _CHUNK)
-
-    _whole(target, write)
+    with _whole(target) as part, zipfile.ZipFile(part, "w", compression) as packed:
+        for file in files:
+            entry = zipfile.ZipInfo(file.name, date_time=file.written.timetuple()[:6])
+            entry.compress_type = compression
+            entry.external_attr = 0o644 << 16
+            entry.file_size = file.path.stat().st_size
+            _require_room(target.parent, entry.file_size)
+            with file.path.open("rb") as source, packed.open(entry, "w") as sink:
+                shutil.copyfileobj(source, sink, _CHUNK)
 
 
 def pack_tar_gz(files: Iterable[ListedFile], target: Path) -> None:
     """Writes files into a tar, lightly compressed; the name appears when it is whole."""
-
-    def write(path: Path) -> None:
-        with (
-            path.open("wb") as raw,
-            gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
-            tarfile.open(fileobj=pressed, mode="w") as packed,
-        ):
-            for file in files:
-                entry = tarfile.TarInfo(file.name)
-                entry.size, entry.mtime = file.path.stat().st_size, int(file.written.timestamp())
-                _require_room(target.parent, entry.size)
-                with file.path.open("rb") as source:
-                    packed.addfile(entry, source)
-
-    _whole(target, write)
+    with (
+        _whole(target) as part,
+        part.open("wb") as raw,
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
+        tarfile.open(fileobj=pressed, mode="w") as packed,
+    ):
+        for file in files:
+            entry = tarfile.TarInfo(file.name)
+            entry.size, entry.mtime = file.path.stat().st_size, int(file.written.timestamp())
+            _require_room(target.parent, entry.size)
+            with file.path.open("rb") as source:
+                packed.addfile(entry, source)
 
 
 def _require_room(folder: Path, size: int) -> None:
@@ -141,10 +134,11 @@ def _require_room(folder: Path, size: int) -> None:
         raise ApiError(507, "There is no room for this archive on the disk of the server; fetch its files one by one.")
 
 
-def _whole(target: Path, write: Callable[[Path], None]) -> None:
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
     part = target.with_name(f".{target.name}.{threading.get_ident()}.part")
     try:
-        write(part)
+        yield part
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)

@@ -113,7 +113,7 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
         title=order.title,
         session=paths.session,
         working=paths.working,
-        parameters=order.parameters,
+        parameters={**roots, **order.parameters},
         variables=session_variables(order),
         read_only=() if paths.are_kaggles else (paths.input_root, *inputs),
         offline=not order.internet and not paths.are_kaggles,
@@ -121,7 +121,6 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
         largest_file=order.output_limit,
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
         most_processes=order.process_limit if paths.are_kaggles else 0,
-        roots=roots,
     )
 
 
