@@ -19,7 +19,7 @@ _LIFE = timedelta(hours=2)
 _MOST_REMEMBERED = 10_000
 
 
-class StoredTickets:
+class Tickets:
     """Tickets in the database; a file has the same ticket again as long as it is fresh."""
 
     SCHEMA: ClassVar[str] = """

@@ -13,7 +13,6 @@ from generator.localkaggle.database import Database
 from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.rpc import ApiError, Call, Fields, Methods
 from generator.localkaggle.services.free_space import has_room
-from generator.localkaggle.site import Blob, OpenUpload
 
 UPLOAD = "__upload"
 LARGEST = 20 * 2**30
@@ -21,6 +20,23 @@ LARGEST = 20 * 2**30
 
 _KEPT = timedelta(days=2)
 _UNDER_WAY = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Blob:
+    """An upload that is complete: `name` is a relative POSIX path that was checked, `path` where the bytes are."""
+
+    name: str
+    path: Path
+    size: int
+
+
+@dataclass(frozen=True)
+class OpenUpload:
+    """An upload that has begun: the client sends the bytes to `url`, and later names the blob by its `token`."""
+
+    token: str
+    url: str
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from generator.localkaggle.services.competitions import Competitions
+from generator.localkaggle.services.datasets import Datasets
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings
+from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.session_folder import SessionFolder
-from generator.localkaggle.site import MountsCompetition, MountsDataset, MountsModel, Site
+from generator.localkaggle.site import Site
 
 _WITH_VERSION = 5
 # The number of parts that names have, by the kind of source: a version may be left out.
@@ -24,9 +27,9 @@ MissingSources = Mapping[str, tuple[str, ...]]
 class Sources:
     """The services that know the folders behind the names in a kernel's metadata; None where there is none."""
 
-    competitions: MountsCompetition | None = None
-    datasets: MountsDataset | None = None
-    models: MountsModel | None = None
+    competitions: Competitions | None = None
+    datasets: Datasets | None = None
+    models: Models | None = None
 
     def competition(self, slug: str, *, hidden: bool) -> Path | None:
         """The folder of a competition's data."""

@@ -21,7 +21,7 @@ from generator.localkaggle.services.archives import (
     stem_of_archive,
     unpack,
 )
-from generator.localkaggle.site import Blob, Uploads
+from generator.localkaggle.services.blobs import Blob, Blobs
 
 _MOST_AT_THE_TOP = 50
 _MOST_LOOSE = 1_000
@@ -31,7 +31,7 @@ _PACKED = {".zip": pack_zip, ".tar.gz": pack_tar_gz}
 _LIMITS = ExtractionLimits()
 
 
-def uploaded_files(call: Call, uploads: Uploads) -> tuple[Blob, ...]:
+def uploaded_files(call: Call, uploads: Blobs) -> tuple[Blob, ...]:
     """The uploads that `files` and the nested `directories` of a creation name, each by its relative POSIX path.
 
     Raises:
@@ -173,7 +173,7 @@ def _unpacked(file: Blob, folder: Path, place: str) -> bool:
     return True
 
 
-def _uploads_below(call: Call, uploads: Uploads, *, fields: Mapping[str, Any], prefix: str) -> Iterator[Blob]:
+def _uploads_below(call: Call, uploads: Blobs, *, fields: Mapping[str, Any], prefix: str) -> Iterator[Blob]:
     if prefix.count("/") > _DEEPEST:
         raise InvalidFileError(name=prefix[:80], why=f"is more than {_DEEPEST} folders deep; zip it")
     for count, file in enumerate(_objects(fields, "files")):
@@ -188,7 +188,7 @@ def _uploads_below(call: Call, uploads: Uploads, *, fields: Mapping[str, Any], p
         yield from _uploads_below(call, uploads, fields=directory, prefix=f"{checked_name(prefix + name)}/")
 
 
-def _upload(file: Fields, call: Call, uploads: Uploads) -> Blob:
+def _upload(file: Fields, call: Call, uploads: Blobs) -> Blob:
     token = file.get("token")
     if not isinstance(token, str):
         raise ApiError(400, "A file has no token")
