@@ -16,7 +16,7 @@ from generator.localkaggle.services.version_store import Item, Processing, Varia
 
 _SERVICE = "datasets.DatasetApiService"
 _SHORTEST, _LONGEST = 6, 50  # characters of a slug and of a title, as the official client checks them
-_SLOW = Processing(questions=3, wait=timedelta(seconds=60))
+_SLOW = Processing(polls=3, wait=timedelta(seconds=60))
 
 
 class Datasets(Library):
@@ -119,7 +119,7 @@ class Datasets(Library):
     def _status(self, call: Call) -> Answer:
         contents = self._contents(self._named(call))
         state = self._store.versions(contents)[0].state
-        self._store.count_question(contents)
+        self._store.count_poll(contents)
         return {"status": state.value}
 
     def _get(self, call: Call) -> Answer:

@@ -64,7 +64,7 @@ class KernelPushes:
         if settings.kernels and faults.strikes("invalid-sources", at=call.method, also=ref):
             missing, settings = {**missing, "kernels": request.settings.kernels}, replace(settings, kernels=())
         if request.runs:
-            self._sessions.require_room(settings)
+            self._sessions.require_free_session(settings)
         now = self._site.clock.now()
         kernel = self._records.add_kernel(call.caller, slug, title=title, is_private=request.is_private, now=now)
         version = self._records.add_version(kernel, settings, source=request.source, now=now)

@@ -187,7 +187,7 @@ class KernelRecords:
         query = f"{_SESSIONS} WHERE s.state IN (?, ?) ORDER BY s.id"
         return self._database.records(SessionRecord, query, (State.QUEUED, State.RUNNING))
 
-    def untold_reruns(self) -> list[SessionRecord]:
+    def unreported_reruns(self) -> list[SessionRecord]:
         """The reruns that are over and whose end nobody has heard of yet."""
         condition = "s.submission IS NOT NULL AND s.is_told = 0 AND s.ended IS NOT NULL"
         return self._database.records(SessionRecord, f"{_SESSIONS} WHERE {condition} ORDER BY s.id")
@@ -249,7 +249,7 @@ class KernelRecords:
             (state, failure, as_wire(now), session),
         )
 
-    def told(self, session: int) -> None:
+    def mark_reported(self, session: int) -> None:
         """Those who asked have heard of the end of a rerun."""
         self._database.run("UPDATE kernel_sessions SET is_told = 1 WHERE id = ?", (session,))
 

@@ -85,8 +85,8 @@ class KernelSessions:
             The bytes of what sessions needed meanwhile, and nobody removed: now they are.
         """
         swept = self._sweep()
-        for session in self._records.untold_reruns():
-            self._has_written(partial(self._tell, session))
+        for session in self._records.unreported_reruns():
+            self._has_written(partial(self._report, session))
         for session in self._records.unfinished():
             if session.started is not None:
                 self._has_written(partial(self._end, session, CUT_OFF))
@@ -98,7 +98,7 @@ class KernelSessions:
         """Asks to be told of every rerun that ends."""
         self._listeners.append(listener)
 
-    def require_room(self, settings: KernelSettings) -> None:
+    def require_free_session(self, settings: KernelSettings) -> None:
         """Checks that one more session of these settings may begin.
 
         Raises:
@@ -122,7 +122,7 @@ class KernelSessions:
         for session in sessions:
             was_waiting = self.queue.stop(session.id)
             if was_waiting:
-                self._has_written(partial(self._tell, replace(session, failure=DELETED)))
+                self._has_written(partial(self._report, replace(session, failure=DELETED)))
             if session.is_over or was_waiting:
                 self.folder(session.id).remove()
 
@@ -222,15 +222,15 @@ class KernelSessions:
 
     def _end(self, session: SessionRecord, failure: str) -> None:
         self._records.end(session.id, failure=failure, now=self._site.clock.now())
-        self._tell(replace(session, failure=failure))
+        self._report(replace(session, failure=failure))
 
-    def _tell(self, session: SessionRecord) -> None:
+    def _report(self, session: SessionRecord) -> None:
         if session.submission is None:
             return
         rerun = Rerun(submission=session.submission, output=self.folder(session.id).working, failure=session.failure)
         for listener in self._listeners:
             listener(rerun)
-        self._records.told(session.id)
+        self._records.mark_reported(session.id)
 
 
 def machine_failed(error: Exception) -> str:

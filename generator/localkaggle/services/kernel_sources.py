@@ -100,17 +100,17 @@ class KernelSources:
 
     def _found(self, settings: KernelSettings, hidden: str) -> Iterator[tuple[PurePosixPath, Path | None]]:
         for slug in settings.competitions:
-            yield self._place("competitions", slug), self._sources.competition(slug, hidden=slug == hidden)
+            yield self._mount_point("competitions", slug), self._sources.competition(slug, hidden=slug == hidden)
         for ref in settings.datasets:
-            yield self._place("datasets", *ref.split("/")[:2]), self._sources.dataset(ref)
+            yield self._mount_point("datasets", *ref.split("/")[:2]), self._sources.dataset(ref)
         for ref in settings.kernels:
-            yield self._place("notebooks", *ref.split("/")[:2]), self._output(*ref.split("/"))
+            yield self._mount_point("notebooks", *ref.split("/")[:2]), self._output(*ref.split("/"))
         for handle in settings.models:
             folder = self._sources.model(handle)
             parts = handle.split("/")
             if len(parts) < _WITH_VERSION and folder is not None:
                 parts.append(folder.name)  # the newest version's folder bears its number
-            yield self._place("models", *parts), folder
+            yield self._mount_point("models", *parts), folder
 
     def _output(self, owner: str, slug: str, number: str = "") -> Path | None:
         """The output of the newest version of a kernel that ended well, or of this version if it did."""
@@ -118,7 +118,7 @@ class KernelSources:
         session = kernel and self._records.newest_success(kernel, int(number) if number else None)
         return SessionFolder(self._site.root, session.id).working if session else None
 
-    def _place(self, kind: str, *parts: str) -> PurePosixPath:
+    def _mount_point(self, kind: str, *parts: str) -> PurePosixPath:
         if not self._flat:
             return PurePosixPath(kind, *parts)
         return PurePosixPath(*(parts[1:] if kind == "models" else parts[-1:]))

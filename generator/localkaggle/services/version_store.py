@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS item_variations (
 CREATE TABLE IF NOT EXISTS item_versions (
     id INTEGER PRIMARY KEY AUTOINCREMENT, variation INTEGER NOT NULL REFERENCES item_variations (id) ON DELETE CASCADE,
     number INTEGER NOT NULL, created TEXT NOT NULL, notes TEXT NOT NULL, size INTEGER NOT NULL,
-    failed INTEGER NOT NULL, ready_at TEXT NOT NULL, questions_left INTEGER NOT NULL, UNIQUE (variation, number)
+    failed INTEGER NOT NULL, ready_at TEXT NOT NULL, polls_left INTEGER NOT NULL, UNIQUE (variation, number)
 );
 """
 
@@ -49,13 +49,13 @@ class VersionState(StrEnum):
 
 @dataclass(frozen=True)
 class Processing:
-    """The processing of a new version: it fails, or takes until it is asked about `questions` times or `wait` is over.
+    """The processing of a new version: it fails, or takes until it is asked about `polls` times or `wait` is over.
 
-    Counting questions as well as seconds lets a patient client see a slow version at once, and no faster than that.
+    Counting polls as well as seconds lets a patient client see a slow version at once, and no faster than that.
     """
 
     fails: bool = False
-    questions: int = 0
+    polls: int = 0
     wait: timedelta = timedelta(0)
 
 
@@ -204,10 +204,10 @@ class VersionStore:
         statement = f"DELETE FROM {_TABLES[type(deleted)]} WHERE id = ?"  # noqa: S608 - a table's name
         self._database.run(statement, (deleted.id,))
 
-    def count_question(self, variation: Variation) -> None:
+    def count_poll(self, variation: Variation) -> None:
         """Notes that somebody asked whether the newest version is ready."""
         self._database.run(
-            "UPDATE item_versions SET questions_left = questions_left - 1 WHERE variation = ? AND questions_left > 0",
+            "UPDATE item_versions SET polls_left = polls_left - 1 WHERE variation = ? AND polls_left > 0",
             (variation.id,),
         )
 
@@ -230,13 +230,13 @@ class VersionStore:
             size=sum(file.size for file in files_in(staged, written=now)),
             failed=processing.fails,
             ready_at=(now + processing.wait).isoformat(),
-            questions_left=processing.questions,
+            polls_left=processing.polls,
         )
         self._files.keep(staged, variation, number)
         return self._version(connection.execute("SELECT * FROM item_versions WHERE id = ?", (added,)).fetchone())
 
     def _version(self, row: Any) -> Version:
-        is_slow = row["questions_left"] > 0 and datetime.fromisoformat(row["ready_at"]) > self._clock.now()
+        is_slow = row["polls_left"] > 0 and datetime.fromisoformat(row["ready_at"]) > self._clock.now()
         return Version(
             id=row["id"],
             variation=row["variation"],
