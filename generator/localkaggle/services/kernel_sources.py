@@ -1,7 +1,7 @@
 """The data sources that a kernel names: whether they are there, and where below /kaggle/input a session sees them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -13,9 +13,9 @@ from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.session_folder import SessionFolder
 from generator.localkaggle.site import Site
 
-_WITH_VERSION = 5
 # The number of parts that names have, by the kind of source: a version may be left out.
-_PARTS = {"datasets": (2, 3), "competitions": (1,), "kernels": (2, 3), "models": (4, _WITH_VERSION)}
+_PARTS = {"competitions": (1,), "datasets": (2, 3), "kernels": (2, 3), "models": (4, 5)}
+_FOLDERS = {"competitions": "competitions", "datasets": "datasets", "kernels": "notebooks", "models": "models"}
 # Nothing that leads out of a folder it is joined to.
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -31,18 +31,6 @@ class Sources:
     datasets: Datasets | None = None
     models: Models | None = None
 
-    def competition(self, slug: str, *, hidden: bool) -> Path | None:
-        """The folder of a competition's data."""
-        return self.competitions.data_folder(slug, hidden=hidden) if self.competitions is not None else None
-
-    def dataset(self, ref: str, *, account: str = "") -> Path | None:
-        """The folder of a dataset; with an account, of one that it may see."""
-        return self.datasets.dataset_folder(ref, account=account) if self.datasets is not None else None
-
-    def model(self, handle: str, *, account: str = "") -> Path | None:
-        """The folder of a model; with an account, of one that it may see."""
-        return self.models.model_folder(handle, account=account) if self.models is not None else None
-
 
 class KernelSources:
     """Looks up the sources of kernels; `flat` mounts them as before 2026, all in one folder."""
@@ -55,14 +43,12 @@ class KernelSources:
 
     def without_missing(self, settings: KernelSettings, account: str) -> tuple[KernelSettings, MissingSources]:
         """The settings without the sources that are not there or that the account may not see, and those."""
-        named = {kind: getattr(settings, kind) for kind in _PARTS}
-        missing = {
-            kind: tuple(name for name in names if not self._exists(kind, name, account))
-            for kind, names in named.items()
-        }
-        kept: dict[str, Any] = {
-            kind: tuple(name for name in names if name not in missing[kind]) for kind, names in named.items()
-        }
+        kept: dict[str, Any] = {}
+        missing: dict[str, tuple[str, ...]] = {}
+        for kind in _PARTS:
+            names = getattr(settings, kind)
+            kept[kind] = tuple(name for name in names if self._exists(kind, name, account))
+            missing[kind] = tuple(name for name in names if name not in kept[kind])
         return replace(settings, **kept), missing
 
     def mounts(self, settings: KernelSettings, *, hidden: str = "") -> Mapping[PurePosixPath, Path]:
@@ -74,11 +60,17 @@ class KernelSources:
             settings: What the version was saved with.
             hidden: The competition whose hidden test is mounted in place of the public one.
         """
-        return {place: folder.resolve() for place, folder in self._found(settings, hidden) if folder is not None}
+        mounts: dict[PurePosixPath, Path] = {}
+        for kind in _PARTS:
+            for name in getattr(settings, kind):
+                folder = self._folder(kind, name, hidden=name == hidden)
+                if folder is not None:
+                    mounts[self._mount_point(kind, name, folder)] = folder.resolve()
+        return mounts
 
     def has_gateway(self, competition: str) -> bool:
         """True if a competition hands out its test by an inference server, whose gateway is not in this Kaggle."""
-        folder = self._sources.competition(competition, hidden=True)
+        folder = self._folder("competitions", competition, hidden=True)
         return folder is not None and (folder / "kaggle_evaluation").is_dir()
 
     def _exists(self, kind: str, name: str, account: str) -> bool:
@@ -89,8 +81,7 @@ class KernelSources:
             return self._sources.competitions is not None and self._sources.competitions.is_known(name)
         if kind == "kernels":
             return self._is_kernel(account, *parts)
-        find = self._sources.dataset if kind == "datasets" else self._sources.model
-        return find(name, account=account) is not None
+        return self._folder(kind, name, account=account) is not None
 
     def _is_kernel(self, account: str, owner: str, slug: str, number: str = "") -> bool:
         kernel = self._records.kernel(owner, slug)
@@ -98,19 +89,16 @@ class KernelSources:
             return False
         return not number or (number.isdecimal() and self._records.version(kernel, int(number)) is not None)
 
-    def _found(self, settings: KernelSettings, hidden: str) -> Iterator[tuple[PurePosixPath, Path | None]]:
-        for slug in settings.competitions:
-            yield self._mount_point("competitions", slug), self._sources.competition(slug, hidden=slug == hidden)
-        for ref in settings.datasets:
-            yield self._mount_point("datasets", *ref.split("/")[:2]), self._sources.dataset(ref)
-        for ref in settings.kernels:
-            yield self._mount_point("notebooks", *ref.split("/")[:2]), self._output(*ref.split("/"))
-        for handle in settings.models:
-            folder = self._sources.model(handle)
-            parts = handle.split("/")
-            if len(parts) < _WITH_VERSION and folder is not None:
-                parts.append(folder.name)  # the newest version's folder bears its number
-            yield self._mount_point("models", *parts), folder
+    def _folder(self, kind: str, name: str, *, account: str = "", hidden: bool = False) -> Path | None:
+        """The folder of a source; with an account, of one that it may see."""
+        found = self._sources
+        if kind == "competitions" and found.competitions is not None:
+            return found.competitions.data_folder(name, hidden=hidden)
+        if kind == "datasets" and found.datasets is not None:
+            return found.datasets.dataset_folder(name, account=account)
+        if kind == "models" and found.models is not None:
+            return found.models.model_folder(name, account=account)
+        return self._output(*name.split("/")) if kind == "kernels" else None
 
     def _output(self, owner: str, slug: str, number: str = "") -> Path | None:
         """The output of the newest version of a kernel that ended well, or of this version if it did."""
@@ -118,7 +106,10 @@ class KernelSources:
         session = kernel and self._records.newest_success(kernel, int(number) if number else None)
         return SessionFolder(self._site.root, session.id).working if session else None
 
-    def _mount_point(self, kind: str, *parts: str) -> PurePosixPath:
+    def _mount_point(self, kind: str, name: str, folder: Path) -> PurePosixPath:
+        parts = name.split("/")
+        # The folder of a model's version bears its number, which the name may leave out.
+        parts = [*parts[:4], folder.name] if kind == "models" else parts[:2]
         if not self._flat:
-            return PurePosixPath(kind, *parts)
+            return PurePosixPath(_FOLDERS[kind], *parts)
         return PurePosixPath(*(parts[1:] if kind == "models" else parts[-1:]))
