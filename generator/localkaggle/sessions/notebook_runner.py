@@ -73,9 +73,9 @@ class NotebookRunner(Runner):
         watch = Watch(order, stop)
         launch = self._isolation.launch(order, _program())
         with _started(launch, order) as process:
-            said, last_words = _Said(log), deque[bytes](maxlen=_LAST_PIECES)
+            ends, last_words = deque[str](maxlen=1), deque[bytes](maxlen=_LAST_PIECES)
             listening = [
-                threading.Thread(target=said.listen, args=(process.stdout,), daemon=True),
+                threading.Thread(target=_take_down, args=(process.stdout, log, ends), daemon=True),
                 threading.Thread(target=last_words.extend, args=(_pieces(process.stderr),), daemon=True),
             ]
             for thread in listening:
@@ -85,7 +85,7 @@ class NotebookRunner(Runner):
         for thread in listening:
             thread.join(GRACE)
         _keep(session / EXECUTED, order.executed)
-        failure = reason or said.failure
+        failure = reason or (ends[0] if ends else None)
         if failure is None:
             _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
             failure = DIED
@@ -178,32 +178,20 @@ def _end(process: "subprocess.Popen[bytes]", *, grace: float) -> None:
             process.stdin.close()
 
 
-class _Said:
-    """The messages of a worker on its standard output; whoever runs in the session may have written them."""
+def _take_down(stdout: IO[bytes] | None, log: SessionLog, ends: "deque[str]") -> None:
+    """Reads the messages of a worker until there are no more; whoever runs in the session may have written them.
 
-    def __init__(self, log: SessionLog) -> None:
-        self._log = log
-        self._end: str | None = None
-
-    def listen(self, stdout: IO[bytes]) -> None:
-        """Takes the messages down until there are no more."""
-        while line := stdout.readline(_LONGEST_LINE):
-            try:
-                message = json.loads(line)
-                if "end" in message:
-                    self._end = str(message["end"])
-                elif "text" in message:
-                    stream = "stderr" if message.get("stream") == "stderr" else "stdout"
-                    self._log.write(str(message["text"]), stream=stream)
-            except (ValueError, TypeError, RecursionError):
-                continue
-            except OSError:  # the disk is full: the log has a gap, and the session goes on
-                continue
-
-    @property
-    def failure(self) -> str | None:
-        """The reason why the notebook ended before its end, or nothing; None if the worker did not say how it ended."""
-        return self._end[:_LONGEST_FAILURE] if self._end is not None else None
+    What is printed goes to the log, the reason why the notebook ended to `ends`: nothing where it ended well.
+    """
+    while stdout is not None and (line := stdout.readline(_LONGEST_LINE)):
+        # A message may be none, and the disk may be full: then the log has a gap, and the session goes on.
+        with suppress(ValueError, TypeError, AttributeError, RecursionError, OSError):
+            message = json.loads(line)
+            if "end" in message:
+                ends.append(str(message["end"])[:_LONGEST_FAILURE])
+            elif "text" in message:
+                stream = "stderr" if message.get("stream") == "stderr" else "stdout"
+                log.write(str(message["text"]), stream=stream)
 
 
 def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
