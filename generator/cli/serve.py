@@ -138,8 +138,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     from generator.localkaggle.http.server import Server
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.services.kernel_sessions import SessionRules
-    from generator.localkaggle.sessions.choice import best_isolation
-    from generator.localkaggle.sessions.notebook_runner import NotebookRunner
+    from generator.localkaggle.sessions.notebook_runner import NotebookRunner, best_isolation
 
     listening = _listening(options)
     isolation = best_isolation()

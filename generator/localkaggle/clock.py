@@ -1,4 +1,4 @@
-"""What time it is at a local Kaggle, so that a test can let a week of quota pass."""
+"""The time of a local Kaggle, so that a test can let a week of quota pass."""
 
 from datetime import UTC, datetime
 from typing import Protocol

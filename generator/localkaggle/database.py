@@ -1,19 +1,25 @@
 """The SQLite file behind a local Kaggle: one connection a thread, short transactions, nothing lost by a restart."""
 
 import errno
+import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 _BUSY_SECONDS = 30
 _OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+
+Record = TypeVar("Record")
 
 
 class DatabaseUnusableError(LocalKaggleError):
@@ -74,10 +80,24 @@ class Database:
         row: sqlite3.Row | None = self._connection().execute(query, values).fetchone()
         return row
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> int:
-        """Executes one statement in a transaction of its own, and returns the id of the last row it inserted."""
+    def records(self, kind: type[Record], query: str, values: Sequence[Any] = ()) -> list[Record]:
+        """Every row of a query as a dataclass; see `as_record`."""
+        return [as_record(kind, row) for row in self.all(query, values)]
+
+    def record(self, kind: type[Record], query: str, values: Sequence[Any] = ()) -> Record | None:
+        """The first row of a query as a dataclass, or None."""
+        row = self.one(query, values)
+        return None if row is None else as_record(kind, row)
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> None:
+        """Executes one statement in a transaction of its own."""
         with self.transaction() as connection:
-            return connection.execute(statement, values).lastrowid or 0
+            connection.execute(statement, values)
+
+    def insert(self, table: str, **values: Any) -> int:
+        """Adds a row in a transaction of its own; see the function `insert`."""
+        with self.transaction() as connection:
+            return insert(connection, table, **values)
 
     def close(self) -> None:
         """Closes the connections of all threads."""
@@ -101,3 +121,36 @@ class Database:
             with self._lock:
                 self._opened.append(connection)
         return connection
+
+
+def insert(connection: sqlite3.Connection, table: str, **values: Any) -> int:
+    """Adds a row, and returns its id; 0 where the table has a row already from which it had to differ."""
+    columns, marks = ", ".join(values), ", ".join("?" * len(values))
+    statement = f"INSERT INTO {table} ({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING"  # noqa: S608 - names only
+    made = connection.execute(statement, tuple(values.values()))
+    return (made.lastrowid or 0) if made.rowcount else 0
+
+
+def as_record(kind: type[Record], row: sqlite3.Row) -> Record:
+    """A row as a dataclass whose fields are columns, read as their types say: moments, flags, enumerations, JSON."""
+    hints: Mapping[str, Any] = _hints(kind)  # type: ignore[arg-type]  # a class is hashable
+    return kind(**{name: _read(hint, row[name]) for name, hint in hints.items()})
+
+
+@cache
+def _hints(kind: type[Any]) -> Mapping[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
+def _read(hint: Any, value: Any) -> Any:
+    if value is None:
+        return None
+    if get_origin(hint) is Mapping:
+        return json.loads(value)
+    if is_dataclass(hint) and isinstance(hint, type):
+        return hint(**{name: tuple(v) if isinstance(v, list) else v for name, v in json.loads(value).items()})
+    kind = (get_args(hint) or (hint,))[0]  # the first of `datetime | None`
+    if kind is datetime:
+        return datetime.fromtimestamp(value, UTC) if isinstance(value, float) else datetime.fromisoformat(value)
+    return kind(value)

@@ -15,16 +15,16 @@ from generator.localkaggle.services.accounts import Accounts
 from generator.localkaggle.services.blobs import Blobs
 from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.datasets import Datasets
-from generator.localkaggle.services.kernel_mounts import Sources
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.runner import Runner
 from generator.localkaggle.site import Service, Site
-from generator.localkaggle.tickets import StoredTickets
+from generator.localkaggle.tickets import Tickets
 from generator.untrusted import is_slug, printable
 
-_KEEPERS = (Accounts, Blobs, StoredTickets, Datasets, Models, Competitions, Kernels)
+_KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)
 """Whatever has tables in the database."""
 
 
@@ -106,7 +106,7 @@ class LocalKaggle:
     def _opened(self, account: str, clock: Clock, faults: Faults) -> Site:
         self.accounts = Accounts(self._database)
         self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
-        self.tickets = StoredTickets(self._database, clock)
+        self.tickets = Tickets(self._database, clock)
         return Site(
             root=self._root.path,
             account=account,

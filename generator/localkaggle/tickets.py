@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
-from generator.localkaggle.names import checked_name
+from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.rpc import Call, Stored
 
 STORAGE = "__storage"
@@ -19,7 +19,7 @@ _LIFE = timedelta(hours=2)
 _MOST_REMEMBERED = 10_000
 
 
-class StoredTickets:
+class Tickets:
     """Tickets in the database; a file has the same ticket again as long as it is fresh."""
 
     SCHEMA: ClassVar[str] = """

@@ -22,10 +22,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from mutations import HOSTILE_TEXTS, pieces
 
-from generator.localkaggle.services.archives import Room, unpack
-from generator.localkaggle.services.bundle_names import BundleRefusedError
+from generator.localkaggle.file_names import InvalidFileError
+from generator.localkaggle.services.archives import ExtractionLimits, unpack
 
-ROOM = Room(size=200_000, files=20, spare=0)
+ROOM = ExtractionLimits(size=200_000, files=20, spare=0)
 MOST_MEMORY = 256 << 20
 FITTING = st.sampled_from(["a", "b", "c.csv", "a/b", "d/e/f", "./g"])
 NAMES = FITTING | st.sampled_from(
@@ -109,7 +109,7 @@ def check_unpacking(name: str, content: bytes) -> None:
     folder = root / "unpacked"
     tracemalloc.start()
     try:
-        with in_time(), suppress(BundleRefusedError):
+        with in_time(), suppress(InvalidFileError):
             assert unpack(root / name, name, folder, ROOM) == folder.is_dir()
         assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
     finally:

@@ -1,6 +1,7 @@
 """A desk for the kernels of a local Kaggle, whose sessions run inside of the push unless slots are asked for."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,10 @@ from desk import Desk
 from scripted import ScriptedRunner
 
 from generator.localkaggle.rpc import Call
-from generator.localkaggle.services.kernel_mounts import Sources
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.sessions.runner import Runner
-from generator.localkaggle.site import Site
 
 NOTEBOOK = json.dumps(
     {
@@ -25,18 +25,6 @@ NOTEBOOK = json.dumps(
     }
 )
 ME = {"userName": "tester", "kernelSlug": "my-train"}
-
-
-class KernelsOnADesk:
-    """Makes the service once its site is there."""
-
-    SCHEMA = Kernels.SCHEMA
-
-    def __init__(self, runner: Runner, sources: Sources | None, rules: SessionRules) -> None:
-        self._options = {"runner": runner, "sources": sources, "rules": rules}
-
-    def __call__(self, site: Site) -> Kernels:
-        return Kernels(site, **self._options)
 
 
 class KernelDesk(Desk):
@@ -54,7 +42,9 @@ class KernelDesk(Desk):
         rules: SessionRules | None = None,
     ) -> None:
         self.runner = runner or ScriptedRunner()
-        super().__init__(root, KernelsOnADesk(self.runner, sources, rules or SessionRules(slots=0)), faults=faults)
+        make = partial(Kernels, runner=self.runner, sources=sources, rules=rules or SessionRules(slots=0))
+        make.SCHEMA = Kernels.SCHEMA
+        super().__init__(root, make, faults=faults)
 
     def push(self, title: str = "My Train", **fields: Any) -> Any:
         """Saves a kernel, and runs it unless told otherwise."""

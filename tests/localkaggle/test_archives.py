@@ -19,8 +19,8 @@ import pytest
 from desk import tarred, tree_of, zipped
 from greedy_lzma import greedy_xz, greedy_zip
 
-from generator.localkaggle.services.archives import Room, stem_of_archive, unpack
-from generator.localkaggle.services.bundle_names import BundleRefusedError
+from generator.localkaggle.file_names import InvalidFileError
+from generator.localkaggle.services.archives import ExtractionLimits, stem_of_archive, unpack
 
 
 @dataclass
@@ -53,7 +53,7 @@ def _folder(name: str) -> tarfile.TarInfo:
     return entry
 
 
-SMALL = Room(size=10_000, files=5, spare=0)
+SMALL = ExtractionLimits(size=10_000, files=5, spare=0)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ SMALL = Room(size=10_000, files=5, spare=0)
 def test_an_archive_that_becomes_too_much_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
 
-    with pytest.raises(BundleRefusedError, match=r"larger|more files"):
+    with pytest.raises(InvalidFileError, match=r"larger|more files"):
         unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
 
     assert sum(len(content) for content in tree_of(tmp_path / "unpacked").values()) <= SMALL.size
@@ -95,15 +95,15 @@ def test_a_tar_with_a_header_of_gigabytes_is_refused_before_it_is_read(tmp_path:
         pressed.write(b"\0" * 4_000_000)
     (tmp_path / "long.tgz").write_bytes(whole.getvalue())
 
-    with pytest.raises(BundleRefusedError, match="header"):
-        unpack(tmp_path / "long.tgz", "long.tgz", tmp_path / "unpacked", Room(spare=0))
+    with pytest.raises(InvalidFileError, match="header"):
+        unpack(tmp_path / "long.tgz", "long.tgz", tmp_path / "unpacked", ExtractionLimits(spare=0))
 
 
 def test_a_disk_that_is_nearly_full_takes_no_archive(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(zipped({"a": b"1"}))
 
-    with pytest.raises(BundleRefusedError, match="room"):
-        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", Room(spare=1 << 60))
+    with pytest.raises(InvalidFileError, match="room"):
+        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ExtractionLimits(spare=1 << 60))
 
 
 def test_what_others_write_meanwhile_is_room_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,8 +112,8 @@ def test_what_others_write_meanwhile_is_room_that_is_gone(tmp_path: Path, monkey
     (tmp_path / "a.tar").write_bytes(tarred(("a", b"1" * (5 << 20)), mode="w:"))
     disk.taken_by_others_at_each_look = 8 << 20
 
-    with pytest.raises(BundleRefusedError, match="room"):
-        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", Room(spare=10 << 20))
+    with pytest.raises(InvalidFileError, match="room"):
+        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", ExtractionLimits(spare=10 << 20))
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
@@ -124,8 +124,8 @@ def test_a_zip_with_a_link_or_a_device_is_refused(tmp_path: Path, kind: int) -> 
         packed.writestr("a.txt", b"1")
         packed.writestr(special, b"/etc/passwd")
 
-    with pytest.raises(BundleRefusedError, match='"folder/special" is a link or a device; pack plain files only'):
-        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", Room(spare=0))
+    with pytest.raises(InvalidFileError, match='"folder/special" is a link or a device; pack plain files only'):
+        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ExtractionLimits(spare=0))
 
 
 def test_a_zip_that_a_usual_program_made_is_unpacked(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_a_tar_with_a_sparse_file_is_refused(tmp_path: Path, form: int) -> None:
         content[148:156] = b"%06o\0 " % (sum(content[:148]) + sum(content[156:512]) + 8 * ord(" "))
     (tmp_path / "a.tar").write_bytes(content)
 
-    with pytest.raises(BundleRefusedError, match='"sparse" is a sparse file; pack it without --sparse'):
-        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", Room(spare=0))
+    with pytest.raises(InvalidFileError, match='"sparse" is a sparse file; pack it without --sparse'):
+        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", ExtractionLimits(spare=0))
 
 
 def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> N
     with gzip.open(tmp_path / "a.tgz", "wb") as packed:
         packed.write(bytes(head) + further * 20_000)
 
-    with peak_below(10 << 20), pytest.raises(BundleRefusedError, match="header that is far too long"):
-        unpack(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", Room(spare=0))
+    with peak_below(10 << 20), pytest.raises(InvalidFileError, match="header that is far too long"):
+        unpack(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", ExtractionLimits(spare=0))
 
 
 def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Pa
         for number in range(30_000):
             packed.writestr(zipfile.ZipInfo(f"{number:05d}"), b"")
 
-    with peak_below(5 << 20), pytest.raises(BundleRefusedError, match="more files"):
+    with peak_below(5 << 20), pytest.raises(InvalidFileError, match="more files"):
         unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", SMALL)
 
 

@@ -298,19 +298,18 @@ def test_nobody_writes_into_the_datasets_of_another_account(desk: Desk) -> None:
     assert desk.refused("UpdateDatasetMetadata", caller="other", **REF, settings={})[0] == 403
 
 
-def test_more_loose_files_than_kaggle_takes_are_refused_with_the_number(desk: Desk) -> None:
-    answer = create(desk, {f"{number}.csv": b"" for number in range(51)})
-
-    assert "51 files at the top" in answer["error"]
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        ({f"{number}.csv": b"" for number in range(51)}, "51 files at the top"),
+        ({"/".join("x" * 30) + "/data.csv": b"1"}, "folders deep"),
+        ({}, "no files"),
+        ({"weights/a.bin": b"1", "weights.zip": zipped({"a.bin": b"2"})}, "name of a folder"),
+    ],
+)
+def test_files_that_make_no_version_are_refused_with_the_reason(desk: Desk, tree: dict[str, bytes], words: str) -> None:
+    assert words in create(desk, tree)["error"]
     assert mounted(desk) is None
-
-
-def test_folders_without_end_are_refused(desk: Desk) -> None:
-    assert "folders deep" in create(desk, {"/".join("x" * 30) + "/data.csv": b"1"})["error"]
-
-
-def test_a_version_without_files_is_refused(desk: Desk) -> None:
-    assert "no files" in create(desk, {})["error"]
 
 
 def test_two_files_of_one_name_are_refused(desk: Desk) -> None:
@@ -418,12 +417,6 @@ def test_a_disk_without_room_takes_no_version_and_packs_no_archive(desk: Desk, m
     assert mounted(desk) == {"data.csv": b"one"}
     shelf = desk.root / "dataset-versions"
     assert sorted(path.relative_to(shelf).as_posix() for path in shelf.rglob("*")) == ["1", "1/1", "1/1/data.csv"]
-
-
-def test_an_archive_must_not_take_the_place_of_a_folder(desk: Desk) -> None:
-    answer = create(desk, {"weights/a.bin": b"1", "weights.zip": zipped({"a.bin": b"2"})})
-
-    assert "taken" in answer["error"] or "folder" in answer["error"]
 
 
 def test_a_slow_version_is_not_mounted_until_it_was_waited_for(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 from kernel_desk import ME, NOTEBOOK, Folders, KernelDesk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
-from generator.localkaggle.services.kernel_mounts import Sources
-from generator.localkaggle.services.kernel_saving import slug_of
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernel_sources import Sources
+from generator.localkaggle.services.kernel_validation import slug_of
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from kernel_desk import ME, Folders, KernelDesk, stream_call
 from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.services.kernel_mounts import Sources
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.site import Rerun
 
 

@@ -1,13 +1,17 @@
 """The queue of sessions, and the logs that they leave."""
 
+import io
 import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from kernel_desk import KernelDesk
 from scripted import ScriptedRunner
 
 from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.localkaggle.sessions.notebook_runner import _take_down
 from generator.localkaggle.sessions.queue import SessionQueue
 from generator.localkaggle.sessions.session_log import LARGEST_EVENT, SessionLog, read_all, read_piece
 
@@ -118,6 +122,30 @@ def test_a_full_log_says_so_and_grows_no_further(tmp_path: Path) -> None:
 
     assert path.stat().st_size < 2_000
     assert "full" in list(read_all(path))[-1]["data"]
+
+
+@pytest.mark.parametrize("text", ["x", "\n", "\x1b" * 50, "é"])
+def test_what_is_around_a_text_counts_for_the_size_of_a_log(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "log.jsonl"
+    log = SessionLog(path, limit=4_000)
+    for _ in range(2_000):
+        log.write(text)
+
+    assert path.stat().st_size < 4_000 + 200
+    assert "full" in list(read_all(path))[-1]["data"]
+
+
+@pytest.mark.parametrize(
+    "said", ['"text"', '["text"]', '["end"]', "null", "1", "{", "[" * 100_000, '{"text": 1, "end"']
+)
+def test_what_a_worker_says_that_is_no_message_is_passed_over(tmp_path: Path, said: str) -> None:
+    ends: deque[str] = deque(maxlen=1)
+    _take_down(
+        io.BytesIO(f'{said}\n{{"text": "on"}}\n{{"end": "well"}}\n'.encode()), SessionLog(tmp_path / "log"), ends
+    )
+
+    assert [event["data"] for event in read_all(tmp_path / "log")] == ["on"]
+    assert list(ends) == ["well"]
 
 
 def test_half_a_line_of_a_log_is_left_for_later(tmp_path: Path) -> None:

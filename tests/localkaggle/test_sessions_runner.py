@@ -18,9 +18,8 @@ import pytest
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.choice import best_isolation
 from generator.localkaggle.sessions.isolation import Isolation
-from generator.localkaggle.sessions.notebook_runner import NotebookRunner
+from generator.localkaggle.sessions.notebook_runner import NotebookRunner, best_isolation
 from generator.localkaggle.sessions.plain import PlainProcess
 from generator.localkaggle.sessions.runner import SessionEnd, SessionOrder
 from generator.localkaggle.sessions.scripts import notebook_of

@@ -28,13 +28,13 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
     """Opens a local Kaggle that hosts the toy competition; a second one at the same folder is a restart."""
     opened: list[CompetitionDesk] = []
 
-    def desk(*, is_code: bool = False, settings: str = "", faults: tuple[str, ...] = ()) -> CompetitionDesk:
+    def open_desk(*, is_code: bool = False, settings: str = "", faults: tuple[str, ...] = ()) -> CompetitionDesk:
         folder = tmp_path / ("code" if is_code else "files")
         toy = folder if folder.exists() else toy_competition(folder, is_code=is_code, settings=settings)
         opened.append(CompetitionDesk(tmp_path / "kaggle", toy, faults=faults))
         return opened[-1]
 
-    yield desk
+    yield open_desk
     for each in opened:
         each.close()
 
@@ -45,6 +45,14 @@ def notebooks(tmp_path: Path) -> Notebooks:
     made = Notebooks(tmp_path / "notebooks")
     made.commit({"submission.csv": submission_text(people=4)})
     return made
+
+
+@pytest.fixture
+def desk(opening: Opening, notebooks: Notebooks) -> CompetitionDesk:
+    """A local Kaggle whose toy competition takes notebooks, and runs them again."""
+    opened = opening(is_code=True)
+    opened.service.use_reruns(notebooks)
+    return opened
 
 
 def test_a_file_is_scored_on_both_parts_of_the_test(opening: Opening) -> None:
@@ -188,10 +196,8 @@ def test_a_code_competition_takes_no_files(opening: Opening) -> None:
 
 
 def test_a_notebook_is_run_again_on_the_hidden_test_and_that_is_what_is_scored(
-    opening: Opening, notebooks: Notebooks
+    desk: CompetitionDesk, notebooks: Notebooks
 ) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
     answer = desk.ask("CreateCodeSubmission", **KERNEL, fileName="submission.csv", submissionDescription="code")
     ref = answer["ref"]
     pending = desk.ask("GetSubmission", ref=ref)
@@ -228,10 +234,8 @@ def test_a_rerun_may_write_another_format_than_the_sample(opening: Opening, note
     ],
 )
 def test_only_what_a_version_of_ones_own_wrote_can_be_submitted(
-    opening: Opening, notebooks: Notebooks, change: dict[str, object], status: int, sentence: str
+    desk: CompetitionDesk, notebooks: Notebooks, change: dict[str, object], status: int, sentence: str
 ) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
     found = desk.refused("CreateCodeSubmission", **{**KERNEL, "fileName": "submission.csv", **change})
 
     assert found[0] == status
@@ -256,10 +260,8 @@ def test_a_notebook_with_the_internet_on_is_refused_unless_the_host_allows_it(
     assert allowing.ask("CreateCodeSubmission", **KERNEL)["ref"]
 
 
-def test_a_notebook_on_a_tpu_is_refused(opening: Opening, notebooks: Notebooks) -> None:
+def test_a_notebook_on_a_tpu_is_refused(desk: CompetitionDesk, notebooks: Notebooks) -> None:
     notebooks.tpu = True
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
 
     assert desk.refused("CreateCodeSubmission", **KERNEL)[1].startswith("Your Notebook cannot use TPUs")
 
@@ -276,10 +278,8 @@ def test_a_notebook_on_a_tpu_is_refused(opening: Opening, notebooks: Notebooks) 
     ],
 )
 def test_a_rerun_that_does_not_end_well_is_an_error_in_kaggles_words(
-    opening: Opening, notebooks: Notebooks, files: dict[str, str], failure: str, sentence: str
+    desk: CompetitionDesk, notebooks: Notebooks, files: dict[str, str], failure: str, sentence: str
 ) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     notebooks.end(ref, files=files, failure=failure)
     found = desk.outcome(ref)
@@ -289,9 +289,9 @@ def test_a_rerun_that_does_not_end_well_is_an_error_in_kaggles_words(
 
 
 @pytest.mark.parametrize("what", ["links that lead to each other", "a file that nobody may read"])
-def test_a_file_that_cannot_be_read_is_none(opening: Opening, notebooks: Notebooks, tmp_path: Path, what: str) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
+def test_a_file_that_cannot_be_read_is_none(
+    desk: CompetitionDesk, notebooks: Notebooks, tmp_path: Path, what: str
+) -> None:
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     output = tmp_path / "notebooks" / f"rerun-{ref}"
     output.mkdir(parents=True)
@@ -307,9 +307,7 @@ def test_a_file_that_cannot_be_read_is_none(opening: Opening, notebooks: Noteboo
     assert desk.outcome(ref)["errorDescription"].startswith("Submission CSV Not Found")
 
 
-def test_a_link_that_a_rerun_left_is_not_followed(opening: Opening, notebooks: Notebooks, tmp_path: Path) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
+def test_a_link_that_a_rerun_left_is_not_followed(desk: CompetitionDesk, notebooks: Notebooks, tmp_path: Path) -> None:
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     (tmp_path / "notebooks" / f"rerun-{ref}").mkdir(parents=True)
     (tmp_path / "notebooks" / f"rerun-{ref}" / "submission.csv").symlink_to(tmp_path / "code" / "answers.csv")
@@ -319,11 +317,9 @@ def test_a_link_that_a_rerun_left_is_not_followed(opening: Opening, notebooks: N
 
 
 def test_a_file_that_is_too_large_is_not_even_copied(
-    opening: Opening, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    desk: CompetitionDesk, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("generator.localkaggle.services.competitions.scoring.LARGEST_SUBMISSION", 50)
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     notebooks.end(ref, files={"submission.csv": submission_text()})
 
@@ -332,10 +328,8 @@ def test_a_file_that_is_too_large_is_not_even_copied(
 
 
 def test_a_disk_without_room_ends_a_submission_and_not_the_session_that_wrote_it(
-    opening: Opening, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch
+    desk: CompetitionDesk, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=100 << 20))
     notebooks.end(ref, files={"submission.csv": submission_text()})
@@ -343,9 +337,7 @@ def test_a_disk_without_room_ends_a_submission_and_not_the_session_that_wrote_it
     assert "no room for the submission" in desk.outcome(ref)["errorDescription"]
 
 
-def test_a_rerun_that_is_reported_twice_counts_once(opening: Opening, notebooks: Notebooks) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
+def test_a_rerun_that_is_reported_twice_counts_once(desk: CompetitionDesk, notebooks: Notebooks) -> None:
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     notebooks.end(ref, files={"submission.csv": submission_text(off_by=1)})
     first = desk.outcome(ref)
@@ -370,7 +362,7 @@ def test_where_files_can_be_submitted_a_notebooks_file_is_taken_as_it_is(
 
 def test_what_waited_for_its_score_is_scored_after_a_restart(opening: Opening) -> None:
     desk = opening()
-    desk.service._desk.queue = lambda ref: None  # the server ends before it comes to scoring
+    desk.service._scoring.queue = lambda ref: None  # the server ends before it comes to scoring
     ref = desk.submit(submission_text())
     desk.service.close()
 
@@ -397,7 +389,7 @@ def test_a_submission_whose_rerun_was_not_queued_yet_is_queued_after_a_restart(
 ) -> None:
     desk = opening(is_code=True)
     desk.service.use_reruns(notebooks)
-    desk.service._desk.rerun = lambda submission: None  # the server ends right after it kept the submission
+    desk.service._scoring.rerun = lambda submission: None  # the server ends right after it kept the submission
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     desk.service.close()
     restarted = opening(is_code=True)
@@ -408,7 +400,7 @@ def test_a_submission_whose_rerun_was_not_queued_yet_is_queued_after_a_restart(
 
 def test_a_file_that_was_not_all_here_when_the_server_ended_is_an_error(opening: Opening) -> None:
     desk = opening()
-    desk.service._desk.receive = lambda submission, file: None  # the server ends before the file is kept
+    desk.service._scoring.receive = lambda submission, file: None  # the server ends before the file is kept
     ref = desk.submit(submission_text())
     assert desk.ask("GetSubmission", ref=ref)["status"] == Stage.RECEIVING.status == "PENDING"
     desk.service.close()

@@ -26,7 +26,7 @@ class _Account:
 
 
 class Accounts:
-    """Who may use this server; an account comes to be when its token is first asked for."""
+    """The accounts that may use this server; one comes to be when its token is first asked for."""
 
     SCHEMA: ClassVar[str] = """
         CREATE TABLE IF NOT EXISTS accounts (
@@ -36,9 +36,9 @@ class Accounts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        rows = database.all("SELECT name, number, token, key FROM accounts")
         # Found by hash, so that how long a look-up takes says nothing of the token.
-        self._by_token = {_digest(row["token"]): _Account(**row) for row in map(dict, rows)}
+        known = database.records(_Account, "SELECT * FROM accounts")
+        self._by_token = {_digest(account.token): account for account in known}
 
     def token(self, name: str) -> str:
         """The access token of an account, the same as long as the server's folder is kept."""
@@ -49,8 +49,8 @@ class Accounts:
         return self._account(name).key
 
     def is_known(self, name: str) -> bool:
-        """Whether there is such an account."""
-        return any(account.name == name for account in self._by_token.values())
+        """True if there is such an account."""
+        return self._known(name) is not None
 
     def with_token(self, token: str) -> str | None:
         """The name of the account that a token belongs to."""
@@ -59,31 +59,29 @@ class Accounts:
 
     def with_key(self, name: str, key: str) -> str | None:
         """The account's name, if this is its key or its token."""
-        for account in self._by_token.values():
-            if account.name == name:
-                known = any(
-                    hmac.compare_digest(key.encode(), secret.encode()) for secret in (account.key, account.token)
-                )
-                return name if known else None
-        return None
+        account = self._known(name)
+        keys = (account.key, account.token) if account is not None else ()
+        return name if any(hmac.compare_digest(key.encode(), known.encode()) for known in keys) else None
 
     def methods(self) -> Methods:
-        """What clients ask about accounts."""
+        """The methods by which clients ask about accounts."""
         return {
             INTROSPECT: self._introspect,
             GENERATE: self._generate,
             "api.v1.DiagnosticsService/Hello": self._hello,
         }
 
+    def _known(self, name: str) -> _Account | None:
+        return next((account for account in list(self._by_token.values()) if account.name == name), None)
+
     def _account(self, name: str) -> _Account:
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO accounts (name, token, key) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                (name, f"local-{secrets.token_hex(20)}", secrets.token_hex(16)),
-            )
-            row = connection.execute("SELECT name, number, token, key FROM accounts WHERE name = ?", (name,)).fetchone()
-        account = _Account(**dict(row))
-        self._by_token[_digest(account.token)] = account
+        account = self._known(name)
+        if account is None:
+            token, key = f"local-{secrets.token_hex(20)}", secrets.token_hex(16)
+            self._database.insert("accounts", name=name, token=token, key=key)
+            # Another thread may have been first.
+            account = self._database.records(_Account, "SELECT * FROM accounts WHERE name = ?", (name,))[0]
+            self._by_token[_digest(account.token)] = account
         return account
 
     def _introspect(self, call: Call) -> Fields:

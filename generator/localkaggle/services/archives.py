@@ -12,17 +12,16 @@ import tarfile
 import threading
 import zipfile
 import zlib
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from io import FileIO
 from pathlib import Path
 from typing import IO, Any, cast
 
 from generator.competition.bounded_lzma import XzFile, require_no_lzma
+from generator.localkaggle.file_names import InvalidFileError, ListedFile, checked_name
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.services.bundle_names import BundleRefusedError, checked_name
 from generator.localkaggle.services.free_space import has_room
 
 _CHUNK = 1 << 20
@@ -55,8 +54,8 @@ _NOT_AN_ARCHIVE = (
 
 
 @dataclass(frozen=True)
-class Room:
-    """How much an archive may become: bytes and files, and how many bytes of the disk stay free."""
+class ExtractionLimits:
+    """The most bytes and files that an archive may become, and the bytes of the disk that stay free."""
 
     size: int = 20 << 30
     files: int = 50_000
@@ -72,26 +71,26 @@ def stem_of_archive(name: str) -> str | None:
     return None
 
 
-def unpack(archive: Path, name: str, folder: Path, room: Room) -> bool:
+def unpack(archive: Path, name: str, folder: Path, limits: ExtractionLimits) -> bool:
     """Unpacks an archive into a folder of its own, which is not there yet.
 
     Args:
         archive: The file.
         name: What the client called it; its suffix says which kind of archive it is.
         folder: Where its files are to go.
-        room: How much it may become.
+        limits: How much it may become.
 
     Returns:
         Whether it was an archive; if not, the folder is not there.
 
     Raises:
-        BundleRefusedError: It holds names that lead elsewhere, links, devices, sparse files, or more than there is
+        InvalidFileError: It holds names that lead elsewhere, links, devices, sparse files, or more than there is
             room for.
     """
     entries = _zip_entries if name.lower().endswith(".zip") else _tar_entries
     try:
         folder.mkdir(parents=True)
-        _write_entries(entries(archive, name, room), folder, Budget(name, room, folder))
+        _write_entries(entries(archive, name, limits), folder, Budget(name, limits, folder))
     except (*_NOT_AN_ARCHIVE, OSError) as error:
         # Damaged streams, and offsets that lead nowhere, are errors of the system too; a full disk is another one.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
@@ -101,49 +100,33 @@ def unpack(archive: Path, name: str, folder: Path, room: Room) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Member:
-    """A file to be packed: its name in the archive, where it is, and the date that it gets there."""
-
-    name: str
-    path: Path
-    moment: datetime
-
-
-def pack_zip(members: Iterable[Member], target: Path, *, compression: int = zipfile.ZIP_STORED) -> None:
+def pack_zip(files: Iterable[ListedFile], target: Path, *, compression: int = zipfile.ZIP_STORED) -> None:
     """Writes files into a zip; the name appears when it is whole."""
-
-    def write(path: Path) -> None:
-        with zipfile.ZipFile(path, "w", compression) as packed:
-            for member in members:
-                entry = zipfile.ZipInfo(member.name, date_time=member.moment.timetuple()[:6])
-                entry.compress_type = compression
-                entry.external_attr = 0o644 << 16
-                entry.file_size = member.path.stat().st_size
-                _require_room(target.parent, entry.file_size)
-                with member.path.open("rb") as source, packed.open(entry, "w") as sink:
-                    shutil.copyfileobj(source, sink, _CHUNK)
-
-    _whole(target, write)
+    with _whole(target) as part, zipfile.ZipFile(part, "w", compression) as packed:
+        for file in files:
+            entry = zipfile.ZipInfo(file.name, date_time=file.written.timetuple()[:6])
+            entry.compress_type = compression
+            entry.external_attr = 0o644 << 16
+            entry.file_size = file.path.stat().st_size
+            _require_room(target.parent, entry.file_size)
+            with file.path.open("rb") as source, packed.open(entry, "w") as sink:
+                shutil.copyfileobj(source, sink, _CHUNK)
 
 
-def pack_tar_gz(members: Iterable[Member], target: Path) -> None:
+def pack_tar_gz(files: Iterable[ListedFile], target: Path) -> None:
     """Writes files into a tar, lightly compressed; the name appears when it is whole."""
-
-    def write(path: Path) -> None:
-        with (
-            path.open("wb") as raw,
-            gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
-            tarfile.open(fileobj=pressed, mode="w") as packed,
-        ):
-            for member in members:
-                entry = tarfile.TarInfo(member.name)
-                entry.size, entry.mtime = member.path.stat().st_size, int(member.moment.timestamp())
-                _require_room(target.parent, entry.size)
-                with member.path.open("rb") as source:
-                    packed.addfile(entry, source)
-
-    _whole(target, write)
+    with (
+        _whole(target) as part,
+        part.open("wb") as raw,
+        gzip.GzipFile("", "wb", compresslevel=1, fileobj=raw, mtime=0) as pressed,
+        tarfile.open(fileobj=pressed, mode="w") as packed,
+    ):
+        for file in files:
+            entry = tarfile.TarInfo(file.name)
+            entry.size, entry.mtime = file.path.stat().st_size, int(file.written.timestamp())
+            _require_room(target.parent, entry.size)
+            with file.path.open("rb") as source:
+                packed.addfile(entry, source)
 
 
 def _require_room(folder: Path, size: int) -> None:
@@ -151,10 +134,11 @@ def _require_room(folder: Path, size: int) -> None:
         raise ApiError(507, "There is no room for this archive on the disk of the server; fetch its files one by one.")
 
 
-def _whole(target: Path, write: Callable[[Path], None]) -> None:
+@contextmanager
+def _whole(target: Path) -> Iterator[Path]:
     part = target.with_name(f".{target.name}.{threading.get_ident()}.part")
     try:
-        write(part)
+        yield part
         part.replace(target)
     finally:
         part.unlink(missing_ok=True)
@@ -163,25 +147,25 @@ def _whole(target: Path, write: Callable[[Path], None]) -> None:
 class Budget:
     """Counts what becomes of an upload, whatever its headers promise, and leaves the disk of its folder some room."""
 
-    def __init__(self, name: str, room: Room, folder: Path) -> None:
+    def __init__(self, name: str, limits: ExtractionLimits, folder: Path) -> None:
         self._name = name
-        self._room = room
+        self._limits = limits
         self._folder = folder
-        self._files = room.files
-        self._bytes = room.size
+        self._files = limits.files
+        self._bytes = limits.size
 
     def take_file(self) -> None:
-        """One file more; `BundleRefusedError` if that is one too many."""
+        """One file more; `InvalidFileError` if that is one too many."""
         self._files -= 1
         if self._files < 0:
-            raise BundleRefusedError(name=self._name, why=_TOO_MANY)
+            raise InvalidFileError(name=self._name, why=_TOO_MANY)
 
     def copy(self, source: IO[bytes], sink: IO[bytes]) -> None:
-        """Copies a file piece by piece; `BundleRefusedError` where it becomes larger than there is room for."""
+        """Copies a file piece by piece; `InvalidFileError` where it becomes larger than there is room for."""
         while chunk := source.read(_CHUNK):
             self._bytes -= len(chunk)
-            if self._bytes < 0 or not has_room(self._folder, len(chunk), spare=self._room.spare):
-                raise BundleRefusedError(name=self._name, why="becomes larger than there is room for; make it smaller")
+            if self._bytes < 0 or not has_room(self._folder, len(chunk), spare=self._limits.spare):
+                raise InvalidFileError(name=self._name, why="becomes larger than there is room for; make it smaller")
             sink.write(chunk)
 
 
@@ -194,16 +178,16 @@ def _write_entries(entries: _Entries, folder: Path, budget: Budget) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 sink = path.open("xb")
             except (FileExistsError, NotADirectoryError) as error:
-                raise BundleRefusedError(name=name, why="is in the archive twice; pack it again") from error
+                raise InvalidFileError(name=name, why="is in the archive twice; pack it again") from error
             with sink, stream:
                 budget.copy(stream, sink)
 
 
-def _zip_entries(archive: Path, name: str, room: Room) -> _Entries:
-    with _ZipFile(archive, name, room) as stream, zipfile.ZipFile(stream) as packed:
+def _zip_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries:
+    with _ZipFile(archive, name, limits) as stream, zipfile.ZipFile(stream) as packed:
         for entry in packed.infolist():
             if stat.S_IFMT(entry.external_attr >> 16) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                raise BundleRefusedError(name=entry.filename, why=_LINK)
+                raise InvalidFileError(name=entry.filename, why=_LINK)
             if not entry.is_dir():
                 require_no_lzma(entry)
                 yield entry.filename, packed.open(entry)
@@ -212,27 +196,27 @@ def _zip_entries(archive: Path, name: str, room: Room) -> _Entries:
 class _ZipFile(FileIO):
     """A zip whose directory, which `zipfile` reads in one piece, names no more files than there is room for."""
 
-    def __init__(self, archive: Path, name: str, room: Room) -> None:
+    def __init__(self, archive: Path, name: str, limits: ExtractionLimits) -> None:
         super().__init__(archive)
         self._archive_name = name
-        self._most = max(_CHUNK, room.files * _DIRECTORY_ENTRY)
+        self._most = max(_CHUNK, limits.files * _DIRECTORY_ENTRY)
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size > self._most:
-            raise BundleRefusedError(name=self._archive_name, why=_TOO_MANY)
+            raise InvalidFileError(name=self._archive_name, why=_TOO_MANY)
         return super().read(-1 if size is None else size)
 
 
-def _tar_entries(archive: Path, name: str, room: Room) -> _Entries:
+def _tar_entries(archive: Path, name: str, limits: ExtractionLimits) -> _Entries:
     opener = next(_OPENERS[suffix] for suffix in _OPENERS if name.lower().endswith(suffix))
     with opener(archive) as stream:
         # It has all that tarfile asks of a file.
-        bounded = _Bounded(stream, name, room)
+        bounded = _Bounded(stream, name, limits)
         with tarfile.open(fileobj=cast("IO[bytes]", bounded), mode="r:") as packed:
             for count, member in enumerate(packed):
                 # Folders alone could come without end: a million of them fit in 13 KB.
-                if count >= 2 * room.files:
-                    raise BundleRefusedError(name=name, why=_TOO_MANY)
+                if count >= 2 * limits.files:
+                    raise InvalidFileError(name=name, why=_TOO_MANY)
                 if not member.isdir():
                     bounded.header_left = None
                     yield member.name.removeprefix("./"), _content(packed, member)
@@ -245,10 +229,10 @@ def _tar_entries(archive: Path, name: str, room: Room) -> _Entries:
 def _content(packed: tarfile.TarFile, member: tarfile.TarInfo) -> IO[bytes]:
     content = packed.extractfile(member) if member.isreg() else None
     if content is None:
-        raise BundleRefusedError(name=member.name, why=_LINK)
+        raise InvalidFileError(name=member.name, why=_LINK)
     if member.issparse():
         # A header of a few bytes could stand for gigabytes of nothing.
-        raise BundleRefusedError(name=member.name, why="is a sparse file; pack it without --sparse")
+        raise InvalidFileError(name=member.name, why="is a sparse file; pack it without --sparse")
     return content
 
 
@@ -259,22 +243,22 @@ class _Bounded:
     of sparse files to an end that may never come. While `header_left` is None, what is read is no header.
     """
 
-    def __init__(self, stream: IO[bytes], name: str, room: Room) -> None:
+    def __init__(self, stream: IO[bytes], name: str, limits: ExtractionLimits) -> None:
         self._stream = stream
         self._name = name
-        self._end = room.size + room.files * 10_240  # the files, and what a tar puts around each
+        self._end = limits.size + limits.files * 10_240  # the files, and what a tar puts around each
         self.header_left: int | None = _LONGEST_HEADER
 
     def read(self, size: int = -1) -> bytes:
         if self.header_left is not None:
             self.header_left -= size
         if not 0 <= size <= _CHUNK or (self.header_left is not None and self.header_left < 0):
-            raise BundleRefusedError(name=self._name, why="has a header that is far too long; pack it again")
+            raise InvalidFileError(name=self._name, why="has a header that is far too long; pack it again")
         return self._stream.read(size)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         if offset > self._end:
-            raise BundleRefusedError(name=self._name, why="becomes larger than there is room for; make it smaller")
+            raise InvalidFileError(name=self._name, why="becomes larger than there is room for; make it smaller")
         return self._stream.seek(offset, whence)
 
     def tell(self) -> int:

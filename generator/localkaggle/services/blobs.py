@@ -10,10 +10,9 @@ from typing import ClassVar
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
-from generator.localkaggle.names import checked_name
+from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.rpc import ApiError, Call, Fields, Methods
 from generator.localkaggle.services.free_space import has_room
-from generator.localkaggle.site import Blob, OpenUpload
 
 UPLOAD = "__upload"
 LARGEST = 20 * 2**30
@@ -24,13 +23,26 @@ _UNDER_WAY = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
-class Upload:
-    """An upload as its sender sees it: `received` of `size` bytes are there, in `path`."""
+class Blob:
+    """An upload that is complete: `name` is a relative POSIX path that was checked, `path` where the bytes are."""
 
-    token: str
     name: str
     path: Path
     size: int
+
+
+@dataclass(frozen=True)
+class OpenUpload:
+    """An upload that has begun: the client sends the bytes to `url`, and later names the blob by its `token`."""
+
+    token: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Upload(Blob):
+    """An upload as its sender sees it: `received` of `size` bytes are there, in `path`."""
+
     received: int
 
 
@@ -52,7 +64,7 @@ class Blobs:
         self._remove_old()
 
     def methods(self) -> Methods:
-        """How the upload of a file for a dataset or a model begins."""
+        """The method by which the upload of a file for a dataset or a model begins."""
         return {"blobs.BlobApiService/StartBlobUpload": self._start}
 
     def start(self, call: Call, *, name: str, size: int) -> OpenUpload:
@@ -86,7 +98,7 @@ class Blobs:
             raise ApiError(400, "There is no upload of yours with this token.")
         if upload.received != upload.size:
             raise ApiError(400, f"{upload.name} was not sent to its end: {upload.received:,} of {upload.size:,} bytes.")
-        return Blob(upload.name, upload.path, upload.size)
+        return upload
 
     def find(self, token: str) -> Upload | None:
         """The upload behind a token, however much of it is there."""
@@ -94,7 +106,7 @@ class Blobs:
         path = self._folder / token
         if row is None or not path.is_file():
             return None
-        return Upload(token, row["name"], path, row["size"], path.stat().st_size)
+        return Upload(row["name"], path, row["size"], path.stat().st_size)
 
     def append(self, upload: Upload, offset: int, piece: bytes) -> int:
         """Writes a piece at an offset, and returns how much is there then.

@@ -4,37 +4,25 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from generator.localkaggle.clock import as_wire
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, Redirect, Stored, page
-from generator.localkaggle.services import dataset_store, file_listing
-from generator.localkaggle.services.bundle_names import BundleRefusedError
-from generator.localkaggle.services.bundles import BundleFile, file_in, files_in, pieces_of
-from generator.localkaggle.services.dataset_store import (
-    Dataset,
-    DatasetFacts,
-    DatasetStore,
-    DatasetVersion,
-    Fate,
-    VersionState,
-)
-from generator.localkaggle.site import Site
-from generator.untrusted import quoted
+from generator.localkaggle.file_names import InvalidFileError
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, page
+from generator.localkaggle.services import file_listing
+from generator.localkaggle.services.library import Library
+from generator.localkaggle.services.version_files import uploaded_files
+from generator.localkaggle.services.version_store import Item, Processing, Variation, Version
 
 _SERVICE = "datasets.DatasetApiService"
 _SHORTEST, _LONGEST = 6, 50  # characters of a slug and of a title, as the official client checks them
-_SLOW = Fate(questions=3, wait=timedelta(seconds=60))
+_SLOW = Processing(polls=3, wait=timedelta(seconds=60))
 
 
-class Datasets:
+class Datasets(Library):
     """The datasets of one local Kaggle."""
 
-    SCHEMA: ClassVar[str] = dataset_store.SCHEMA
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._store = DatasetStore(site)
+    KIND, ARCHIVE, ARCHIVE_TYPE = "dataset", "archive.zip", "application/zip"
 
     def methods(self) -> Methods:
         """The methods of Kaggle's service of datasets."""
@@ -62,75 +50,76 @@ class Datasets:
         With an account, None as well if it is private and somebody else's.
         """
         owner, slug, number = (*ref.replace("/versions/", "/").split("/", 2), "", "")[:3]
-        dataset = self._store.find(owner, slug)
-        if dataset is not None and account and not dataset.is_visible_to(account):
-            return None
-        for version in [] if dataset is None else self._store.versions(dataset):
-            if dataset and version.state is VersionState.READY and number in ("", str(version.number)):
-                return self._store.folder(dataset, version.number)
-        return None
+        return self._folder(self._find(owner, slug), ("", ""), number, account=account)
+
+    def _find(self, owner: str, slug: str) -> Item | None:
+        return super()._find(owner, slug.lower())
 
     def _create(self, call: Call) -> Answer:
         owner = call.text("ownerSlug") or call.caller
         title = call.text("title")
         slug = (call.text("slug") or re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")).lower()
-        _check_owner(call, owner, what="create datasets for")
+        self._require_owner(call, owner, doing="create datasets for")
         wrong = _wrong_name("slug", slug) or _wrong_name("title", title)
         if not wrong and not re.fullmatch(r"[a-z0-9]+(?:-+[a-z0-9]+)*", slug):
             wrong = "The dataset slug may have lower-case letters, digits, and hyphens between them"
-        if not wrong and self._store.find(owner, slug) is not None:
+        if not wrong and self._find(owner, slug) is not None:
             wrong = f'The requested title "{title}" is already in use by a dataset. Please choose another title.'
         if wrong:
             return _refusal(wrong)
-        facts = DatasetFacts(
-            title=title,
-            subtitle=call.text("subtitle"),
-            description=call.text("description"),
-            license=call.text("licenseName") or "unknown",
-            is_private=call.flag("isPrivate"),
-            keywords=call.texts("categoryIds"),
-        )
+        facts = {
+            **{name: call.text(name) for name in ("title", "subtitle", "description")},
+            "licenseName": call.text("licenseName") or "unknown",
+            "isPrivate": call.flag("isPrivate"),
+            "keywords": call.texts("categoryIds"),
+        }
+        dataset = self._store.new_item(owner, slug, facts)
         try:
-            made = self._store.create((owner, slug), facts, pieces_of(call, self._site.uploads), self._fate(call))
-        except BundleRefusedError as error:
-            return _refusal(str(error))
-        return _made(f"{owner}/{slug}") if made else _refusal(f'The slug "{slug}" is already in use by a dataset.')
+            files = uploaded_files(call, self._site.uploads)
+            made = self._store.add(
+                Variation(0, dataset), files, notes="Initial release", processing=self._processing(call)
+            )
+        except InvalidFileError as error:
+            return _refusal(error.message)
+        return _made(dataset.ref) if made else _refusal(f'The slug "{slug}" is already in use by a dataset.')
 
     def _create_version(self, call: Call) -> Answer:
         return self._add_version(call, self._named(call))
 
     def _create_version_by_id(self, call: Call) -> Answer:
-        dataset = self._store.find_by_id(call.integer("id"))
+        dataset = self._store.find(id=call.integer("id"))
         if dataset is None:
             raise ApiError(404, "There is no dataset of this number.")
-        return self._add_version(call, _visible(call, dataset))
+        return self._add_version(call, self._visible(call, dataset))
 
-    def _add_version(self, call: Call, dataset: Dataset) -> Answer:
-        _check_owner(call, dataset.owner, what="add versions to datasets of")
+    def _add_version(self, call: Call, dataset: Item) -> Answer:
+        self._require_owner(call, dataset.owner, doing="add versions to datasets of")
         body = call.part("body")
-        texts = {name: body.text(name) for name in ("subtitle", "description") if body.text(name)}
+        changes: dict[str, Any] = {name: body.text(name) for name in ("subtitle", "description") if body.text(name)}
         try:
-            pieces = pieces_of(body, self._site.uploads)
-            notes = body.text("versionNotes")
-            number = self._store.add_version(dataset, pieces, notes=notes, fate=self._fate(call))
-        except BundleRefusedError as error:
-            return _refusal(str(error))
-        keywords = {"keywords": body.texts("categoryIds")} if body.texts("categoryIds") else {}
-        self._store.change(dataset, {**texts, **keywords})
-        if body.flag("deleteOldVersions"):
-            self._store.delete_older(dataset, number)
+            files, notes = uploaded_files(body, self._site.uploads), body.text("versionNotes")
+            made = self._store.add(self._contents(dataset), files, notes=notes, processing=self._processing(call))
+        except InvalidFileError as error:
+            return _refusal(error.message)
+        if body.texts("categoryIds"):
+            changes["keywords"] = body.texts("categoryIds")
+        self._store.change(dataset, changes)
+        if made is not None and body.flag("deleteOldVersions"):
+            for version in self._versions(dataset):
+                if version.number < made.number:
+                    self._store.delete(version)
         return _made(dataset.ref)
 
     def _delete(self, call: Call) -> Answer:
         dataset = self._named(call)
-        _check_owner(call, dataset.owner, what="delete datasets of")
+        self._require_owner(call, dataset.owner, doing="delete datasets of")
         self._store.delete(dataset)
         return {}
 
     def _status(self, call: Call) -> Answer:
-        dataset = self._named(call)
-        state = self._store.versions(dataset)[0].state
-        self._store.count_question(dataset)
+        contents = self._contents(self._named(call))
+        state = self._store.versions(contents)[0].state
+        self._store.count_poll(contents)
         return {"status": state.value}
 
     def _get(self, call: Call) -> Answer:
@@ -144,23 +133,18 @@ class Datasets:
                 "versionNotes": version.notes,
                 "status": version.state.name.capitalize(),
             }
-            for version in self._store.versions(dataset)
+            for version in self._versions(dataset)
         ]
         return {**self._described(dataset), "versions": versions}
 
     def _metadata(self, call: Call) -> Answer:
         dataset = self._named(call)
-        facts = dataset.facts
         info = {
+            **{name: value for name, value in dataset.facts.items() if name != "licenseName"},
             "datasetId": dataset.id,
             "datasetSlug": dataset.slug,
             "ownerUser": dataset.owner,
-            "title": facts.title,
-            "subtitle": facts.subtitle,
-            "description": facts.description,
-            "isPrivate": facts.is_private,
-            "licenses": [{"name": facts.license}],
-            "keywords": list(facts.keywords),
+            "licenses": [{"name": dataset.facts["licenseName"]}],
             "collaborators": [],
             "data": [],
             "totalViews": 0,
@@ -171,84 +155,73 @@ class Datasets:
 
     def _update(self, call: Call) -> Answer:
         dataset = self._named(call)
-        _check_owner(call, dataset.owner, what="change datasets of")
+        self._require_owner(call, dataset.owner, doing="change datasets of")
         settings = call.part("settings")
         changes: dict[str, Any] = {name: settings.text(name) for name in ("subtitle", "description")}
-        changes["title"] = settings.text("title") or dataset.facts.title
+        changes["title"] = settings.text("title") or dataset.facts["title"]
         if wrong := _wrong_name("title", changes["title"]):
             return {"errors": [wrong]}
         if "isPrivate" in settings.fields:
-            changes["is_private"] = settings.flag("isPrivate")
+            changes["isPrivate"] = settings.flag("isPrivate")
         if settings.texts("keywords"):
             changes["keywords"] = settings.texts("keywords")
         licenses = settings.fields.get("licenses") or []
         if isinstance(licenses, list) and licenses and isinstance(licenses[0], dict):
-            changes["license"] = replace(settings, fields=licenses[0]).text("name")
+            changes["licenseName"] = replace(settings, fields=licenses[0]).text("name")
         self._store.change(dataset, changes)
         return {"errors": []}
 
     def _list(self, call: Call) -> Answer:
-        search, user, group = call.text("search").lower(), call.text("user"), call.text("group")
+        group = call.text("group")
         found = [
             self._described(dataset)
-            for dataset in self._store.all()
-            if dataset.is_visible_to(call.caller)
-            and search in f"{dataset.facts.title} {dataset.slug}".lower()
-            and user in ("", dataset.owner)
-            and not (group.endswith("_MY_PUBLIC") and dataset.facts.is_private)
-            and not (group.endswith("_MY_PRIVATE") and not dataset.facts.is_private)
+            for dataset in self._searched(call, owner=call.text("user"))
+            if not (group.endswith("_MY_PUBLIC") and dataset.facts["isPrivate"])
+            and not (group.endswith("_MY_PRIVATE") and not dataset.facts["isPrivate"])
         ]
         return page(found, call, key="datasets")
 
     def _files(self, call: Call) -> Answer:
-        _, version, files = self._version(call)
+        version = self._version(call)
         created = as_wire(version.created)
         shown: list[Fields] = [
             {"ref": file.name, "name": file.name, "totalBytes": file.size, "creationDate": created, "fileType": ""}
-            for file in files
+            for file in version.files
         ]
         return page(shown, call, key="datasetFiles")
 
     def _tree(self, call: Call) -> Answer:
-        _, version, files = self._version(call)
-        return file_listing.tree(files, call, created=as_wire(version.created))
+        version = self._version(call)
+        return file_listing.tree(version.files, call, created=as_wire(version.created))
 
     def _summary(self, call: Call) -> Answer:
-        return file_listing.summary(self._version(call)[2])
+        return file_listing.summary(self._version(call).files)
 
     def _download(self, call: Call) -> Answer:
-        dataset, version, _ = self._version(call)
-        if name := call.text("fileName"):
-            path = file_in(self._store.folder(dataset, version.number), name)
-            return Redirect(self._site.tickets.download(call, Stored(path, path.name)))
-        path = self._store.shelf.zipped(dataset.id, version.number, moment=version.created)
-        stored = Stored(path, "archive.zip", "application/zip")
-        return Redirect(self._site.tickets.download(call, stored))
+        return self._download_of(call, self._version(call), call.text("fileName"))
 
-    def _named(self, call: Call) -> Dataset:
-        owner, slug = call.text("ownerSlug"), call.text("datasetSlug")
-        dataset = self._store.find(owner, slug)
-        if dataset is None:
-            raise ApiError(404, f"There is no dataset {quoted(f'{owner}/{slug}')}.")
-        return _visible(call, dataset)
+    def _contents(self, dataset: Item) -> Variation:
+        """The one variation of a dataset, which has its versions."""
+        return self._store.variations(dataset)[0]
 
-    def _version(self, call: Call) -> tuple[Dataset, DatasetVersion, tuple[BundleFile, ...]]:
-        dataset = self._named(call)
-        number = call.integer("datasetVersionNumber")
-        for version in self._store.versions(dataset):
-            if version.state is VersionState.READY and number in (0, version.number):
-                return dataset, version, files_in(self._store.folder(dataset, version.number))
-        which = f"version {number}" if number else "version"
-        raise ApiError(404, f"Dataset {dataset.ref} has no {which} that is ready.")
+    def _versions(self, dataset: Item) -> list[Version]:
+        return self._store.versions(self._contents(dataset))
 
-    def _described(self, dataset: Dataset) -> Fields:
-        current, facts = self._store.current(dataset), dataset.facts
+    def _version(self, call: Call) -> Version:
+        dataset, number = self._named(call), call.integer("datasetVersionNumber")
+        version = self._ready(self._contents(dataset), str(number or ""))
+        if version is None:
+            which = f"version {number}" if number else "version"
+            raise ApiError(404, f"Dataset {dataset.ref} has no {which} that is ready.")
+        return version
+
+    def _described(self, dataset: Item) -> Fields:
+        contents = self._contents(dataset)
+        current = self._ready(contents) or self._store.versions(contents)[0]
         return {
+            **{name: value for name, value in dataset.facts.items() if name != "keywords"},
             "id": dataset.id,
             "ref": dataset.ref,
-            "title": facts.title,
-            "subtitle": facts.subtitle,
-            "description": facts.description,
             "creatorName": dataset.owner,
             "ownerName": dataset.owner,
             "ownerRef": dataset.owner,
@@ -256,8 +229,6 @@ class Datasets:
             "lastUpdated": as_wire(current.created),
             "currentVersionNumber": current.number,
             "url": _address(dataset.ref),
-            "isPrivate": facts.is_private,
-            "licenseName": facts.license,
             "downloadCount": 0,
             "voteCount": 0,
             "usabilityRating": 0.5,
@@ -266,21 +237,10 @@ class Datasets:
             "tags": [],
         }
 
-    def _fate(self, call: Call) -> Fate:
+    def _processing(self, call: Call) -> Processing:
         is_slow = self._site.faults.strikes("dataset-slow", at=call.method)
         fails = self._site.faults.strikes("dataset-fails", at=call.method)
-        return replace(_SLOW if is_slow else Fate(), fails=fails)
-
-
-def _visible(call: Call, dataset: Dataset) -> Dataset:
-    if not dataset.is_visible_to(call.caller):
-        raise ApiError(403, "Permission 'datasets.get' was denied")
-    return dataset
-
-
-def _check_owner(call: Call, owner: str, *, what: str) -> None:
-    if owner != call.caller:
-        raise ApiError(403, f"You ({call.caller}) may not {what} {quoted(owner)}.")
+        return replace(_SLOW if is_slow else Processing(), fails=fails)
 
 
 def _wrong_name(kind: str, text: str) -> str:

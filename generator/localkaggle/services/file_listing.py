@@ -1,14 +1,14 @@
-"""How Kaggle shows a set of files: as a tree, one folder at a time, and as a summary by kind."""
+"""Listings of files as Kaggle shows them: as a tree, one folder at a time, and as a summary by kind."""
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+from generator.localkaggle.file_names import ListedFile
 from generator.localkaggle.rpc import Call, Fields, page
-from generator.localkaggle.services.bundles import BundleFile
 
 
-def tree(files: Sequence[BundleFile], call: Call, *, created: str) -> Fields:
+def tree(files: Sequence[ListedFile], call: Call, *, created: str) -> Fields:
     """One page of what is directly in the folder `path` of the request: its folders, then its files."""
     path = call.text("path").strip("/")
     prefix = f"{path}/" if path else ""
@@ -32,8 +32,8 @@ def tree(files: Sequence[BundleFile], call: Call, *, created: str) -> Fields:
     }
 
 
-def summary(files: Sequence[BundleFile]) -> Fields:
-    """How many files of which kinds there are; nothing is said of the columns of tables."""
+def summary(files: Sequence[ListedFile]) -> Fields:
+    """The number and the size of files by extension; nothing is said of the columns of tables."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for file in files:

@@ -1,4 +1,4 @@
-"""What a session wrote, as the API lists it and gives it away."""
+"""The output of sessions: the files and the log, as the API lists them and gives them away."""
 
 import json
 import os
@@ -7,45 +7,31 @@ import stat
 import zipfile
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from generator.localkaggle.clock import as_wire, file_moment
-from generator.localkaggle.names import DEEPEST, checked_name
-from generator.localkaggle.rpc import Answer, ApiError, Call, Methods, Redirect, Stored, page
-from generator.localkaggle.services.archives import Member, pack_zip
-from generator.localkaggle.services.kernel_lookup import KernelLookup
+from generator.localkaggle.file_names import DEEPEST, InvalidFileError, ListedFile, checked_name
+from generator.localkaggle.rpc import Answer, ApiError, Call, Redirect, Stored, page
+from generator.localkaggle.services.archives import pack_zip
+from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
-from generator.localkaggle.services.kernel_sessions import KernelSessions
+from generator.localkaggle.sessions.session_folder import SessionFolder
 from generator.localkaggle.sessions.session_log import read_all
 from generator.localkaggle.site import Site
 
 _LOG_EVENTS = 1_000
 _TRUNCATED_EVENTS = 5
 _MOST_FILES = 10_000
-_SERVICE = "kernels.KernelsApiService"
 
-
-@dataclass(frozen=True)
-class OutputFile:
-    """A file that a session wrote: `name` is a relative POSIX path that leads nowhere else."""
-
-    name: str
-    path: Path
-    size: int
-    written: datetime
-
-
-def output_files(working: Path) -> list[OutputFile]:
-    """The regular files below a working folder, by name.
-
-    A notebook is a stranger: links are left out, and names that could mean another place on some system.
-    """
-    return sorted(_files(working), key=lambda file: file.name)
+OutputFile = ListedFile
+"""A file that a session wrote."""
 
 
 def _files(working: Path) -> Iterator[OutputFile]:
+    """The regular files below a working folder.
+
+    A notebook is a stranger: links are left out, and names that could mean another place on some system.
+    """
     count = 0
     for folder, folders, names in os.walk(working):
         if len(Path(folder).relative_to(working).parts) >= DEEPEST - 1:
@@ -55,7 +41,7 @@ def _files(working: Path) -> Iterator[OutputFile]:
             try:
                 status = path.lstat()
                 relative = checked_name(path.relative_to(working).as_posix())
-            except (ApiError, OSError, UnicodeEncodeError):
+            except (InvalidFileError, OSError, UnicodeEncodeError):
                 continue
             count += 1
             if count > _MOST_FILES:
@@ -67,26 +53,16 @@ def _files(working: Path) -> Iterator[OutputFile]:
 class KernelOutputs:
     """The methods that give away what a session wrote."""
 
-    def __init__(self, site: Site, records: KernelRecords, *, lookup: KernelLookup, sessions: KernelSessions) -> None:
+    def __init__(self, site: Site, records: KernelRecords, queries: KernelQueries) -> None:
         self._site = site
         self._records = records
-        self._lookup = lookup
-        self._sessions = sessions
-
-    def methods(self) -> Methods:
-        """The methods by name."""
-        return {
-            f"{_SERVICE}/ListKernelSessionOutput": self._list_output,
-            f"{_SERVICE}/ListKernelFiles": self._list_files,
-            f"{_SERVICE}/DownloadKernelOutput": self._download,
-            f"{_SERVICE}/DownloadKernelOutputZip": self._download_zip,
-        }
+        self._queries = queries
 
     def files(self, session: SessionRecord | None) -> list[OutputFile]:
         """The files that a session wrote; none while it may still write."""
         if session is None or not session.is_over:
             return []
-        return output_files(self._sessions.folder(session.id).working)
+        return sorted(_files(self._folder(session).working), key=lambda file: file.name)
 
     def file(self, session: SessionRecord, name: str) -> OutputFile | None:
         """One file that a session wrote."""
@@ -94,27 +70,31 @@ class KernelOutputs:
 
     def archive(self, session: SessionRecord) -> Path:
         """A zip file with everything that a session wrote, made once."""
-        archive = self._sessions.folder(session.id).path / "output.zip"
+        archive = self._folder(session).path / "output.zip"
         if not archive.exists():
-            files = (Member(file.name, file.path, file.written) for file in self.files(session))
-            pack_zip(files, archive, compression=zipfile.ZIP_DEFLATED)
+            pack_zip(self.files(session), archive, compression=zipfile.ZIP_DEFLATED)
         return archive
 
-    def _list_output(self, call: Call) -> Answer:
-        kernel, session = self._lookup.session(call)
+    def list_output(self, call: Call) -> Answer:
+        """`ListKernelSessionOutput`."""
+        kernel, session = self._queries.session(call)
         files = self._listed(call, session)
         listed = [{"fileName": file.name, "url": self._address(call, session, file)} for file in files if session]
         if files and self._site.faults.strikes("output-hostile", at=call.method, also=kernel.ref):
             listed.append({"fileName": "../../escaped.txt", "url": listed[0]["url"]})
         return {**page(list(listed), call, key="files"), "log": self._log(call, kernel.ref, session)}
 
-    def _list_files(self, call: Call) -> Answer:
-        _, session = self._lookup.session(call)
+    def list_files(self, call: Call) -> Answer:
+        """`ListKernelFiles`."""
+        _, session = self._queries.session(call)
         files = [
             {"name": file.name, "size": file.size, "creationDate": as_wire(file.written)}
             for file in self._listed(call, session)
         ]
         return page(list(files), call, key="files")
+
+    def _folder(self, session: SessionRecord) -> SessionFolder:
+        return SessionFolder(self._site.root, session.id)
 
     def _listed(self, call: Call, session: SessionRecord | None) -> list[OutputFile]:
         if session is not None and self._site.faults.strikes("output-missing", at=call.method, also=session.ref):
@@ -124,7 +104,7 @@ class KernelOutputs:
     def _address(self, call: Call, session: SessionRecord, file: OutputFile) -> str:
         path = file.path
         if self._site.faults.strikes("output-truncated", at=call.method, also=session.ref):
-            path = self._sessions.folder(session.id).path / "truncated" / file.name
+            path = self._folder(session).path / "truncated" / file.name
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file.path, path)
             os.truncate(path, file.size // 2)
@@ -137,10 +117,11 @@ class KernelOutputs:
         if fault == "empty-log":
             return ""
         kept = _TRUNCATED_EVENTS if fault else _LOG_EVENTS
-        return json.dumps(list(deque(read_all(self._sessions.folder(session.id).log), maxlen=kept)))
+        return json.dumps(list(deque(read_all(self._folder(session).log), maxlen=kept)))
 
-    def _download(self, call: Call) -> Answer:
-        kernel = self._lookup.kernel(call, owner_field="ownerSlug")
+    def download(self, call: Call) -> Answer:
+        """`DownloadKernelOutput`."""
+        kernel = self._queries.kernel(call, owner_field="ownerSlug")
         version = self._records.version(kernel, call.integer("versionNumber") or None)
         session = self._records.session_of(version) if version is not None else None
         if session is None or not session.is_over:
@@ -153,8 +134,9 @@ class KernelOutputs:
             raise ApiError(404, "There is no such file in the output")
         return Redirect(self._site.tickets.download(call, Stored(file.path, file.name)))
 
-    def _download_zip(self, call: Call) -> Answer:
-        session = self._lookup.session_by_number(call)
+    def download_zip(self, call: Call) -> Answer:
+        """`DownloadKernelOutputZip`."""
+        session = self._queries.session_by_number(call)
         if not session.is_over:
             raise ApiError(404, "The session is not over")
         return self._redirect_to_archive(call, session)

@@ -4,11 +4,10 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, catalog
 from generator.localkaggle.clock import as_wire
-from generator.localkaggle.database import Database
+from generator.localkaggle.database import Database, as_record, insert
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS kernels (
@@ -33,11 +32,12 @@ _SESSIONS = """
 SELECT s.*, v.number AS number, k.owner AS owner, k.slug AS slug
 FROM kernel_sessions s JOIN kernel_versions v ON v.id = s.version JOIN kernels k ON k.id = v.kernel
 """
+_KERNELS = "SELECT * FROM kernels"
 _VERSIONS = "SELECT id, kernel, number, created, settings FROM kernel_versions"
 
 
 class State(StrEnum):
-    """Where a session is, in the words of the API."""
+    """The state of a session, in the words of the API."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
@@ -47,7 +47,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """What a version was saved with, beside its source; `machine_shape` is what it gets, not what was asked for."""
+    """The settings of a version, beside its source; `machine_shape` is what it gets, not what was asked for."""
 
     language: str = "python"
     kernel_type: str = "notebook"
@@ -63,7 +63,7 @@ class KernelSettings:
 
     @property
     def accelerator(self) -> Accelerator:
-        """What the sessions of this version run on."""
+        """The accelerator that sessions of this version run on."""
         return catalog().accelerators[self.machine_shape]
 
 
@@ -85,7 +85,7 @@ class KernelRecord:
         return f"{self.owner}/{self.slug}"
 
     def is_visible_to(self, account: str) -> bool:
-        """Whether an account may know of it, and use what it wrote."""
+        """True if an account may know of it, and use what it wrote."""
         return self.owner == account or not self.is_private
 
 
@@ -120,7 +120,7 @@ class SessionRecord:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens in it."""
+        """True if nothing more happens in it."""
         return self.state in (State.COMPLETE, State.ERROR)
 
     @property
@@ -130,7 +130,7 @@ class SessionRecord:
 
 
 class KernelRecords:
-    """What is asked of the database about kernels, and what is told to it."""
+    """Reads and writes kernels, versions and sessions in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -138,30 +138,31 @@ class KernelRecords:
     def kernels(self) -> list[KernelRecord]:
         """All kernels, the last saved first."""
         newest = "(SELECT MAX(v.id) FROM kernel_versions v WHERE v.kernel = k.id)"
-        return [_kernel(row) for row in self._database.all(f"SELECT * FROM kernels k ORDER BY {newest} DESC")]  # noqa: S608 - no value in it
+        query = f"SELECT * FROM kernels k ORDER BY {newest} DESC"  # noqa: S608 - no value in it
+        return self._database.records(KernelRecord, query)
 
     def kernel(self, owner: str, slug: str) -> KernelRecord | None:
         """A kernel by its name."""
-        row = self._database.one("SELECT * FROM kernels WHERE owner = ? AND slug = ?", (owner, slug))
-        return _kernel(row) if row is not None else None
+        return self._database.record(KernelRecord, f"{_KERNELS} WHERE owner = ? AND slug = ?", (owner, slug))
 
     def kernel_by_id(self, number: int) -> KernelRecord | None:
         """A kernel by its number."""
-        row = self._database.one("SELECT * FROM kernels WHERE id = ?", (number,))
-        return _kernel(row) if row is not None else None
+        return self._database.record(KernelRecord, f"{_KERNELS} WHERE id = ?", (number,))
 
     def versions(self, kernel: KernelRecord) -> list[VersionRecord]:
         """The versions of a kernel, the newest first."""
-        rows = self._database.all(f"{_VERSIONS} WHERE kernel = ? ORDER BY number DESC", (kernel.id,))
-        return [_version(row) for row in rows]
+        query = f"{_VERSIONS} WHERE kernel = ? ORDER BY number DESC"
+        return self._database.records(VersionRecord, query, (kernel.id,))
 
     def version(self, kernel: KernelRecord, number: int | None = None) -> VersionRecord | None:
         """A version of a kernel by its number, or the newest."""
-        if number is None:
-            row = self._database.one(f"{_VERSIONS} WHERE kernel = ? ORDER BY number DESC LIMIT 1", (kernel.id,))
-        else:
-            row = self._database.one(f"{_VERSIONS} WHERE kernel = ? AND number = ?", (kernel.id, number))
-        return _version(row) if row is not None else None
+        query = f"{_VERSIONS} WHERE kernel = ? AND (? IS NULL OR number = ?) ORDER BY number DESC LIMIT 1"
+        return self._database.record(VersionRecord, query, (kernel.id, number, number))
+
+    def find_version(self, owner: str, slug: str, number: int) -> VersionRecord | None:
+        """A version by its kernel's name and its number."""
+        kernel = self.kernel(owner, slug)
+        return self.version(kernel, number) if kernel is not None else None
 
     def source(self, version: VersionRecord) -> str:
         """The text of a version."""
@@ -170,76 +171,68 @@ class KernelRecords:
 
     def session(self, number: int) -> SessionRecord | None:
         """A session by its number."""
-        row = self._database.one(f"{_SESSIONS} WHERE s.id = ?", (number,))
-        return _session(row) if row is not None else None
+        return self._database.record(SessionRecord, f"{_SESSIONS} WHERE s.id = ?", (number,))
 
     def session_of(self, version: VersionRecord) -> SessionRecord | None:
         """The session that saving a version began; None if it was saved only. Reruns are not meant."""
-        row = self._database.one(f"{_SESSIONS} WHERE s.version = ? AND s.submission IS NULL", (version.id,))
-        return _session(row) if row is not None else None
+        query = f"{_SESSIONS} WHERE s.version = ? AND s.submission IS NULL"
+        return self._database.record(SessionRecord, query, (version.id,))
 
     def sessions(self) -> list[SessionRecord]:
         """All sessions, the newest first, reruns included."""
-        return [_session(row) for row in self._database.all(f"{_SESSIONS} ORDER BY s.id DESC")]
+        return self._database.records(SessionRecord, f"{_SESSIONS} ORDER BY s.id DESC")
 
     def unfinished(self) -> list[SessionRecord]:
         """The sessions that wait or run, the oldest first."""
-        states = (State.QUEUED, State.RUNNING)
-        return [
-            _session(row) for row in self._database.all(f"{_SESSIONS} WHERE s.state IN (?, ?) ORDER BY s.id", states)
-        ]
+        query = f"{_SESSIONS} WHERE s.state IN (?, ?) ORDER BY s.id"
+        return self._database.records(SessionRecord, query, (State.QUEUED, State.RUNNING))
 
-    def untold_reruns(self) -> list[SessionRecord]:
+    def unreported_reruns(self) -> list[SessionRecord]:
         """The reruns that are over and whose end nobody has heard of yet."""
         condition = "s.submission IS NOT NULL AND s.is_told = 0 AND s.ended IS NOT NULL"
-        return [_session(row) for row in self._database.all(f"{_SESSIONS} WHERE {condition} ORDER BY s.id")]
+        return self._database.records(SessionRecord, f"{_SESSIONS} WHERE {condition} ORDER BY s.id")
 
     def newest_success(self, kernel: KernelRecord, number: int | None = None) -> SessionRecord | None:
         """The session of the newest version that ended well, or of this version if it did."""
         condition = "k.id = ? AND s.submission IS NULL AND s.state = 'COMPLETE' AND (? IS NULL OR v.number = ?)"
         query = f"{_SESSIONS} WHERE {condition} ORDER BY v.number DESC LIMIT 1"
-        row = self._database.one(query, (kernel.id, number, number))
-        return _session(row) if row is not None else None
+        return self._database.record(SessionRecord, query, (kernel.id, number, number))
 
     def add_kernel(self, owner: str, slug: str, *, title: str, is_private: bool, now: datetime) -> KernelRecord:
         """Makes a kernel without a version, or changes the title and privacy of the one that has this name."""
-        self._database.run(
+        save = (
             "INSERT INTO kernels (owner, slug, title, is_private, created) VALUES (?, ?, ?, ?, ?) "
-            "ON CONFLICT (owner, slug) DO UPDATE SET title = excluded.title, is_private = excluded.is_private",
-            (owner, slug, title, is_private, as_wire(now)),
+            "ON CONFLICT (owner, slug) DO UPDATE SET title = excluded.title, is_private = excluded.is_private"
         )
-        kernel = self.kernel(owner, slug)
-        if kernel is None:
-            raise LookupError(f"the kernel {owner}/{slug} vanished while it was saved")
-        return kernel
+        with self._database.transaction() as connection:
+            connection.execute(save, (owner, slug, title, is_private, as_wire(now)))
+            row = connection.execute(f"{_KERNELS} WHERE owner = ? AND slug = ?", (owner, slug)).fetchone()
+        return as_record(KernelRecord, row)
 
     def add_version(
         self, kernel: KernelRecord, settings: KernelSettings, *, source: str, now: datetime
     ) -> VersionRecord:
         """Adds the next version."""
+        newest = f"{_VERSIONS} WHERE kernel = ? ORDER BY number DESC LIMIT 1"
+        values = {"created": as_wire(now), "settings": json.dumps(asdict(settings)), "source": source}
         with self._database.transaction() as connection:
-            newest = connection.execute(
-                "SELECT COALESCE(MAX(number), 0) AS number FROM kernel_versions WHERE kernel = ?", (kernel.id,)
-            ).fetchone()
-            number = int(newest["number"]) + 1
-            connection.execute(
-                "INSERT INTO kernel_versions (kernel, number, created, settings, source) VALUES (?, ?, ?, ?, ?)",
-                (kernel.id, number, as_wire(now), json.dumps(asdict(settings)), source),
-            )
-        version = self.version(kernel, number)
-        if version is None:
-            raise LookupError(f"version {number} of {kernel.ref} vanished while it was saved")
-        return version
+            row = connection.execute(newest, (kernel.id,)).fetchone()
+            insert(connection, "kernel_versions", kernel=kernel.id, number=row["number"] + 1 if row else 1, **values)
+            row = connection.execute(newest, (kernel.id,)).fetchone()
+        return as_record(VersionRecord, row)
 
     def add_session(
         self, version: VersionRecord, *, now: datetime, submission: int | None = None, competition: str = ""
     ) -> int:
         """Adds a session that waits, and returns its number."""
-        kind = version.settings.accelerator.kind
-        return self._database.run(
-            "INSERT INTO kernel_sessions (version, submission, competition, state, accelerator, created) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (version.id, submission, competition, State.QUEUED, kind, as_wire(now)),
+        return self._database.insert(
+            "kernel_sessions",
+            version=version.id,
+            submission=submission,
+            competition=competition,
+            state=State.QUEUED,
+            accelerator=version.settings.accelerator.kind,
+            created=as_wire(now),
         )
 
     def begin(self, session: int, *, now: datetime) -> None:
@@ -256,7 +249,7 @@ class KernelRecords:
             (state, failure, as_wire(now), session),
         )
 
-    def told(self, session: int) -> None:
+    def mark_reported(self, session: int) -> None:
         """Those who asked have heard of the end of a rerun."""
         self._database.run("UPDATE kernel_sessions SET is_told = 1 WHERE id = ?", (session,))
 
@@ -267,46 +260,3 @@ class KernelRecords:
     def delete(self, kernel: KernelRecord) -> None:
         """Forgets a kernel with its versions and sessions."""
         self._database.run("DELETE FROM kernels WHERE id = ?", (kernel.id,))
-
-
-def _kernel(row: Any) -> KernelRecord:
-    return KernelRecord(
-        id=row["id"],
-        owner=row["owner"],
-        slug=row["slug"],
-        title=row["title"],
-        is_private=bool(row["is_private"]),
-        is_wedged=bool(row["is_wedged"]),
-        created=datetime.fromisoformat(row["created"]),
-    )
-
-
-def _version(row: Any) -> VersionRecord:
-    fields: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(row["settings"]).items()
-    }
-    return VersionRecord(
-        id=row["id"],
-        kernel=row["kernel"],
-        number=row["number"],
-        created=datetime.fromisoformat(row["created"]),
-        settings=KernelSettings(**fields),
-    )
-
-
-def _session(row: Any) -> SessionRecord:
-    return SessionRecord(
-        id=row["id"],
-        version=row["version"],
-        owner=row["owner"],
-        slug=row["slug"],
-        number=row["number"],
-        state=State(row["state"]),
-        failure=row["failure"],
-        accelerator=AcceleratorKind(row["accelerator"]),
-        created=datetime.fromisoformat(row["created"]),
-        started=datetime.fromisoformat(row["started"]) if row["started"] else None,
-        ended=datetime.fromisoformat(row["ended"]) if row["ended"] else None,
-        submission=row["submission"],
-        competition=row["competition"],
-    )

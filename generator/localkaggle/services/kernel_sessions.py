@@ -1,4 +1,4 @@
-"""From a version of a kernel to a session that is over: its inputs, its faults, its limits, its place in the queue."""
+"""From a version of a kernel to a session that is over: its limits, its place in the queue, its end."""
 
 import errno
 import logging
@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.services.kernel_mounts import MountPlan, Sources
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
-from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord, VersionRecord
-from generator.localkaggle.services.kernel_saving import PushError
+from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
+from generator.localkaggle.services.kernel_sources import KernelSources
+from generator.localkaggle.services.kernel_validation import PushError
 from generator.localkaggle.sessions.queue import SessionQueue
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.scripts import notebook_of
+from generator.localkaggle.sessions.session_folder import SessionFolder
 from generator.localkaggle.sessions.trees import remove_tree, size_of
 from generator.localkaggle.sessions.watch import largest_memory
 from generator.localkaggle.site import Rerun, Site
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SessionRules:
-    """What a session may, and how many run at a time.
+    """The limits of a session, and of how many run at a time.
 
     Attributes:
         slots: How many sessions this machine runs at a time; the others wait. With 0 a session runs inside of the
@@ -55,70 +55,28 @@ class SessionRules:
     process_limit: int = 4_096
 
 
-@dataclass(frozen=True)
-class SessionFolder:
-    """The files of one session."""
-
-    path: Path
-
-    @property
-    def notebook(self) -> Path:
-        """The notebook as it was pushed."""
-        return self.path / "notebook.ipynb"
-
-    @property
-    def executed(self) -> Path:
-        """The notebook with its outputs, if it got as far as to have some."""
-        return self.path / "executed.ipynb"
-
-    @property
-    def working(self) -> Path:
-        """What became /kaggle/working."""
-        return self.path / "working"
-
-    @property
-    def log(self) -> Path:
-        """The log."""
-        return self.path / "log.jsonl"
-
-    @property
-    def private(self) -> Path:
-        """What the runner needs meanwhile."""
-        return self.path / "private"
-
-    def make(self) -> None:
-        """Makes the folders, empty."""
-        self.remove()
-        self.working.mkdir(parents=True)
-        self.private.mkdir(mode=0o700)
-
-    def remove(self) -> None:
-        """Removes all of it."""
-        remove_tree(self.path)
-
-
 class KernelSessions:
     """The sessions of all kernels."""
 
     def __init__(
-        self, site: Site, records: KernelRecords, *, runner: Runner, sources: Sources, rules: SessionRules
+        self, site: Site, records: KernelRecords, *, runner: Runner, sources: KernelSources, rules: SessionRules
     ) -> None:
         self._site = site
         self._records = records
         self._runner = runner
         self._rules = rules
-        self._mounts = MountPlan(sources, self._kernel_folder, flat=rules.flat_mounts)
+        self._sources = sources
         self._listeners: list[Callable[[Rerun], None]] = []
-        self._queue = SessionQueue(self._execute, slots=rules.slots)
+        self.queue = SessionQueue(self._execute, slots=rules.slots)
 
     @property
     def isolation(self) -> str:
-        """How the runner keeps notebooks apart from this machine."""
+        """The way in which the runner keeps notebooks apart from this machine."""
         return self._runner.isolation
 
     def folder(self, session: int) -> SessionFolder:
         """The files of a session."""
-        return SessionFolder(self._site.root / "sessions" / str(session))
+        return SessionFolder(self._site.root, session)
 
     def start(self) -> int:
         """Takes up what the last run of the server left: what ran is lost, what waited waits again.
@@ -127,28 +85,20 @@ class KernelSessions:
             The bytes of what sessions needed meanwhile, and nobody removed: now they are.
         """
         swept = self._sweep()
-        for session in self._records.untold_reruns():
-            self._has_written(partial(self._tell, session))
+        for session in self._records.unreported_reruns():
+            self._has_written(partial(self._report, session))
         for session in self._records.unfinished():
             if session.started is not None:
                 self._has_written(partial(self._end, session, CUT_OFF))
             else:
-                self._queue.add(session.id)
+                self.queue.add(session.id)
         return swept
-
-    def close(self) -> None:
-        """Stops all sessions."""
-        self._queue.close()
-
-    def wait_until_idle(self, seconds: float) -> bool:
-        """Waits until no session waits or runs; False if that takes longer."""
-        return self._queue.wait_until_idle(seconds)
 
     def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
         """Asks to be told of every rerun that ends."""
         self._listeners.append(listener)
 
-    def require_room(self, settings: KernelSettings) -> None:
+    def require_free_session(self, settings: KernelSettings) -> None:
         """Checks that one more session of these settings may begin.
 
         Raises:
@@ -167,24 +117,12 @@ class KernelSessions:
         if quota is not None and used(self._records.sessions(), kind, now=now) >= quota:
             raise PushError(quota_used_up(kind, f"{next_week(now):%Y-%m-%d %H:%M} UTC"))
 
-    def prepare(self, version: VersionRecord, *, submission: int | None = None, competition: str = "") -> int:
-        """Makes a session of a version, yet to be queued, and returns its number.
-
-        With a submission it is the version's rerun for it, on the hidden test of a competition.
-        """
-        now = self._site.clock.now()
-        return self._records.add_session(version, now=now, submission=submission, competition=competition)
-
-    def queue(self, session: int) -> None:
-        """Lets a session run when its turn has come."""
-        self._queue.add(session)
-
     def forget(self, sessions: list[SessionRecord]) -> None:
         """Stops sessions whose kernel is deleted, and removes their files where nothing writes to them any more."""
         for session in sessions:
-            was_waiting = self._queue.stop(session.id)
+            was_waiting = self.queue.stop(session.id)
             if was_waiting:
-                self._has_written(partial(self._tell, replace(session, failure=DELETED)))
+                self._has_written(partial(self._report, replace(session, failure=DELETED)))
             if session.is_over or was_waiting:
                 self.folder(session.id).remove()
 
@@ -227,18 +165,20 @@ class KernelSessions:
         return SessionEnd(KILLED)
 
     def _order(self, session: SessionRecord) -> SessionOrder:
-        kernel = self._records.kernel(session.owner, session.slug)
-        version = self._records.version(kernel, session.number) if kernel is not None else None
+        version = self._records.find_version(session.owner, session.slug, session.number)
         if version is None:
             raise LookupError(f"{session.ref} was deleted before its session began")
         settings, folder, faults = version.settings, self.folder(session.id), self._site.faults
-        folder.notebook.write_text(self._notebook(version), encoding="utf-8")
+        source = self._records.source(version)
+        if settings.kernel_type == "script":
+            source = notebook_of(source, language=settings.language)
+        folder.notebook.write_text(source, encoding="utf-8")
         accelerator = settings.accelerator
         # A pinned image replaces the TPU machine's own, and the TPU with it (Kaggle/kaggle-cli#1197).
         is_wrong = accelerator.kind is AcceleratorKind.TPU and (
             bool(settings.docker_image) or faults.strikes("wrong-image", at=session.ref)
         )
-        mounts = self._mounts.of(settings, hidden=session.competition)
+        mounts = self._sources.mounts(settings, hidden=session.competition)
         if session.submission is None and mounts and faults.strikes("empty-mount", at=session.ref):
             nothing = folder.path / "nothing"
             nothing.mkdir()
@@ -263,26 +203,12 @@ class KernelSessions:
             process_limit=self._rules.process_limit,
         )
 
-    def _notebook(self, version: VersionRecord) -> str:
-        source = self._records.source(version)
-        if version.settings.kernel_type == "script":
-            return notebook_of(source, language=version.settings.language)
-        return source
-
     def _environment(self, session: SessionRecord) -> Mapping[str, str]:
         # In a rerun an inference server waits for Kaggle's gateway. Here nobody would come: without the variable the
         # notebook runs the competition's own local gateway, on the hidden test.
-        if session.submission is None or self._mounts.has_gateway(session.competition):
+        if session.submission is None or self._sources.has_gateway(session.competition):
             return {}
         return {"KAGGLE_IS_COMPETITION_RERUN": "1"}
-
-    def _kernel_folder(self, source: str) -> Path | None:
-        owner, slug, *pinned = source.split("/")
-        kernel = self._records.kernel(owner, slug)
-        if kernel is None:
-            return None
-        session = self._records.newest_success(kernel, int(pinned[0]) if pinned else None)
-        return self.folder(session.id).working if session is not None else None
 
     def _sweep(self) -> int:
         """Removes what the sessions of a server that was killed have left; none runs now."""
@@ -296,29 +222,28 @@ class KernelSessions:
 
     def _end(self, session: SessionRecord, failure: str) -> None:
         self._records.end(session.id, failure=failure, now=self._site.clock.now())
-        if session.submission is not None:
-            self._tell(replace(session, failure=failure))
+        self._report(replace(session, failure=failure))
 
-    def _tell(self, session: SessionRecord) -> None:
+    def _report(self, session: SessionRecord) -> None:
         if session.submission is None:
             return
         rerun = Rerun(submission=session.submission, output=self.folder(session.id).working, failure=session.failure)
         for listener in self._listeners:
             listener(rerun)
-        self._records.told(session.id)
+        self._records.mark_reported(session.id)
 
 
 def machine_failed(error: Exception) -> str:
-    """Why a session ended that could not be run; what the operating system says of it is told."""
+    """The failure of a session that could not be run, with what the operating system says of it."""
     why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
     return f"{MACHINE_FAILED}{why}"
 
 
 def session_limit_reached(kind: AcceleratorKind, limit: int) -> str:
-    """What Kaggle answers to a push too many."""
+    """The answer of Kaggle to a push too many."""
     return f"Maximum batch {kind.upper()} session count of {limit} reached."
 
 
 def quota_used_up(kind: AcceleratorKind, until: str) -> str:
-    """What is answered to a push for which no accelerator hours are left."""
+    """The answer to a push for which no accelerator hours are left."""
     return f"You have no accelerator quota left: the weekly {kind.upper()} quota is used up until {until}."

@@ -1,4 +1,4 @@
-"""Kernels: saved, run, looked at, deleted; and what else of a local Kaggle needs them for."""
+"""Kernels, put together: saved, run, looked at, deleted, and run again for submissions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,15 +7,15 @@ from typing import ClassVar
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Methods
-from generator.localkaggle.services.kernel_lookup import KernelLookup
-from generator.localkaggle.services.kernel_mounts import Sources
 from generator.localkaggle.services.kernel_outputs import KernelOutputs
 from generator.localkaggle.services.kernel_pushes import KernelPushes
+from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
-from generator.localkaggle.services.kernel_reading import KernelReading
-from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, SessionRecord, State, VersionRecord
-from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionFolder, SessionRules
+from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, SessionRecord, State
+from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionRules
+from generator.localkaggle.services.kernel_sources import KernelSources, Sources
 from generator.localkaggle.sessions.runner import Runner
+from generator.localkaggle.sessions.session_folder import SessionFolder
 from generator.localkaggle.sessions.session_log import LogPiece, read_piece
 from generator.localkaggle.site import Rerun, Site
 
@@ -31,25 +31,29 @@ class Kernels:
         self, site: Site, *, runner: Runner, sources: Sources | None = None, rules: SessionRules | None = None
     ) -> None:
         self._site = site
-        sources = sources or Sources()
+        rules = rules or SessionRules()
         self.records = KernelRecords(site.database)
-        self.sessions = KernelSessions(
-            site, self.records, runner=runner, sources=sources, rules=rules or SessionRules()
-        )
-        self.lookup = KernelLookup(site, self.records)
-        self.outputs = KernelOutputs(site, self.records, lookup=self.lookup, sessions=self.sessions)
-        self._pushes = KernelPushes(site, self.records, sources=sources, sessions=self.sessions)
-        self._reading = KernelReading(site, self.records, lookup=self.lookup)
+        found = KernelSources(site, self.records, sources or Sources(), flat=rules.flat_mounts)
+        self.sessions = KernelSessions(site, self.records, runner=runner, sources=found, rules=rules)
+        self._queries = KernelQueries(site, self.records)
+        self.outputs = KernelOutputs(site, self.records, self._queries)
+        self._pushes = KernelPushes(site, self.records, sources=found, sessions=self.sessions)
 
     def methods(self) -> Methods:
-        """The methods by name."""
-        return {
-            **self._pushes.methods(),
-            **self._reading.methods(),
-            **self.outputs.methods(),
-            f"{_SERVICE}/DeleteKernel": self._delete,
-            f"{_SERVICE}/GetAcceleratorQuotaStatistics": self._quota,
+        """The methods of Kaggle's service of kernels."""
+        table = {
+            "DeleteKernel": self._delete,
+            "DownloadKernelOutput": self.outputs.download,
+            "DownloadKernelOutputZip": self.outputs.download_zip,
+            "GetAcceleratorQuotaStatistics": self._quota,
+            "GetKernel": self._queries.get,
+            "GetKernelSessionStatus": self._queries.status,
+            "ListKernelFiles": self.outputs.list_files,
+            "ListKernelSessionOutput": self.outputs.list_output,
+            "ListKernels": self._queries.list,
+            "SaveKernel": self._pushes.save,
         }
+        return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
     def start(self) -> int:
         """Takes up what the last run of the server left, and returns how many bytes of that were of no use any more.
@@ -60,11 +64,11 @@ class Kernels:
 
     def close(self) -> None:
         """Stops the sessions that run."""
-        self.sessions.close()
+        self.sessions.queue.close()
 
     def wait_until_idle(self, seconds: float = 60.0) -> bool:
         """Waits until no session waits or runs; False if that takes longer."""
-        return self.sessions.wait_until_idle(seconds)
+        return self.sessions.queue.wait_until_idle(seconds)
 
     def read_log(self, call: Call, *, session: int | None = None, position: int = 0) -> tuple[int, LogPiece, bool]:
         """A piece of the log of the kernel that a call names (`userName`, `kernelSlug`, perhaps `versionLabel`).
@@ -80,7 +84,7 @@ class Kernels:
         Raises:
             ApiError: There is no such kernel, or it has no session.
         """
-        found = self.records.session(session) if session is not None else self.lookup.session(call)[1]
+        found = self.records.session(session) if session is not None else self._queries.session(call)[1]
         if found is None:
             raise ApiError(404, "This version has no session")
         return found.id, read_piece(self.sessions.folder(found.id).log, position=position), found.is_over
@@ -110,7 +114,7 @@ class Kernels:
         return answer
 
     def has_version(self, owner: str, slug: str, version: int) -> bool:
-        """Whether there is such a version, whose session ended well."""
+        """True if there is such a version, whose session ended well."""
         return self._success(owner, slug, version) is not None
 
     def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
@@ -120,21 +124,23 @@ class Kernels:
         return file.path if file is not None else None
 
     def uses_internet(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version had the internet switched on."""
-        found = self._version(owner, slug, version)
+        """True if the version had the internet switched on."""
+        found = self.records.find_version(owner, slug, version)
         return found is not None and found.settings.internet
 
     def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version asked for a TPU, which no code competition lets submit."""
-        found = self._version(owner, slug, version)
+        """True if the version asked for a TPU, which no code competition lets submit."""
+        found = self.records.find_version(owner, slug, version)
         return found is not None and found.settings.accelerator.kind is AcceleratorKind.TPU
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun of a version with the hidden test of a competition mounted."""
-        found = self._version(owner, slug, version)
+        found = self.records.find_version(owner, slug, version)
         if found is None:
             raise ApiError(404, "Notebook version not found")
-        self.sessions.queue(self.sessions.prepare(found, submission=submission, competition=competition))
+        now = self._site.clock.now()
+        session = self.records.add_session(found, now=now, submission=submission, competition=competition)
+        self.sessions.queue.add(session)
 
     def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
         """Asks to be told of every rerun that ends, also of those that a restart of the server cut off."""
@@ -144,11 +150,7 @@ class Kernels:
         """The files of a session."""
         return self.sessions.folder(session)
 
-    def _version(self, owner: str, slug: str, version: int) -> VersionRecord | None:
-        kernel = self.records.kernel(owner, slug)
-        return self.records.version(kernel, version) if kernel is not None else None
-
     def _success(self, owner: str, slug: str, version: int) -> SessionRecord | None:
-        found = self._version(owner, slug, version)
+        found = self.records.find_version(owner, slug, version)
         session = self.records.session_of(found) if found is not None else None
         return session if session is not None and session.state is State.COMPLETE else None

@@ -1,38 +1,24 @@
 """The frameworks of models: one name on the wire, another in handles, and both read without regard to case."""
 
 _WIRE = "MODEL_FRAMEWORK_"
-_NAMES = {
-    "tensorFlow1": "TENSOR_FLOW_1",
-    "tensorFlow2": "TENSOR_FLOW_2",
-    "tfLite": "TF_LITE",
-    "tfJs": "TF_JS",
-    "pyTorch": "PY_TORCH",
-    "jax": "JAX",
-    "flax": "FLAX",
-    "pax": "PAX",
-    "maxText": "MAX_TEXT",
-    "gemmaCpp": "GEMMA_CPP",
-    "ggml": "GGML",
-    "gguf": "GGUF",
-    "coral": "CORAL",
-    "scikitLearn": "SCIKIT_LEARN",
-    "mxnet": "MXNET",
-    "onnx": "ONNX",
-    "keras": "KERAS",
-    "transformers": "TRANSFORMERS",
-    "api": "API",
-    "other": "OTHER",
-    "tensorRtLlm": "TENSOR_RT_LLM",
-    "triton": "TRITON",
-    "vllm": "VLLM",
-}
+_WIRE_NAMES = (
+    *("TENSOR_FLOW_1", "TENSOR_FLOW_2", "TF_LITE", "TF_JS", "PY_TORCH", "JAX", "FLAX", "PAX", "MAX_TEXT", "GEMMA_CPP"),
+    *("GGML", "GGUF", "CORAL", "SCIKIT_LEARN", "MXNET", "ONNX", "KERAS", "TRANSFORMERS", "API", "OTHER"),
+    *("TENSOR_RT_LLM", "TRITON", "VLLM"),
+)
+
+
+def _handle(wire_name: str) -> str:
+    first, *others = wire_name.lower().split("_")
+    return first + "".join(map(str.capitalize, others))
 
 
 def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-_BY_FOLDED = {_folded(name): name for name in _NAMES}
+_WIRE_NAME_OF = {_handle(name): name for name in _WIRE_NAMES}
+_BY_FOLDED = {_folded(name): name for name in _WIRE_NAME_OF}
 
 
 def framework_named(text: str) -> str | None:
@@ -42,4 +28,4 @@ def framework_named(text: str) -> str | None:
 
 def wire_name(framework: str) -> str:
     """The name on the wire (`MODEL_FRAMEWORK_PY_TORCH`) of a framework in a handle (`pyTorch`)."""
-    return _WIRE + _NAMES[framework]
+    return _WIRE + _WIRE_NAME_OF[framework]

@@ -3,16 +3,15 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from generator.localkaggle.clock import as_wire
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, Redirect, Stored, page
-from generator.localkaggle.services import model_store
-from generator.localkaggle.services.bundle_names import BundleRefusedError
-from generator.localkaggle.services.bundles import file_in, files_in, pieces_of
+from generator.localkaggle.file_names import InvalidFileError
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, page
+from generator.localkaggle.services.library import Library
 from generator.localkaggle.services.model_frameworks import framework_named, wire_name
-from generator.localkaggle.services.model_store import Model, ModelStore, ModelVersion, Variation
-from generator.localkaggle.site import Site
+from generator.localkaggle.services.version_files import uploaded_files
+from generator.localkaggle.services.version_store import Item, Variation, Version
 from generator.untrusted import quoted
 
 _SERVICE = "models.ModelApiService"
@@ -21,6 +20,7 @@ _LONGEST_TITLE = 80
 _MODEL_SLUG = re.compile(r"[A-Za-z0-9]+(?:-+[A-Za-z0-9]+)*")
 _VARIATION_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _CONFLICT, _BAD = 409, 400
+_DOING = "change models of"
 _MODEL_FACTS = {"title": "", "subtitle": "", "description": "", "provenanceSources": "", "isPrivate": True}
 _VARIATION_FACTS = {
     "overview": "",
@@ -31,19 +31,16 @@ _VARIATION_FACTS = {
     "modelInstanceType": "MODEL_INSTANCE_TYPE_UNSPECIFIED",
     "externalBaseModelUrl": "",
 }
+_LISTED = ("id", "slug", "framework", "versionNumber", "totalUncompressedBytes")
 _TYPES = tuple(
     f"MODEL_INSTANCE_TYPE_{name}" for name in ("UNSPECIFIED", "BASE_MODEL", "KAGGLE_VARIANT", "EXTERNAL_VARIANT")
 )
 
 
-class Models:
+class Models(Library):
     """The models of one local Kaggle."""
 
-    SCHEMA: ClassVar[str] = model_store.SCHEMA
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._store = ModelStore(site)
+    KIND, ARCHIVE, ARCHIVE_TYPE = "model", "model.tar.gz", "application/gzip"
 
     def methods(self) -> Methods:
         """The methods of Kaggle's service of models."""
@@ -72,18 +69,12 @@ class Models:
         With an account, None as well if it is private and somebody else's.
         """
         owner, slug, framework, name, number = (*handle.split("/", 4), "", "", "", "", "")[:5]
-        model = self._store.find(owner, slug)
-        if model is not None and account and not model.is_visible_to(account):
-            return None
-        variation = model and self._store.variation(model, framework_named(framework) or "", name)
-        for version in self._store.versions(variation) if variation else []:
-            if variation and number in ("", str(version.number)):
-                return self._store.folder(variation, version.number)
-        return None
+        variation = framework_named(framework) or "", name
+        return self._folder(self._find(owner, slug), variation, number, account=account)
 
     def _create(self, call: Call) -> Answer:
         owner, slug, title = call.text("ownerSlug") or call.caller, call.text("slug"), call.text("title")
-        _check_owner(call, owner)
+        self._require_owner(call, owner, doing=_DOING)
         if not _MODEL_SLUG.fullmatch(slug) or len(slug) > _LONGEST:
             return _refusal(f"The model slug needs 1 to {_LONGEST} letters, digits, and hyphens between them.")
         if not 0 < len(title) <= _LONGEST_TITLE:
@@ -91,66 +82,62 @@ class Models:
         number = self._store.create(owner, slug, _facts(call, _MODEL_FACTS))
         if not number:
             return _refusal(f'The slug "{slug}" is already in use by a model.', code=_CONFLICT)
-        return {"id": number, "ref": f"{owner}/{slug}", "url": _address(f"{owner}/{slug}"), "error": ""}
+        return _made(number, f"{owner}/{slug}")
 
     def _create_variation(self, call: Call) -> Answer:
-        model, body = self._named(call), call.part("body")
-        _check_owner(call, model.owner)
+        model, body = self._own(call, self._named(call)), call.part("body")
         framework, slug = framework_named(body.text("framework")), body.text("instanceSlug")
         if framework is None:
             return _refusal("The framework of the model instance is not known.")
         if not _VARIATION_SLUG.fullmatch(slug) or len(slug) > _LONGEST:
             return _refusal("The slug of the model instance needs letters, digits, dots, hyphens or underscores.")
-        taken = _refusal(f'The model instance "{framework}/{slug}" already exists.', code=_CONFLICT)
-        if self._store.variation(model, framework, slug) is not None:
-            return taken
-        wanted = Variation(0, model, framework, slug, _facts(body, _VARIATION_FACTS))
-        try:
-            number = self._store.create_variation(wanted, pieces_of(body, self._site.uploads))
-        except BundleRefusedError as error:
-            return _refusal(str(error))
-        return {"id": number, "ref": wanted.ref, "url": _address(f"{wanted.ref}/1"), "error": ""} if number else taken
+        existing = self._store.variation(model, framework, slug)
+        if existing is not None:
+            return _taken(existing)
+        return self._add_version(Variation(0, model, framework, slug, _facts(body, _VARIATION_FACTS)), body)
 
     def _create_version(self, call: Call) -> Answer:
         variation, body = self._variation(call), call.part("body")
-        _check_owner(call, variation.model.owner)
+        self._own(call, variation.item)
+        return self._add_version(variation, body)
+
+    def _add_version(self, variation: Variation, body: Call) -> Answer:
         try:
-            pieces = pieces_of(body, self._site.uploads)
-            version = self._store.add_version(variation, pieces, notes=body.text("versionNotes"))
-        except BundleRefusedError as error:
-            return _refusal(str(error))
-        ref = f"{variation.ref}/{version.number}"
-        return {"id": version.id, "ref": ref, "url": _address(ref), "error": ""}
+            files, notes = uploaded_files(body, self._site.uploads), body.text("versionNotes")
+            made = self._store.add(variation, files, notes=notes)
+        except InvalidFileError as error:
+            return _refusal(error.message)
+        if made is None:
+            return _taken(variation)
+        ref = f"{variation.ref}/{made.number}"
+        return _made(made.id, ref) if variation.id else _made(made.variation, variation.ref, ref)
 
     def _delete(self, call: Call) -> Answer:
-        model = self._named(call)
-        _check_owner(call, model.owner)
-        self._store.delete(model)
+        self._store.delete(self._own(call, self._named(call)))
         return {"error": ""}
 
     def _delete_variation(self, call: Call) -> Answer:
         variation = self._variation(call)
-        _check_owner(call, variation.model.owner)
-        self._store.delete_variation(variation)
+        self._own(call, variation.item)
+        self._store.delete(variation)
         return {"error": ""}
 
     def _delete_version(self, call: Call) -> Answer:
         variation, version = self._version(call)
-        _check_owner(call, variation.model.owner)
-        self._store.delete_version(version)
+        self._own(call, variation.item)
+        self._store.delete(version)
         return {"error": ""}
 
     def _update(self, call: Call) -> Answer:
-        model = self._named(call)
-        _check_owner(call, model.owner)
+        model = self._own(call, self._named(call))
         self._store.change(model, _changed(call, _MODEL_FACTS))
-        return {"id": model.id, "ref": model.ref, "url": _address(model.ref), "error": ""}
+        return _made(model.id, model.ref)
 
     def _update_variation(self, call: Call) -> Answer:
         variation = self._variation(call)
-        _check_owner(call, variation.model.owner)
-        self._store.change_variation(variation, _changed(call, _VARIATION_FACTS))
-        return {"id": variation.id, "ref": variation.ref, "url": _address(variation.ref), "error": ""}
+        self._own(call, variation.item)
+        self._store.change(variation, _changed(call, _VARIATION_FACTS))
+        return _made(variation.id, variation.ref)
 
     def _get(self, call: Call) -> Answer:
         return self._described(self._named(call))
@@ -159,29 +146,15 @@ class Models:
         return self._variation_described(self._variation(call))
 
     def _list(self, call: Call) -> Answer:
-        search, owner = call.text("search").lower(), call.text("owner")
-        found = [
-            self._described(model)
-            for model in self._store.all()
-            if model.is_visible_to(call.caller)
-            and search in f"{model.slug} {model.facts['title']}".lower()
-            and owner in ("", model.owner)
-        ]
+        found = [self._described(model) for model in self._searched(call, owner=call.text("owner"))]
         return {**page(found, call, key="models"), "totalResults": len(found)}
 
     def _list_variations(self, call: Call) -> Answer:
         found: list[Fields] = []
         for variation in self._store.variations(self._named(call)):
-            version = _newest(self._store.versions(variation))
-            facts = {
-                "id": variation.id,
-                "slug": variation.slug,
-                "framework": wire_name(variation.framework),
-                "versionNumber": version.number if version else 0,
-                "versionNotes": version.notes if version else "",
-                "totalUncompressedBytes": version.size if version else 0,
-            }
-            found.append(facts)
+            described, version = self._variation_described(variation), self._ready(variation)
+            listed = {name: described[name] for name in _LISTED}
+            found.append({**listed, "versionNotes": version.notes if version else ""})
         return page(found, call, key="instances")
 
     def _list_versions(self, call: Call) -> Answer:
@@ -191,8 +164,8 @@ class Models:
                 "id": version.id,
                 "versionNumber": version.number,
                 "variationSlug": variation.slug,
-                "modelTitle": variation.model.facts["title"],
-                "isPrivate": variation.model.facts["isPrivate"],
+                "modelTitle": variation.item.facts["title"],
+                "isPrivate": variation.item.facts["isPrivate"],
             }
             for version in self._store.versions(variation)
         ]
@@ -200,27 +173,18 @@ class Models:
         return {"versionList": {"versions": shown["versions"]}, "nextPageToken": shown["nextPageToken"]}
 
     def _files(self, call: Call) -> Answer:
-        variation, version = self._version(call)
-        files = files_in(self._store.folder(variation, version.number))
+        _, version = self._version(call)
         created = as_wire(version.created)
-        shown: list[Fields] = [{"name": file.name, "size": file.size, "creationDate": created} for file in files]
+        shown: list[Fields] = [
+            {"name": file.name, "size": file.size, "creationDate": created} for file in version.files
+        ]
         return page(shown, call, key="files")
 
     def _download(self, call: Call) -> Answer:
-        variation, version = self._version(call)
-        if name := call.text("path"):
-            path = file_in(self._store.folder(variation, version.number), name)
-            return Redirect(self._site.tickets.download(call, Stored(path, path.name)))
-        path = self._store.shelf.tarred(variation.id, version.number, moment=version.created)
-        return Redirect(self._site.tickets.download(call, Stored(path, "model.tar.gz", "application/gzip")))
+        return self._download_of(call, self._version(call)[1], call.text("path"))
 
-    def _named(self, call: Call) -> Model:
-        owner, slug = call.text("ownerSlug"), call.text("modelSlug")
-        model = self._store.find(owner, slug)
-        if model is None:
-            raise ApiError(404, f"There is no model {quoted(f'{owner}/{slug}')}.")
-        if not model.is_visible_to(call.caller):
-            raise ApiError(403, "Permission 'models.get' was denied")
+    def _own(self, call: Call, model: Item) -> Item:
+        self._require_owner(call, model.owner, doing=_DOING)
         return model
 
     def _variation(self, call: Call) -> Variation:
@@ -231,14 +195,14 @@ class Models:
             raise ApiError(404, f"There is no model instance {model.ref}/{framework}/{quoted(slug)}.")
         return variation
 
-    def _version(self, call: Call) -> tuple[Variation, ModelVersion]:
+    def _version(self, call: Call) -> tuple[Variation, Version]:
         variation, number = self._variation(call), call.integer("versionNumber")
-        for version in self._store.versions(variation):
-            if number in (0, version.number):
-                return variation, version
-        raise ApiError(404, f"Model instance {variation.ref} has no version {number}.")
+        version = self._ready(variation, str(number or ""))
+        if version is None:
+            raise ApiError(404, f"Model instance {variation.ref} has no version {number}.")
+        return variation, version
 
-    def _described(self, model: Model) -> Fields:
+    def _described(self, model: Item) -> Fields:
         variations = [self._variation_described(variation) for variation in self._store.variations(model)]
         return {
             **model.facts,
@@ -253,7 +217,7 @@ class Models:
         }
 
     def _variation_described(self, variation: Variation) -> Fields:
-        version = _newest(self._store.versions(variation))
+        version = self._ready(variation)
         number = version.number if version else 0
         return {
             **variation.facts,
@@ -266,10 +230,6 @@ class Models:
             "downloadUrl": "",
             "totalUncompressedBytes": version.size if version else 0,
         }
-
-
-def _newest(versions: list[ModelVersion]) -> ModelVersion | None:
-    return versions[0] if versions else None
 
 
 def _facts(call: Call, defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -293,9 +253,12 @@ def _changed(call: Call, defaults: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _fact(call, name, default) for name, default in defaults.items() if name in names}
 
 
-def _check_owner(call: Call, owner: str) -> None:
-    if owner != call.caller:
-        raise ApiError(403, f"You ({call.caller}) may not change models of {quoted(owner)}.")
+def _made(number: int, ref: str, address: str = "") -> Fields:
+    return {"id": number, "ref": ref, "url": _address(address or ref), "error": ""}
+
+
+def _taken(variation: Variation) -> Fields:
+    return _refusal(f'The model instance "{variation.framework}/{variation.slug}" already exists.', code=_CONFLICT)
 
 
 def _refusal(sentence: str, *, code: int = _BAD) -> Fields:

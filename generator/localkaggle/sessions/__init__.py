@@ -1,1 +1,14 @@
-"""The sessions of a local Kaggle: what they are given, how they are queued, and what runs them."""
+"""The sessions of a local Kaggle: a notebook goes in by a `SessionOrder`, a log, an output and a `SessionEnd` come out.
+
+    queue            which sessions run now
+    runner           the seam: `SessionOrder`, `SessionEnd`, and the protocol of what executes them
+    notebook_runner  starts a worker in an isolation, listens to it, and watches it
+        isolation        what every isolation has to be: bubblewrap where it works, else plain
+        system_calls     what a sandbox refuses (seccomp)
+        environment      the variables of a session
+        watch, trees     its time, memory, processes and files, from outside
+        worker           the process inside: papermill, by the engine of `tandem run`
+    session_log, session_folder   what is left of it
+
+Only `services` and `cli` use it; it knows `run`, `accelerators` and `competition`, and nothing of the database.
+"""

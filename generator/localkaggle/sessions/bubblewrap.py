@@ -6,13 +6,11 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from generator.localkaggle.sessions.control_group import ControlGroup
 from generator.localkaggle.sessions.isolation import (
-    REAL_PLACE,
+    KAGGLES_PATHS,
     SYSTEM_FILES,
     SYSTEM_FOLDERS,
     Launch,
-    Place,
     input_folders,
     python_folders,
     session_folders,
@@ -30,20 +28,22 @@ _APART = (
 # /proc/sys/kernel/core_pattern.
 _PROC = ("--proc", "/proc", "--remount-ro", "/proc")
 _NO_USER_NAMESPACES = "--disable-userns"  # since bubblewrap 0.8
+# What leads to the user's own systemd, which makes control groups for those who are not root.
+_USERS_MANAGER = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
 
 @dataclass(frozen=True)
 class Bubblewrap:
     """A new root folder with nothing in it but what a session needs; see `man bwrap`.
 
-    `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls, `group` what
-    has the kernel limit a session.
+    `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls, `group` the
+    program of systemd that has the kernel limit a session: its memory and its tasks (cgroup v2).
     """
 
     program: str
     hardening: tuple[str, ...] = ()
     refused_calls: bytes = b""
-    group: ControlGroup | None = None
+    group: str | None = None
 
     is_sandbox = True
 
@@ -57,7 +57,7 @@ class Bubblewrap:
         for change in (
             {"hardening": (_NO_USER_NAMESPACES,)},
             {"refused_calls": exported_filter()},
-            {"group": ControlGroup.found()},
+            {"group": shutil.which("systemd-run")},
         ):
             better = replace(found, **change)
             found = better if better != found and better.works() else found
@@ -65,17 +65,13 @@ class Bubblewrap:
 
     @property
     def description(self) -> str:
-        """What it is, in a few words for people."""
+        """A description in a few words for people."""
         missing = "no filter of system calls, for want of libseccomp or pyseccomp"
         filtered = "system calls filtered" if self.refused_calls else missing
         return (
             "a sandbox of bubblewrap (Kaggle's paths, read-only inputs, no network where it is off, no privileges; "
             f"{filtered})"
         )
-
-    def place(self, _order: SessionOrder) -> Place:
-        """Kaggle's own paths."""
-        return REAL_PLACE
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """The program in the sandbox; it dies with this process."""
@@ -88,16 +84,16 @@ class Bubblewrap:
             options += ["--bind", str(folder), at]
         for folder in python_folders():
             options += ["--ro-bind", str(folder), str(folder)]
-        options += ["--dir", REAL_PLACE.input_root]
+        options += ["--dir", KAGGLES_PATHS.input_root]
         for at, folder in input_folders(order).items():
             options += ["--ro-bind", str(folder), at]
         # The folders between the mounts belong to file systems in memory, which nobody measures: nothing may be
         # written to them either.
-        options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", REAL_PLACE.working]
+        options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", KAGGLES_PATHS.working]
         return self._launch(options, program, memory=order.memory_limit, tasks=order.process_limit)
 
     def works(self) -> bool:
-        """Whether a program runs in it, tried out."""
+        """True if a program runs in it, tried out."""
         launch = self._launch(["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"], ["true"])
         try:
             with launch:
@@ -129,8 +125,15 @@ class Bubblewrap:
             inherited = (reading,)
             arguments += ["--seccomp", str(reading)]
         if self.group is None:
-            return Launch((*arguments, *options, "--", *program), inherited)
+            return Launch((*arguments, *options, "--", *program), inherited=inherited)
+        is_root = os.geteuid() == 0
+        manager = {name: os.environ[name] for name in _USERS_MANAGER if name in os.environ and not is_root}
         # What leads to the manager of the group is none of the notebook's business.
-        unset = [part for name in self.group.variables for part in ("--unsetenv", name)]
-        grouped = self.group.around([*arguments, *unset, *options, "--", *program], memory=memory, tasks=tasks)
-        return Launch(grouped, inherited, self.group.variables)
+        unset = [part for name in manager for part in ("--unsetenv", name)]
+        # A little more than a session may have: who looks at it ends it in Kaggle's words, the kernel just kills.
+        limits = {"MemoryMax": memory + memory // 10, "MemorySwapMax": 0, "TasksMax": tasks}
+        scope = [self.group, *([] if is_root else ["--user"]), "--scope", "--quiet", "--collect"]
+        scope += [f"--property={name}={value}" for name, value in limits.items()]
+        return Launch(
+            (*scope, "--", *arguments, *unset, *options, "--", *program), inherited=inherited, variables=manager
+        )

@@ -16,14 +16,14 @@ _KAGGLES = {"KAGGLE_KERNEL_RUN_TYPE": "Batch", "KAGGLE_URL_BASE": "https://www.k
 
 
 def process_variables(base: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What the process that executes the notebook gets of this machine's environment."""
+    """The variables of this machine that the process gets which executes the notebook."""
     passed_on = {name: base[name] for name in _PASSED_ON if name in base}
     # A notebook's `!pip` and `!python` are those of the Python that executes it.
     return {**passed_on, "PATH": os.pathsep.join([f"{sys.prefix}/bin", base.get("PATH", os.defpath)])}
 
 
 def session_variables(order: SessionOrder) -> dict[str, str]:
-    """What the notebook itself gets beside that."""
+    """The variables that the notebook itself gets beside those."""
     variables = {**_KAGGLES, "CUDA_VISIBLE_DEVICES": "-1"}
     if order.accelerator is AcceleratorKind.TPU:
         variables["ISTPUVM"] = "1"

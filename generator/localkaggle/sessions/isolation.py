@@ -4,13 +4,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Protocol, Self
 
 import generator
 from generator.localkaggle.sessions.runner import SessionOrder
-
-SESSION_ROOT = PurePosixPath("/kaggle/session")
 
 # Programs and libraries; what is personal or secret stays out of sight.
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -22,28 +20,38 @@ SYSTEM_FILES = (
 
 
 @dataclass(frozen=True)
-class Place:
+class SessionPaths:
     """The paths of a session, as its notebook sees them.
 
-    `session` is where the worker finds the notebook and saves what came of it; `home` is lost with the session. With
-    `is_real` they are those of Kaggle, and what must not be changed or reached cannot be.
+    `session` is where the worker finds the notebook and saves what came of it; `home` is lost with the session. Where
+    they `are_kaggles`, what must not be changed or reached cannot be.
     """
 
     input_root: str
     working: str
     session: str
     home: str
-    is_real: bool
+    are_kaggles: bool
+
+
+KAGGLES_PATHS = SessionPaths(
+    input_root="/kaggle/input",
+    working="/kaggle/working",
+    session="/kaggle/session",
+    home="/root",
+    are_kaggles=True,
+)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What to execute on this machine, with which variables beside the session's own.
+    """A program to execute on this machine, and its variables beside the session's own.
 
-    It inherits file descriptors, which are closed here when this is left.
+    It sees `paths`, and inherits file descriptors, which are closed here when this is left.
     """
 
     arguments: tuple[str, ...]
+    paths: SessionPaths = KAGGLES_PATHS
     inherited: tuple[int, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
 
@@ -60,34 +68,22 @@ class Isolation(Protocol):
 
     @property
     def description(self) -> str:
-        """What it is, and what it does not do, in a few words for people."""
+        """A description of what it does and does not do, in a few words for people."""
 
     @property
     def is_sandbox(self) -> bool:
-        """Whether it holds back a notebook that wants to get out."""
-
-    def place(self, order: SessionOrder) -> Place:
-        """The paths that the session will see."""
+        """True if it holds back a notebook that wants to get out."""
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
-        """What to execute on this machine for the program to run in the session; its folders are made already."""
-
-
-REAL_PLACE = Place(
-    input_root="/kaggle/input",
-    working="/kaggle/working",
-    session=str(SESSION_ROOT),
-    home="/root",
-    is_real=True,
-)
+        """The program to execute on this machine for one to run in the session, whose folders are made already."""
 
 
 def session_folders(order: SessionOrder) -> dict[str, Path]:
     """The folders of this machine that a session may write to, by where it sees them."""
     return {
-        REAL_PLACE.working: order.working,
-        REAL_PLACE.session: order.private / "session",
-        REAL_PLACE.home: order.private / "home",
+        KAGGLES_PATHS.working: order.working,
+        KAGGLES_PATHS.session: order.private / "session",
+        KAGGLES_PATHS.home: order.private / "home",
         "/tmp": order.private / "scratch",  # noqa: S108 - a folder of the session's own
         "/kaggle/temp": order.private / "temp",
         # Shared memory is on the disk as well, where it is measured with the rest.
@@ -97,7 +93,7 @@ def session_folders(order: SessionOrder) -> dict[str, Path]:
 
 def input_folders(order: SessionOrder) -> Mapping[str, Path]:
     """The folders of this machine that a session may read, by where it sees them."""
-    return {f"{REAL_PLACE.input_root}/{place}": folder for place, folder in order.mounts.items()}
+    return {f"{KAGGLES_PATHS.input_root}/{place}": folder for place, folder in order.mounts.items()}
 
 
 def python_folders() -> list[Path]:

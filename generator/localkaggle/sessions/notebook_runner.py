@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
@@ -17,8 +18,10 @@ from typing import IO
 
 import generator
 from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.environment import process_variables, session_variables
-from generator.localkaggle.sessions.isolation import Isolation, Launch, Place, session_folders
+from generator.localkaggle.sessions.isolation import Isolation, Launch, SessionPaths, session_folders
+from generator.localkaggle.sessions.plain import PlainProcess
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
 from generator.localkaggle.sessions.watch import GRACE, Watch
@@ -32,10 +35,15 @@ _EMULATED = {
 }
 _PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
 _LONGEST_LINE = 2**20
-_LAST_WORDS = 16 * 1024
+_PIECE, _LAST_PIECES = 4_096, 16
 _LONGEST_FAILURE = 500
 _LARGEST_NOTEBOOK = 256 * 2**20
 _LOG = logging.getLogger(__name__)
+
+
+def best_isolation() -> Isolation:
+    """The best that works on this machine, tried out: bubblewrap, or a plain process."""
+    return Bubblewrap.found() or PlainProcess()
 
 
 class NotebookRunner(Runner):
@@ -46,13 +54,11 @@ class NotebookRunner(Runner):
 
     @cached_property
     def _isolation(self) -> Isolation:
-        from generator.localkaggle.sessions.choice import best_isolation
-
         return self._given or best_isolation()
 
     @property
     def isolation(self) -> str:
-        """How notebooks are kept apart from this machine."""
+        """The way in which notebooks are kept apart from this machine."""
         return self._isolation.description
 
     def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
@@ -64,24 +70,24 @@ class NotebookRunner(Runner):
             folder.mkdir(parents=True, exist_ok=True)
         session = order.private / "session"
         shutil.copyfile(order.notebook, session / NOTEBOOK)
-        place = self._isolation.place(order)
         watch = Watch(order, stop)
-        with _started(self._isolation.launch(order, _program()), order, place) as process:
-            said, last_words = _Said(log), _LastWords()
+        launch = self._isolation.launch(order, _program())
+        with _started(launch, order) as process:
+            ends, last_words = deque[str](maxlen=1), deque[bytes](maxlen=_LAST_PIECES)
             listening = [
-                threading.Thread(target=said.listen, args=(process.stdout,), daemon=True),
-                threading.Thread(target=last_words.listen, args=(process.stderr,), daemon=True),
+                threading.Thread(target=_take_down, args=(process.stdout, log, ends), daemon=True),
+                threading.Thread(target=last_words.extend, args=(_pieces(process.stderr),), daemon=True),
             ]
             for thread in listening:
                 thread.start()
-            _give(process, _work(order, place))
+            _give(process, _work(order, launch.paths))
             reason = watch.until_end(process)
         for thread in listening:
             thread.join(GRACE)
         _keep(session / EXECUTED, order.executed)
-        failure = reason or said.failure
+        failure = reason or (ends[0] if ends else None)
         if failure is None:
-            _LOG.warning("the worker of %s died: %s", order.title, last_words.text)
+            _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
             failure = DIED
         if failure:
             log.write(f"{failure}\n", stream="stderr")
@@ -100,37 +106,37 @@ def _program() -> list[str]:
     return [sys.executable, "-P", "-c", code]
 
 
-def _work(order: SessionOrder, place: Place) -> WorkOrder:
-    roots = {} if place.is_real else {"INPUT_ROOT": place.input_root, "WORKING_ROOT": place.working}
+def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
+    roots = {} if paths.are_kaggles else {"INPUT_ROOT": paths.input_root, "WORKING_ROOT": paths.working}
     inputs = [str(folder) for folder in order.mounts.values()]
     return WorkOrder(
         title=order.title,
-        session=place.session,
-        working=place.working,
-        parameters=order.parameters,
+        session=paths.session,
+        working=paths.working,
+        parameters={**roots, **order.parameters},
         variables=session_variables(order),
-        read_only=() if place.is_real else (place.input_root, *inputs),
-        offline=not order.internet and not place.is_real,
+        read_only=() if paths.are_kaggles else (paths.input_root, *inputs),
+        offline=not order.internet and not paths.are_kaggles,
         seconds=order.time_limit.total_seconds(),
         largest_file=order.output_limit,
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
-        most_processes=order.process_limit if place.is_real else 0,
-        roots=roots,
+        most_processes=order.process_limit if paths.are_kaggles else 0,
     )
 
 
 @contextmanager
-def _started(launch: Launch, order: SessionOrder, place: Place) -> Iterator[subprocess.Popen[bytes]]:
+def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
     (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
+    home = launch.paths.home
     variables = {
         **process_variables(),
         **launch.variables,
-        "HOME": place.home,
+        "HOME": home,
         # What a notebook installs goes where it may write, and is found there before what was there already.
-        "PIP_PREFIX": place.home,
+        "PIP_PREFIX": home,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "PYTHONPATH": f"{place.home}/{_PACKAGES}",
+        "PYTHONPATH": f"{home}/{_PACKAGES}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     with launch:
@@ -148,7 +154,7 @@ def _started(launch: Launch, order: SessionOrder, place: Place) -> Iterator[subp
         yield process
     finally:
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
-        _end(process, grace=0.0 if place.is_real else GRACE)
+        _end(process, grace=0.0 if launch.paths.are_kaggles else GRACE)
 
 
 def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
@@ -172,49 +178,26 @@ def _end(process: "subprocess.Popen[bytes]", *, grace: float) -> None:
             process.stdin.close()
 
 
-class _Said:
-    """What a worker says on its standard output; whoever runs in the session may have said it."""
+def _take_down(stdout: IO[bytes] | None, log: SessionLog, ends: "deque[str]") -> None:
+    """Reads the messages of a worker until there are no more; whoever runs in the session may have written them.
 
-    def __init__(self, log: SessionLog) -> None:
-        self._log = log
-        self._end: str | None = None
-
-    def listen(self, stdout: IO[bytes]) -> None:
-        """Takes the messages down until there are no more."""
-        while line := stdout.readline(_LONGEST_LINE):
-            try:
-                message = json.loads(line)
-                if "end" in message:
-                    self._end = str(message["end"])
-                elif "text" in message:
-                    stream = "stderr" if message.get("stream") == "stderr" else "stdout"
-                    self._log.write(str(message["text"]), stream=stream)
-            except (ValueError, TypeError, RecursionError):
-                continue
-            except OSError:  # the disk is full: the log has a gap, and the session goes on
-                continue
-
-    @property
-    def failure(self) -> str | None:
-        """Why the notebook ended before its end, or nothing; None if the worker did not say how it ended."""
-        return self._end[:_LONGEST_FAILURE] if self._end is not None else None
+    What is printed goes to the log, the reason why the notebook ended to `ends`: nothing where it ended well.
+    """
+    while stdout is not None and (line := stdout.readline(_LONGEST_LINE)):
+        # A message may be none, and the disk may be full: then the log has a gap, and the session goes on.
+        with suppress(ValueError, TypeError, AttributeError, RecursionError, OSError):
+            message = json.loads(line)
+            if "end" in message:
+                ends.append(str(message["end"])[:_LONGEST_FAILURE])
+            elif "text" in message:
+                stream = "stderr" if message.get("stream") == "stderr" else "stdout"
+                log.write(str(message["text"]), stream=stream)
 
 
-class _LastWords:
-    """The end of what a process writes to a pipe, however much that is."""
-
-    def __init__(self) -> None:
-        self._end = b""
-
-    def listen(self, stream: IO[bytes]) -> None:
-        """Takes down what is written until there is no more."""
-        while piece := os.read(stream.fileno(), _LAST_WORDS):
-            self._end = (self._end + piece)[-_LAST_WORDS:]
-
-    @property
-    def text(self) -> str:
-        """It as a text."""
-        return self._end.decode(errors="replace")
+def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
+    """Reads a pipe in pieces, until there is no more."""
+    while stream is not None and (piece := os.read(stream.fileno(), _PIECE)):
+        yield piece
 
 
 def _keep(executed: Path, at: Path) -> None:

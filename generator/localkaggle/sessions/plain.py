@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from generator.localkaggle.sessions.isolation import Launch, Place, session_folders
+from generator.localkaggle.sessions.isolation import Launch, SessionPaths, session_folders
 from generator.localkaggle.sessions.runner import SessionOrder
 
 
@@ -15,23 +15,20 @@ class PlainProcess:
     )
     is_sandbox = False
 
-    def place(self, order: SessionOrder) -> Place:
-        """Paths of this machine, which reach the notebook as its parameters."""
-        folders = session_folders(order)
-        return Place(
-            input_root=str(order.private / "input"),
-            working=str(order.working),
-            session=str(folders["/kaggle/session"]),
-            home=str(folders["/root"]),
-            is_real=False,
-        )
-
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
-        """The program itself, once the links are there."""
+        """The program itself, with paths of this machine, which reach the notebook as its parameters."""
         root = order.private / "input"
         root.mkdir()
         for place, folder in order.mounts.items():
             link = Path(root, place)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(folder, target_is_directory=True)
-        return Launch(tuple(program))
+        folders = session_folders(order)
+        paths = SessionPaths(
+            input_root=str(root),
+            working=str(order.working),
+            session=str(folders["/kaggle/session"]),
+            home=str(folders["/root"]),
+            are_kaggles=False,
+        )
+        return Launch(tuple(program), paths)

@@ -10,9 +10,6 @@ from typing import Protocol
 from generator.accelerators.catalog import AcceleratorKind
 from generator.competition.facts import Value
 
-INPUT_ROOT = PurePosixPath("/kaggle/input")
-WORKING_ROOT = PurePosixPath("/kaggle/working")
-
 
 @dataclass(frozen=True)
 class SessionOrder:
@@ -58,17 +55,17 @@ class SessionOrder:
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """How a session ended: well if `failure` is empty, else `failure` is what the API answers for it."""
+    """The end of a session: good if `failure` is empty, else `failure` is what the API answers for it."""
 
     failure: str = ""
 
 
 class Runner(Protocol):
-    """What executes notebooks."""
+    """Executes notebooks."""
 
     @property
     def isolation(self) -> str:
-        """How notebooks are kept apart from this machine, in a few words for people."""
+        """The way in which notebooks are kept apart from this machine, in a few words for people."""
 
     def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
         """Executes a notebook and waits for its end, which comes soon after `stop` is set.

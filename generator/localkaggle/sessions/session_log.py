@@ -19,6 +19,12 @@ class SessionLog:
     """The log of a session that is being written; one thread writes, any process reads."""
 
     def __init__(self, path: Path, *, limit: int = LARGEST) -> None:
+        """Begins a log.
+
+        Args:
+            path: Its file.
+            limit: The most bytes of the file, apart from the line that says that it is full.
+        """
         self._path = path
         self._started = time.monotonic()
         self._left = limit
@@ -31,11 +37,15 @@ class SessionLog:
     def _add(self, text: str, stream: str) -> None:
         if self._left <= 0:
             return
-        self._left -= len(text) + 1
-        seconds = round(time.monotonic() - self._started, 3)
-        event = {"stream_name": stream, "time": seconds, "data": text if self._left > 0 else _CUT}
+        line = self._line(text, stream)
+        # What is around a text counts as well: a notebook can print single characters without end.
+        self._left -= len(line)
         with self._path.open("ab") as file:
-            file.write(json.dumps(event).encode() + b"\n")
+            file.write(line if self._left > 0 else self._line(_CUT, stream))
+
+    def _line(self, text: str, stream: str) -> bytes:
+        seconds = round(time.monotonic() - self._started, 3)
+        return json.dumps({"stream_name": stream, "time": seconds, "data": text}).encode() + b"\n"
 
 
 @dataclass(frozen=True)

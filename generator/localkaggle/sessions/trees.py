@@ -34,7 +34,7 @@ def walk(folder: Path) -> Iterator[tuple[int, os.DirEntry[str]]]:
 
 
 def is_too_deep(depth: int, folder: os.DirEntry[str]) -> bool:
-    """Whether a folder has so many above it, or such long names, that nobody looks into it."""
+    """True if a folder has so many above it, or such long names, that nobody looks into it."""
     return depth > DEEPEST or len(os.fsencode(folder.path)) > _LONGEST_PATH
 
 

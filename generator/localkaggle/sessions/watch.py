@@ -128,7 +128,7 @@ def _proportional(process: psutil.Process) -> int:
 
 
 def _too_much(folder: Path, limit: int) -> str:
-    """Why the files of a folder are too much, or nothing."""
+    """The reason why the files of a folder are too much, or nothing."""
     size = 0
     for count, (depth, entry) in enumerate(walk(folder), start=1):
         size += blocks_of(entry)

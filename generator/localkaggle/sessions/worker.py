@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ TIMEOUT = "Notebook Timeout"
 
 @dataclass(frozen=True)
 class WorkOrder:
-    """What is to be executed, in the paths that the session sees; `roots` are parameters of mapped paths only."""
+    """The work of a session, in the paths that it sees."""
 
     title: str
     session: str
@@ -37,7 +37,6 @@ class WorkOrder:
     seconds: float
     largest_file: int
     most_processes: int = 0
-    roots: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> str:
         """The order as the worker reads it."""
@@ -96,7 +95,7 @@ def execute_work(work: WorkOrder) -> str:
 
 
 def _refusal(notebook: Path) -> str:
-    """Why papermill would not even begin, in its own words, or nothing."""
+    """The reason why papermill would not even begin, in its own words, or nothing."""
     from generator.run.notebook_file import read_notebook
 
     kernel = read_notebook(notebook).metadata.get("kernelspec", {})
@@ -117,7 +116,7 @@ def _parameters(notebook: Path, work: WorkOrder) -> dict[str, Value]:
         known = read_notebook_parameters(notebook).defaults
     except PairError:  # a cell of that name with more than plain values in it
         return {}
-    return {name: value for name, value in {**work.roots, **work.parameters}.items() if name in known}
+    return {name: value for name, value in work.parameters.items() if name in known}
 
 
 def _listen(event: Event, /) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from generator.localkaggle.rpc import ApiError, Fields
 from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
 from generator.localkaggle.services.kernel_records import KernelRecord
-from generator.localkaggle.services.kernel_saving import TITLE_LENGTHS, slug_of
+from generator.localkaggle.services.kernel_validation import TITLE_LENGTHS, slug_of
 from generator.localkaggle.web.asking import text, texts, whole
 from generator.localkaggle.web.drafts import Draft, draft_of, machines, new_draft, typed
 from generator.localkaggle.web.kernel_facts import kernel_address

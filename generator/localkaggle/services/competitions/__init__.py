@@ -1,4 +1,8 @@
-"""The competitions of the API: their data, their submissions, their leaderboards."""
+"""The competitions of the API: their data, their submissions, their leaderboards.
+
+A call reaches a method of `catalog`, `data`, `submitting` or `leaderboard` by the table in `service`. What is submitted
+goes through `records` to `scoring`, which scores it by `hosting` or has a notebook run again; `ranking` orders teams.
+"""
 
 from generator.localkaggle.services.competitions.service import Competitions
 

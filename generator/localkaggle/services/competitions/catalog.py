@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
-from generator.localkaggle.rpc import Call, Fields, page
-from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.rpc import ApiError, Call, Fields, page
+from generator.localkaggle.services.competitions import messages
+from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submissions
-from generator.localkaggle.services.competitions.standing import standing
 from generator.localkaggle.site import Site
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,7 +29,7 @@ class Catalog:
         """The competition of this name, if it is hosted here."""
         return self._hosted.get(slug)
 
-    def asked(self, call: Call) -> Hosted:
+    def named(self, call: Call) -> Hosted:
         """The competition that a request names.
 
         Raises:
@@ -37,12 +37,12 @@ class Catalog:
         """
         hosted = self._hosted.get(call.text("competitionName"))
         if hosted is None:
-            raise wording.not_found()
+            raise ApiError(*messages.NOT_FOUND)
         return hosted
 
     def get(self, call: Call) -> Fields:
         """`GetCompetition`."""
-        return self._fields(call, self.asked(call).facts)
+        return self._fields(call, self.named(call).facts)
 
     def list(self, call: Call) -> Fields:
         """`ListCompetitions`, those that have the searched words in their name or title."""
@@ -67,14 +67,14 @@ class Catalog:
                     "mimeType": "text/markdown",
                     "isPublished": True,
                 }
-                for each in self.asked(call).facts.pages
+                for each in self.named(call).facts.pages
                 if name in ("", each.name)
             ]
         }
 
     def _fields(self, call: Call, facts: HostedFacts) -> Fields:
         is_private = is_private_now(facts, self._site.clock.now())
-        teams = [each.owner for each in standing(facts, self._submissions.scored(facts.slug), is_private=is_private)]
+        teams = [each.owner for each in ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)]
         has_entered = not self._site.faults.strikes("rules-not-accepted", at=call.method, also=facts.slug)
         return {
             "id": _number_of(facts.slug),
@@ -107,15 +107,15 @@ def _number_of(slug: str) -> int:
 
 
 def page_of(call: Call, slug: str) -> str:
-    """Where people find a competition, at the origin that the client knows this server by."""
+    """The address of a competition's page, at the origin that the client knows this server by."""
     return f"{call.base}/competitions/{slug}"
 
 
 def has_ended(facts: HostedFacts, now: datetime) -> bool:
-    """Whether a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
+    """True if a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
     return facts.deadline is None or facts.deadline <= now
 
 
 def is_private_now(facts: HostedFacts, now: datetime) -> bool:
-    """Whether the private part of the test decides, as it does from the end of a competition on."""
+    """True if the private part of the test decides, as it does from the end of a competition on."""
     return facts.deadline is not None and facts.deadline <= now

@@ -1,16 +1,17 @@
 """The data of a competition: listings, a summary, and downloads."""
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from generator.files import PathOutsideError, contained
 from generator.localkaggle.clock import as_wire
+from generator.localkaggle.file_names import ListedFile
 from generator.localkaggle.hosting import Hosted
-from generator.localkaggle.hosting.listing import DataFile, files_below, fingerprint
+from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
-from generator.localkaggle.services.archives import Member, pack_zip
-from generator.localkaggle.services.bundles import BundleFile
-from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.archives import pack_zip
+from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, page_of
 from generator.localkaggle.services.file_listing import summary, tree
 from generator.localkaggle.site import Site
@@ -23,7 +24,7 @@ class CompetitionData:
         self._site = site
         self._catalog = catalog
         self._packing = threading.Lock()
-        self._listings: dict[str, tuple[DataFile, ...]] = {}
+        self._listings: dict[str, Sequence[ListedFile]] = {}
 
     def list(self, call: Call) -> Fields:
         """`ListDataFiles`."""
@@ -33,7 +34,7 @@ class CompetitionData:
                 "ref": file.name,
                 "name": file.name,
                 "totalBytes": file.size,
-                "creationDate": as_wire(file.modified),
+                "creationDate": as_wire(file.written),
                 "url": f"{page_of(call, hosted.facts.slug)}/data",
             }
             for file in self._files(hosted)
@@ -43,12 +44,12 @@ class CompetitionData:
     def tree(self, call: Call) -> Fields:
         """`ListDataTreeFiles`, one folder at a time."""
         files = self._files(self._open(call))
-        created = as_wire(max(file.modified for file in files)) if files else as_wire(self._site.clock.now())
-        return tree([BundleFile(file.name, file.size) for file in files], call, created=created)
+        created = as_wire(max(file.written for file in files)) if files else as_wire(self._site.clock.now())
+        return tree(files, call, created=created)
 
     def summary(self, call: Call) -> Fields:
         """`GetCompetitionDataFilesSummary`."""
-        return summary([BundleFile(file.name, file.size) for file in self._files(self._open(call))])
+        return summary(self._files(self._open(call)))
 
     def download_file(self, call: Call) -> Redirect:
         """`DownloadDataFile`."""
@@ -69,17 +70,16 @@ class CompetitionData:
         return Redirect(self._site.tickets.download(call, stored))
 
     def _open(self, call: Call) -> Hosted:
-        hosted = self._catalog.asked(call)
+        hosted = self._catalog.named(call)
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=hosted.facts.slug):
-            raise ApiError(403, wording.RULES)
+            raise ApiError(*messages.RULES)
         return hosted
 
-    def _files(self, hosted: Hosted) -> tuple[DataFile, ...]:
-        slug = hosted.facts.slug
-        found = self._listings.get(slug)
+    def _files(self, hosted: Hosted) -> Sequence[ListedFile]:
+        found = self._listings.get(hosted.facts.slug)
         if found is None:
             # Data may have to be written first, which holds up nobody who asks for another competition.
-            found = self._listings[slug] = files_below(hosted.data())
+            found = self._listings[hosted.facts.slug] = files_below(hosted.data())
         return found
 
     def _archive(self, hosted: Hosted) -> Path:
@@ -89,6 +89,5 @@ class CompetitionData:
         with self._packing:
             if not archive.is_file():
                 folder.mkdir(parents=True, exist_ok=True)
-                data = hosted.data()
-                pack_zip((Member(file.name, data / file.name, file.modified) for file in files), archive)
+                pack_zip(files, archive)
         return archive

@@ -8,8 +8,8 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import HostedFacts
 from generator.localkaggle.rpc import Call, Content, Fields, page
 from generator.localkaggle.services.competitions.catalog import Catalog, is_private_now
+from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submission, Submissions
-from generator.localkaggle.services.competitions.standing import standing
 from generator.localkaggle.services.competitions.submitting import score_text
 from generator.localkaggle.site import Site
 
@@ -24,7 +24,7 @@ class Leaderboard:
 
     def get(self, call: Call) -> Fields:
         """`GetLeaderboard`."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         is_private = is_private_now(facts, self._site.clock.now()) and not call.flag("overridePublic")
         rows: list[Fields] = [
             {
@@ -39,7 +39,7 @@ class Leaderboard:
 
     def download(self, call: Call) -> Content:
         """`DownloadLeaderboard`: the public one as a table in a zip, as Kaggle has it."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         writer.writerow(("Rank", "TeamId", "TeamName", "LastSubmissionDate", "Score", "SubmissionCount"))
@@ -54,4 +54,4 @@ class Leaderboard:
         return Content(packed.getvalue(), "application/zip")
 
     def _best(self, facts: HostedFacts, *, is_private: bool) -> list[Submission]:
-        return standing(facts, self._submissions.scored(facts.slug), is_private=is_private)
+        return ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)

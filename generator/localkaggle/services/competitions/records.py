@@ -1,12 +1,11 @@
-"""The submissions in the database."""
+"""The submissions, as the database keeps them."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
-from generator.localkaggle.database import Database
+from generator.localkaggle.database import Database, insert
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS submissions (
@@ -29,7 +28,7 @@ CREATE INDEX IF NOT EXISTS submissions_of_a_team ON submissions (competition, ow
 
 
 class Stage(StrEnum):
-    """Where a submission is on its way to a score."""
+    """The stage of a submission on its way to a score."""
 
     RECEIVING = "receiving"  # its file is on the way here
     ASKED = "asked"  # a rerun is to be queued, and may have been
@@ -40,7 +39,7 @@ class Stage(StrEnum):
 
     @property
     def status(self) -> str:
-        """What the API calls it."""
+        """The name that the API has for it."""
         return self.name if self in (Stage.COMPLETE, Stage.ERROR) else "PENDING"
 
 
@@ -74,7 +73,7 @@ class Submissions:
         self._folder = folder
 
     def file(self, submission: Submission) -> Path:
-        """Where the submitted file is, or is to be."""
+        """The path of the submitted file, which may not be there yet."""
         return self._folder / str(submission.ref) / submission.file_name.rpartition("/")[2]
 
     def add(self, new: Submission, *, daily_limit: int) -> int | None:
@@ -86,48 +85,27 @@ class Submissions:
             used = connection.execute(_TODAY, (new.competition, new.owner, _day(new.moment))).fetchone()[0]
             if used >= daily_limit:
                 return None
-            cursor = connection.execute(
-                "INSERT INTO submissions (competition, owner, moment, description, file_name, kernel, "
-                "kernel_version, stage) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    new.competition,
-                    new.owner,
-                    new.moment.timestamp(),
-                    new.description,
-                    new.file_name,
-                    new.kernel,
-                    new.kernel_version,
-                    new.stage,
-                ),
-            )
-            return cursor.lastrowid
+            values = {name: getattr(new, name) for name in _GIVEN}
+            return insert(connection, "submissions", moment=new.moment.timestamp(), **values)
 
     def find(self, ref: int) -> Submission | None:
         """The submission of this number, if there is one."""
-        row = self._database.one("SELECT * FROM submissions WHERE ref = ?", (ref,))
-        return _submission(row) if row is not None else None
+        return next(iter(self._where("ref = ?", ref)), None)
 
     def of_team(self, competition: str, owner: str) -> list[Submission]:
         """A team's submissions, the newest first."""
-        rows = self._database.all(
-            "SELECT * FROM submissions WHERE competition = ? AND owner = ? ORDER BY ref DESC", (competition, owner)
-        )
-        return [_submission(row) for row in rows]
+        return self._where("competition = ? AND owner = ? ORDER BY ref DESC", competition, owner)
 
     def scored(self, competition: str) -> list[Submission]:
         """Every team's submissions that have a score, the oldest first."""
-        rows = self._database.all(
-            "SELECT * FROM submissions WHERE competition = ? AND stage = ? ORDER BY ref", (competition, Stage.COMPLETE)
-        )
-        return [_submission(row) for row in rows]
+        return self._where("competition = ? AND stage = ? ORDER BY ref", competition, Stage.COMPLETE)
 
     def at(self, stage: Stage) -> list[Submission]:
         """All submissions at a stage, the oldest first."""
-        rows = self._database.all("SELECT * FROM submissions WHERE stage = ? ORDER BY ref", (stage,))
-        return [_submission(row) for row in rows]
+        return self._where("stage = ? ORDER BY ref", stage)
 
     def counts(self, competition: str, owner: str, now: datetime) -> tuple[int, int]:
-        """How many submissions of a team count for today, and how many it has made at all."""
+        """The number of a team's submissions that count for today, and of all."""
         today = self._database.one(_TODAY, (competition, owner, _day(now)))
         total = self._database.one(
             "SELECT count(*) FROM submissions WHERE competition = ? AND owner = ?", (competition, owner)
@@ -142,47 +120,29 @@ class Submissions:
 
     def received(self, ref: int, size: int) -> None:
         """Notes that the file of a submission is here and can be scored."""
-        self._database.run(
-            "UPDATE submissions SET stage = ?, size = ? WHERE ref = ? AND stage NOT IN (?, ?)",
-            (Stage.WAITING, size, ref, Stage.COMPLETE, Stage.ERROR),
-        )
+        self._move(ref, Stage.WAITING, size=size)
 
     def complete(self, ref: int, *, public: float, private: float) -> None:
         """Notes the scores."""
-        self._database.run(
-            "UPDATE submissions SET stage = ?, public = ?, private = ? WHERE ref = ?",
-            (Stage.COMPLETE, public, private, ref),
-        )
+        self._move(ref, Stage.COMPLETE, public=public, private=private)
 
     def fail(self, ref: int, error: str) -> None:
         """Notes why there is no score, unless there is one."""
-        self._database.run(
-            "UPDATE submissions SET stage = ?, error = ? WHERE ref = ? AND stage NOT IN (?, ?)",
-            (Stage.ERROR, error, ref, Stage.COMPLETE, Stage.ERROR),
-        )
+        self._move(ref, Stage.ERROR, error=error)
+
+    def _where(self, condition: str, *values: object) -> list[Submission]:
+        return self._database.records(Submission, f"SELECT * FROM submissions WHERE {condition}", values)  # noqa: S608 - names only
+
+    def _move(self, ref: int, stage: Stage, **values: object) -> None:
+        columns = ", ".join(f"{name} = ?" for name in ("stage", *values))
+        statement = f"UPDATE submissions SET {columns} WHERE ref = ? AND stage NOT IN (?, ?)"  # noqa: S608 - names only
+        self._database.run(statement, (stage, *values.values(), ref, Stage.COMPLETE, Stage.ERROR))
 
 
+_GIVEN = ("competition", "owner", "description", "file_name", "kernel", "kernel_version", "stage")
 # What could not be scored does not count, as on Kaggle.
 _TODAY = "SELECT count(*) FROM submissions WHERE competition = ? AND owner = ? AND moment >= ? AND stage != 'error'"
 
 
 def _day(moment: datetime) -> float:
     return moment.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-
-
-def _submission(row: Any) -> Submission:
-    return Submission(
-        ref=row["ref"],
-        competition=row["competition"],
-        owner=row["owner"],
-        moment=datetime.fromtimestamp(row["moment"], UTC),
-        description=row["description"],
-        file_name=row["file_name"],
-        size=row["size"],
-        kernel=row["kernel"],
-        kernel_version=row["kernel_version"],
-        stage=Stage(row["stage"]),
-        public=row["public"],
-        private=row["private"],
-        error=row["error"],
-    )

@@ -12,7 +12,7 @@ from generator.files import PathOutsideError, contained
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.free_space import has_room
@@ -21,14 +21,14 @@ from generator.localkaggle.site import Rerun, Reruns, Site
 _LOG = logging.getLogger(__name__)
 
 
-class ScoringDesk:
+class ScoringQueue:
     """Takes submissions from their arrival to their score."""
 
     def __init__(self, site: Site, catalog: Catalog, submissions: Submissions) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
-        self._reruns: Reruns | None = None
+        self.reruns: Reruns | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scoring")
         self._closing = threading.Lock()
         self._is_closed = False
@@ -36,23 +36,23 @@ class ScoringDesk:
     def begin(self) -> None:
         """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
         for submission in self._submissions.at(Stage.RECEIVING):
-            self._submissions.fail(submission.ref, wording.CUT_OFF)
+            self._submissions.fail(submission.ref, messages.CUT_OFF)
         for submission in self._submissions.at(Stage.WAITING):
             self.queue(submission.ref)
 
     def use_reruns(self, reruns: Reruns) -> None:
         """Sends submitted notebooks here from now on, first of all those that a stop of the server left."""
-        self._reruns = reruns
+        self.reruns = reruns
         reruns.when_rerun_ended(self._rerun_ended)
         for submission in self._submissions.at(Stage.ASKED):
             self.rerun(submission)
 
     def rerun(self, submission: Submission) -> None:
         """Runs a submitted notebook on the hidden test; what it writes is scored when it has ended."""
-        if self._reruns is None:
+        if self.reruns is None:
             return
         try:
-            self._reruns.rerun(
+            self.reruns.rerun(
                 submission.owner,
                 submission.kernel,
                 submission.kernel_version,
@@ -67,12 +67,12 @@ class ScoringDesk:
     def receive(self, submission: Submission, file: Path) -> None:
         """Keeps a copy of the submitted file, and has it scored."""
         if file.stat().st_size > LARGEST_SUBMISSION:
-            self._submissions.fail(submission.ref, wording.TOO_LARGE)
+            self._submissions.fail(submission.ref, messages.TOO_LARGE)
             return
         kept = self._submissions.file(submission)
         kept.parent.mkdir(parents=True, exist_ok=True)
         if not has_room(kept.parent, file.stat().st_size):
-            self._submissions.fail(submission.ref, wording.NO_ROOM)
+            self._submissions.fail(submission.ref, messages.NO_ROOM)
             return
         shutil.copyfile(file, kept)
         self._submissions.received(submission.ref, kept.stat().st_size)
@@ -96,14 +96,14 @@ class ScoringDesk:
         if submission is None or submission.stage not in (Stage.ASKED, Stage.RERUNNING):
             return
         if rerun.failure:
-            self._submissions.fail(submission.ref, wording.rerun_failed(rerun.failure))
+            self._submissions.fail(submission.ref, messages.rerun_failed(rerun.failure))
             return
         try:
             written = contained(rerun.output / submission.file_name, root=rerun.output)
         except PathOutsideError:
             written = None
         if written is None or not written.is_file() or not os.access(written, os.R_OK):
-            self._submissions.fail(submission.ref, wording.FILE_NOT_FOUND)
+            self._submissions.fail(submission.ref, messages.FILE_NOT_FOUND)
         else:
             self.receive(submission, written)
 
@@ -119,11 +119,11 @@ class ScoringDesk:
             self._score_by(hosted, submission)
         except Exception:  # noqa: BLE001 - the next submission is to be scored whatever is wrong with this one
             _LOG.exception("submission %d could not be scored", ref)
-            self._submissions.fail(ref, wording.SCORING_FAILED)
+            self._submissions.fail(ref, messages.SCORING_FAILED)
 
     def _score_by(self, hosted: Hosted, submission: Submission) -> None:
         if self._site.faults.strikes("score-fails", at=f"score/{submission.competition}"):
-            self._submissions.fail(submission.ref, wording.SCORING_FAILED)
+            self._submissions.fail(submission.ref, messages.SCORING_FAILED)
             return
         file = self._submissions.file(submission)
         try:
@@ -136,9 +136,9 @@ class ScoringDesk:
 
 
 def _told(hosted: Hosted, submission: Submission, problem: str) -> str:
-    """What the team is told of a submission that cannot be scored."""
+    """The error of a submission that cannot be scored, as the team is told it."""
     if not hosted.facts.is_code_competition:
-        return wording.not_scored(problem)
+        return messages.not_scored(problem)
     # A notebook can write the hidden test into its submission, to read it in what is quoted of it; the host may see it.
     _LOG.warning("submission %d to %s cannot be scored: %s", submission.ref, hosted.facts.slug, problem)
-    return wording.INCORRECT_FORMAT
+    return messages.INCORRECT_FORMAT

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
-from generator.localkaggle.hosting import Hosted, HostedFacts
+from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.rpc import Methods
 from generator.localkaggle.services.competitions import records
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.data import CompetitionData
 from generator.localkaggle.services.competitions.leaderboard import Leaderboard
 from generator.localkaggle.services.competitions.records import Submissions
-from generator.localkaggle.services.competitions.scoring import ScoringDesk
+from generator.localkaggle.services.competitions.scoring import ScoringQueue
 from generator.localkaggle.services.competitions.submitting import Submitting
 from generator.localkaggle.site import Reruns, Site
 
@@ -32,15 +32,14 @@ class Competitions:
         submissions = Submissions(site.database, site.root / "submissions")
         self._catalog = Catalog(site, hosted, submissions)
         self._data = CompetitionData(site, self._catalog)
-        self._desk = ScoringDesk(site, self._catalog, submissions)
-        self._submitting = Submitting(site, self._catalog, submissions, self._desk)
+        self._scoring = ScoringQueue(site, self._catalog, submissions)
+        self._submitting = Submitting(site, self._catalog, submissions, self._scoring)
         self._leaderboard = Leaderboard(site, self._catalog, submissions)
-        self._desk.begin()
+        self._scoring.begin()
 
     def use_reruns(self, reruns: Reruns) -> None:
         """Has submitted notebooks run again by these from now on."""
-        self._submitting.use_reruns(reruns)
-        self._desk.use_reruns(reruns)
+        self._scoring.use_reruns(reruns)
 
     def methods(self) -> Methods:
         """The methods of the API."""
@@ -73,14 +72,9 @@ class Competitions:
         return hosted.hidden() if hidden else hosted.data()
 
     def is_known(self, slug: str) -> bool:
-        """Whether there is such a competition here."""
+        """True if there is such a competition here."""
         return self._catalog.find(slug) is not None
-
-    def facts(self, slug: str) -> HostedFacts | None:
-        """What is known of a competition; None if there is none of that name."""
-        hosted = self._catalog.find(slug)
-        return hosted.facts if hosted is not None else None
 
     def close(self) -> None:
         """Lets the submission that is being scored finish; what waits is scored after the next start."""
-        self._desk.close()
+        self._scoring.close()

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from generator.competition.metrics import parsed
 from generator.localkaggle.clock import as_wire
+from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
-from generator.localkaggle.names import checked_name
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
-from generator.localkaggle.services.competitions import wording
+from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
-from generator.localkaggle.services.competitions.scoring import ScoringDesk
-from generator.localkaggle.site import Reruns, Site
+from generator.localkaggle.services.competitions.scoring import ScoringQueue
+from generator.localkaggle.site import Site
 
 _LONGEST_DESCRIPTION = 5_000
 
@@ -21,23 +21,18 @@ _LONGEST_DESCRIPTION = 5_000
 class Submitting:
     """Answers everything about submissions."""
 
-    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions, desk: ScoringDesk) -> None:
+    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions, scoring: ScoringQueue) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
-        self._desk = desk
-        self._reruns: Reruns | None = None
-
-    def use_reruns(self, reruns: Reruns) -> None:
-        """What knows the notebooks that are submitted."""
-        self._reruns = reruns
+        self._scoring = scoring
 
     def start_upload(self, call: Call) -> Fields:
         """`StartSubmissionUpload`."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         self._require_entered(call)
         if facts.is_code_competition:
-            raise wording.only_notebooks()
+            raise ApiError(*messages.ONLY_NOTEBOOKS)
         size = call.integer("contentLength")
         if not 0 <= size <= LARGEST_SUBMISSION:
             raise ApiError(400, f"A submission has at most {LARGEST_SUBMISSION:,} bytes.")
@@ -47,31 +42,31 @@ class Submitting:
 
     def submit_file(self, call: Call) -> Fields:
         """`CreateSubmission`."""
-        hosted = self._catalog.asked(call)
+        hosted = self._catalog.named(call)
         self._require_allowed(call)
         if hosted.facts.is_code_competition:
-            raise wording.only_notebooks()
+            raise ApiError(*messages.ONLY_NOTEBOOKS)
         blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
         submission = self._added(call, hosted.facts, file_name=blob.name)
-        self._desk.receive(submission, blob.path)
+        self._scoring.receive(submission, blob.path)
         return _submitted(hosted, submission)
 
     def submit_notebook(self, call: Call) -> Fields:
         """`CreateCodeSubmission`: the version is run again on the hidden test, or else what it wrote is taken."""
-        hosted = self._catalog.asked(call)
+        hosted = self._catalog.named(call)
         self._require_allowed(call)
         file_name = checked_name(call.text("fileName") or hosted.facts.submission_file)
         written = self._written(call, hosted.facts, file_name)
         submission = self._added(call, hosted.facts, file_name=file_name)
         if hosted.facts.is_code_competition:
-            self._desk.rerun(submission)
+            self._scoring.rerun(submission)
         else:
-            self._desk.receive(submission, written)
+            self._scoring.receive(submission, written)
         return _submitted(hosted, submission)
 
     def list(self, call: Call) -> Fields:
         """`ListSubmissions`, the newest first."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         found = self._submissions.of_team(facts.slug, call.caller)
         if call.text("group") == "SUBMISSION_GROUP_SUCCESSFUL":
             found = [each for each in found if each.stage is Stage.COMPLETE]
@@ -97,7 +92,7 @@ class Submitting:
 
     def limits(self, call: Call) -> Fields:
         """`GetSubmissionLimits`."""
-        facts = self._catalog.asked(call).facts
+        facts = self._catalog.named(call).facts
         today, total = self._submissions.counts(facts.slug, call.caller, self._site.clock.now())
         return {
             "numToday": today,
@@ -108,30 +103,31 @@ class Submitting:
 
     def _require_entered(self, call: Call) -> None:
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=call.text("competitionName")):
-            raise ApiError(403, wording.SUBMIT_RULES)
+            raise ApiError(*messages.SUBMIT_RULES)
 
     def _require_allowed(self, call: Call) -> None:
         slug = call.text("competitionName")
         self._require_entered(call)
         if self._site.faults.strikes("submit-403", at=call.method, also=slug):
-            raise wording.forbidden()
+            raise ApiError(*messages.FORBIDDEN)
         if self._site.faults.strikes("submit-limit", at=call.method, also=slug):
-            raise wording.limit_reached(self._catalog.asked(call).facts.daily_limit, self._site.clock.now())
+            raise messages.limit_reached(self._catalog.named(call).facts.daily_limit, self._site.clock.now())
 
     def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
         """The file that the submitted version wrote, if the version may be submitted at all."""
         kernel = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
-        if self._reruns is None or kernel[0] != call.caller or not self._reruns.has_version(*kernel):
-            raise wording.no_kernel_version()
+        reruns = self._scoring.reruns
+        if reruns is None or kernel[0] != call.caller or not reruns.has_version(*kernel):
+            raise ApiError(*messages.NO_KERNEL_VERSION)
         if facts.is_code_competition:
-            if not facts.allows_internet and self._reruns.uses_internet(*kernel):
-                raise wording.uses_internet()
-            if self._reruns.uses_tpu(*kernel):
-                raise wording.uses_tpu()
-        written = self._reruns.output_file(*kernel, file_name)
+            if not facts.allows_internet and reruns.uses_internet(*kernel):
+                raise ApiError(*messages.USES_INTERNET)
+            if reruns.uses_tpu(*kernel):
+                raise ApiError(*messages.USES_TPU)
+        written = reruns.output_file(*kernel, file_name)
         if written is None:
-            raise wording.no_output_file()
+            raise ApiError(*messages.NO_OUTPUT_FILE)
         return written
 
     def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
@@ -149,7 +145,7 @@ class Submitting:
         )
         ref = self._submissions.add(new, daily_limit=facts.daily_limit)
         if ref is None:
-            raise wording.limit_reached(facts.daily_limit, self._site.clock.now())
+            raise messages.limit_reached(facts.daily_limit, self._site.clock.now())
         return replace(new, ref=ref)
 
     def _own(self, call: Call, key: str) -> Submission:

@@ -1,9 +1,8 @@
-"""What a request to save a kernel asks for, checked as Kaggle checks it."""
+"""Requests to save a kernel, read and checked as Kaggle checks them."""
 
 import json
 import re
 import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
@@ -16,15 +15,8 @@ LANGUAGES = ("python", "r", "rmarkdown")
 KERNEL_TYPES = ("notebook", "script")
 LARGEST_SOURCE = 8 * 2**20
 
-_MODEL_PARTS = (4, 5)
-_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # Kaggle takes these words for an accelerator as well, and chooses one of the kind itself.
-_CATEGORIES = {
-    "none": AcceleratorKind.CPU,
-    "cpu": AcceleratorKind.CPU,
-    "gpu": AcceleratorKind.GPU,
-    "tpu": AcceleratorKind.TPU,
-}
+_CATEGORIES = {"none": AcceleratorKind.CPU, **{str(kind): kind for kind in AcceleratorKind}}
 
 
 class PushError(Exception):
@@ -43,26 +35,6 @@ class SaveRequest:
     settings: KernelSettings
     is_private: bool
     runs: bool
-
-
-@dataclass(frozen=True)
-class Invalid:
-    """The sources that a push named and that are not there: it is saved without them."""
-
-    datasets: tuple[str, ...] = ()
-    competitions: tuple[str, ...] = ()
-    kernels: tuple[str, ...] = ()
-    models: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class KnownSources:
-    """Whether there is a source of this name, by kind."""
-
-    dataset: Callable[[str], bool]
-    competition: Callable[[str], bool]
-    kernel: Callable[[str], bool]
-    model: Callable[[str], bool]
 
 
 def slug_of(title: str) -> str:
@@ -98,35 +70,6 @@ def read_request(call: Call) -> SaveRequest:
         is_private=call.flag("isPrivate", default=True),
         runs=execution.replace("_", "").upper() != "QUICKSAVE",
     )
-
-
-def without_unknown(settings: KernelSettings, known: KnownSources) -> tuple[KernelSettings, Invalid]:
-    """The settings without the sources that are not there, and those."""
-    from dataclasses import replace
-
-    invalid = Invalid(
-        datasets=_not(known.dataset, settings.datasets, parts=(2, 3)),
-        competitions=_not(known.competition, settings.competitions, parts=(1,)),
-        kernels=_not(known.kernel, settings.kernels, parts=(2, 3)),
-        models=_not(known.model, settings.models, parts=_MODEL_PARTS),
-    )
-    return replace(
-        settings,
-        datasets=tuple(source for source in settings.datasets if source not in invalid.datasets),
-        competitions=tuple(source for source in settings.competitions if source not in invalid.competitions),
-        kernels=tuple(source for source in settings.kernels if source not in invalid.kernels),
-        models=tuple(source for source in settings.models if source not in invalid.models),
-    ), invalid
-
-
-def is_name(source: str, *, parts: tuple[int, ...]) -> bool:
-    """Whether a text can be a source's name of so many parts: nothing that leads out of a folder it is joined to."""
-    segments = source.split("/")
-    return len(segments) in parts and all(_PART.fullmatch(segment) for segment in segments)
-
-
-def _not(is_known: Callable[[str], bool], sources: tuple[str, ...], *, parts: tuple[int, ...]) -> tuple[str, ...]:
-    return tuple(source for source in sources if not (is_name(source, parts=parts) and is_known(source)))
 
 
 def _settings(call: Call) -> KernelSettings:

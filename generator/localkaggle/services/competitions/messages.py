@@ -1,13 +1,33 @@
-"""What Kaggle says when it does not take a submission, or cannot score it."""
+"""The sentences of Kaggle for a submission that it does not take, or cannot score."""
 
 from datetime import datetime, timedelta
 
 from generator.localkaggle.rpc import ApiError
 
-RULES = "You must accept this competition's rules before you'll be able to download files."
-SUBMIT_RULES = "You must accept this competition's rules before you can submit."
-NOT_FOUND = "Competition not found"
+# What is answered: the status and the sentence.
+NOT_FOUND = 404, "Competition not found"
+ONLY_NOTEBOOKS = 400, "Submission not allowed: This competition only accepts Submissions from Notebooks."
+FORBIDDEN = 403, "Permission 'competitions.submit' was denied"
+USES_INTERNET = (
+    400,
+    (
+        "Your Notebook cannot use internet access in this competition. Please disable internet in the Notebook editor "
+        "and save a new version."
+    ),
+)
+USES_TPU = (
+    400,
+    (
+        "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the Notebook editor "
+        "and save a new version."
+    ),
+)
+NO_KERNEL_VERSION = 404, "Notebook version not found, or it has not run successfully."
+NO_OUTPUT_FILE = 400, "The output file was not found in this Notebook version. Save a version that writes it."
+RULES = 403, "You must accept this competition's rules before you'll be able to download files."
+SUBMIT_RULES = 403, "You must accept this competition's rules before you can submit."
 
+# What a submission ends with in place of a score.
 _TIMEOUT = "Notebook Timeout: Your notebook hit the maximum allotted time for this type of competition."
 _COMPUTE = "Notebook Exceeded Allowed Compute: Your notebook hit the maximum allotted compute, such as memory or disk."
 _THREW = (
@@ -34,16 +54,6 @@ INCORRECT_FORMAT = (
 SCORING_FAILED = "Submission Scoring Error: Something went wrong while your submission was scored. Please try again."
 
 
-def not_found() -> ApiError:
-    """There is no such competition."""
-    return ApiError(404, NOT_FOUND)
-
-
-def only_notebooks() -> ApiError:
-    """A file was submitted to a code competition."""
-    return ApiError(400, "Submission not allowed: This competition only accepts Submissions from Notebooks.")
-
-
 def limit_reached(limit: int, now: datetime) -> ApiError:
     """The day's submissions are used up."""
     tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -53,39 +63,6 @@ def limit_reached(limit: int, now: datetime) -> ApiError:
         f"Submission not allowed: Your team has used its daily Submission allowance ({limit}) today, please try again "
         f"tomorrow UTC ({hours:.1f} hours from now).",
     )
-
-
-def forbidden() -> ApiError:
-    """An account may not submit by the API."""
-    return ApiError(403, "Permission 'competitions.submit' was denied")
-
-
-def uses_internet() -> ApiError:
-    """The notebook had the internet switched on where the competition does not allow it."""
-    return ApiError(
-        400,
-        "Your Notebook cannot use internet access in this competition. Please disable internet in the Notebook editor "
-        "and save a new version.",
-    )
-
-
-def uses_tpu() -> ApiError:
-    """The notebook asked for a TPU."""
-    return ApiError(
-        400,
-        "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the Notebook editor "
-        "and save a new version.",
-    )
-
-
-def no_kernel_version() -> ApiError:
-    """There is no such version, it is somebody else's, or its session did not end well."""
-    return ApiError(404, "Notebook version not found, or it has not run successfully.")
-
-
-def no_output_file() -> ApiError:
-    """The version did not write the file that was named."""
-    return ApiError(400, "The output file was not found in this Notebook version. Save a version that writes it.")
 
 
 def not_scored(problem: str) -> str:

@@ -1,35 +1,82 @@
-"""Looking at kernels: their source and settings, the state of a version's session, listings."""
+"""Looking at kernels: what calls name, and what they are told of sources, settings and states."""
+
+import re
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
-from generator.localkaggle.rpc import Answer, Call, Fields, Methods, page
-from generator.localkaggle.services.kernel_lookup import KernelLookup
-from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords, VersionRecord
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, page
+from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords, SessionRecord, VersionRecord
 from generator.localkaggle.site import Site
 
-_SERVICE = "kernels.KernelsApiService"
+_LABEL = re.compile(r"v([1-9]\d{0,8})")
 _UNKNOWN_STATUS = "WAITING_FOR_GODOT"
 
 
-class KernelReading:
-    """The methods that only look."""
+class KernelQueries:
+    """Finds what calls name by `userName`, `kernelSlug` and `versionLabel`, and answers those that only look."""
 
-    def __init__(self, site: Site, records: KernelRecords, *, lookup: KernelLookup) -> None:
+    def __init__(self, site: Site, records: KernelRecords) -> None:
         self._site = site
         self._records = records
-        self._lookup = lookup
 
-    def methods(self) -> Methods:
-        """The methods by name."""
-        return {
-            f"{_SERVICE}/GetKernel": self._get,
-            f"{_SERVICE}/GetKernelSessionStatus": self._status,
-            f"{_SERVICE}/ListKernels": self._list,
-        }
+    def kernel(self, call: Call, *, owner_field: str = "userName") -> KernelRecord:
+        """The kernel that a call names.
 
-    def _get(self, call: Call) -> Answer:
-        kernel = self._lookup.kernel(call)
-        version = self._lookup.version(call, kernel)
+        Raises:
+            ApiError: 404 if there is none, 403 if it is somebody else's or wedged.
+        """
+        owner, slug = call.text(owner_field) or call.caller, call.text("kernelSlug")
+        ref = f"{owner}/{slug}"
+        if self._site.faults.strikes("transient-404", at=call.method, also=ref):
+            raise ApiError(404, "Notebook not found")
+        if owner != call.caller or "/" in slug:
+            raise ApiError(403, "Permission 'kernels.get' was denied")
+        kernel = self._records.kernel(owner, slug)
+        if kernel is None:
+            raise ApiError(404, "Notebook not found")
+        if kernel.is_wedged or self._site.faults.strikes("wedged", at=call.method, also=ref):
+            raise ApiError(403, "Permission 'kernels.get' was denied")
+        return kernel
+
+    def version(self, call: Call, kernel: KernelRecord) -> VersionRecord:
+        """The version that a call names by `v3`, or else the newest.
+
+        Raises:
+            ApiError: 404 if there is none; also for a bare number, as on Kaggle.
+        """
+        label = call.text("versionLabel")
+        found = _LABEL.fullmatch(label)
+        if label and found is None:
+            raise ApiError(404, "Notebook version not found")
+        version = self._records.version(kernel, int(found[1]) if found else None)
+        if version is None:
+            raise ApiError(404, "Notebook version not found")
+        return version
+
+    def session(self, call: Call) -> tuple[KernelRecord, SessionRecord | None]:
+        """The kernel and the session that a call names; None if that version was saved only.
+
+        Raises:
+            ApiError: As `kernel` and `version` do.
+        """
+        kernel = self.kernel(call)
+        return kernel, self._records.session_of(self.version(call, kernel))
+
+    def session_by_number(self, call: Call) -> SessionRecord:
+        """The session that a call names by `kernelSessionId`.
+
+        Raises:
+            ApiError: 404 if there is none, if it is somebody else's, or a rerun, which may have copied the hidden test.
+        """
+        session = self._records.session(call.integer("kernelSessionId"))
+        if session is None or session.owner != call.caller or session.submission is not None:
+            raise ApiError(404, "There is no such session")
+        return session
+
+    def get(self, call: Call) -> Answer:
+        """`GetKernel`."""
+        kernel = self.kernel(call)
+        version = self.version(call, kernel)
         source = {
             "source": self._records.source(version),
             "language": version.settings.language,
@@ -66,9 +113,10 @@ class KernelReading:
         }
         return {**fields, "dockerImage": settings.docker_image} if settings.docker_image else fields
 
-    def _status(self, call: Call) -> Answer:
-        kernel = self._lookup.kernel(call)
-        version = self._lookup.version(call, kernel)
+    def status(self, call: Call) -> Answer:
+        """`GetKernelSessionStatus`."""
+        kernel = self.kernel(call)
+        version = self.version(call, kernel)
         faults = self._site.faults
         if version.number > 1 and faults.strikes("stale-status", at=call.method, also=kernel.ref):
             version = self._records.version(kernel, version.number - 1) or version
@@ -79,7 +127,8 @@ class KernelReading:
             return {"status": "NEW_SCRIPT"}
         return {"status": session.state, **({"failureMessage": session.failure} if session.failure else {})}
 
-    def _list(self, call: Call) -> Answer:
+    def list(self, call: Call) -> Answer:
+        """`ListKernels`."""
         search, user = call.text("search").lower(), call.text("user")
         found = []
         for kernel in self._records.kernels():

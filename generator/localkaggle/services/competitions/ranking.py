@@ -1,4 +1,4 @@
-"""Who stands where: each team's best submission, the best team first."""
+"""The ranking of teams: the best submission of each, the best team first."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from generator.localkaggle.hosting import HostedFacts
 from generator.localkaggle.services.competitions.records import Submission
 
 
-def standing(facts: HostedFacts, scored: Iterable[Submission], *, is_private: bool) -> list[Submission]:
+def ranking(facts: HostedFacts, scored: Iterable[Submission], *, is_private: bool) -> list[Submission]:
     """The leaderboard of a competition.
 
     Args:

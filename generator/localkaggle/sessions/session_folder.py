@@ -1,0 +1,37 @@
+"""The files of one session, while it runs and afterwards."""
+
+from pathlib import Path
+
+from generator.localkaggle.sessions.trees import remove_tree
+
+
+class SessionFolder:
+    """The files of one session.
+
+    Attributes:
+        path: Its folder.
+        notebook: The notebook as it was pushed.
+        executed: The notebook with its outputs, if it got as far as to have some.
+        working: What became /kaggle/working.
+        log: The log.
+        private: What the runner needs meanwhile.
+    """
+
+    def __init__(self, root: Path, session: int) -> None:
+        """Names the files of a session of the local Kaggle that has this root; nothing is made yet."""
+        self.path = root / "sessions" / str(session)
+        self.notebook = self.path / "notebook.ipynb"
+        self.executed = self.path / "executed.ipynb"
+        self.working = self.path / "working"
+        self.log = self.path / "log.jsonl"
+        self.private = self.path / "private"
+
+    def make(self) -> None:
+        """Makes the folders, empty."""
+        self.remove()
+        self.working.mkdir(parents=True)
+        self.private.mkdir(mode=0o700)
+
+    def remove(self) -> None:
+        """Removes all of it."""
+        remove_tree(self.path)
