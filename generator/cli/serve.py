@@ -22,8 +22,8 @@ from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.local_place import ServerRecord
-    from generator.localkaggle.http.server import Listening, Server
     from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle.server import Listening, Server
 
 _USUAL_PORT, _LAST_PORT = 8400, 65_535
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -131,12 +131,12 @@ def serve(**options: Any) -> int:
 
 
 def _serve(root: Path, options: Mapping[str, Any]) -> int:
-    for package in ("starlette", "uvicorn", "httptools"):
+    for package in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(package) is None:
             raise ServeNotInstalledError(package=package)
     from generator.localkaggle.faults import Faults, parse_rule
-    from generator.localkaggle.http.server import Server
     from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle.server import Server
     from generator.localkaggle.services.kernel_sessions import SessionRules
     from generator.localkaggle.sessions.choice import best_isolation
     from generator.localkaggle.sessions.notebook_runner import NotebookRunner
@@ -168,7 +168,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
 
 
 def _listening(options: Mapping[str, Any]) -> "Listening":
-    from generator.localkaggle.http.server import Listening
+    from generator.localkaggle.server import Listening
 
     host = "127.0.0.1" if options["host"] == "localhost" else options["host"]
     if host in _LOOPBACK:

@@ -20,7 +20,7 @@ from wire_lint import methods
 
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.rpc import Call, Stored
-from generator.localkaggle.web.pages import ROUTES
+from generator.localkaggle.web.routes import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 NOTEBOOK = json.dumps(
@@ -196,11 +196,11 @@ def test_any_head(
 def pages(draw: st.DrawFn) -> tuple[str, str]:
     """A method and the path of a page, or nearly so; what the other cases are about is not deleted."""
     route = draw(st.sampled_from([route for route in ROUTES if not route.path.endswith("/delete")]))
-    parts = re.split(r"<(\w+)>", route.path)
+    parts = re.split(r"\{(\w+):\w+\}", route.path)
     for place in range(1, len(parts), 2):
         word = draw(st.just(PLACES.get(parts[place], parts[place])) | WORDS)
         parts[place] = quote(word, safe="", errors="replace")
-    return route.method, "".join(parts)
+    return "POST" if "POST" in route.methods else "GET", "".join(parts)
 
 
 @CASES

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,41 @@ from typing import Any
 import requests
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.server import Listening, Server
-from generator.localkaggle.http.traffic import Traffic
 from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.rpc import Answer, ApiError, Call
+from generator.localkaggle.server import Listening, Server
 
 CLI_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A call and its answer; `answer` is None where it was no JSON object."""
+
+    method: str
+    request: Mapping[str, Any]
+    status: int
+    answer: Mapping[str, Any] | None
+
+
+class RecordedKaggle(LocalKaggle):
+    """A local Kaggle that keeps what it was asked and what it answered."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        self.exchanges: deque[Exchange] = deque(maxlen=5_000)
+        super().__init__(root, **options)
+
+    def handle(self, call: Call) -> Answer:
+        """Answers a call."""
+        try:
+            answer = super().handle(call)
+        except ApiError as error:
+            refusal = {"code": error.status, "message": error.message}
+            self.exchanges.append(Exchange(call.method, call.fields, error.status, refusal))
+            raise
+        known = dict(answer) if isinstance(answer, Mapping) else None
+        self.exchanges.append(Exchange(call.method, call.fields, 200, known))
+        return answer
 
 
 @dataclass(frozen=True)
@@ -27,8 +58,7 @@ class Served:
     address: str
     token: str
     account: str
-    local_kaggle: LocalKaggle
-    traffic: Traffic
+    local_kaggle: RecordedKaggle
 
     def ask(self, method: str, *, token: str | None = None, **fields: Any) -> tuple[int, Any]:
         """Calls a method as the account, or with another token; the status, and the JSON or text of the answer."""
@@ -66,19 +96,18 @@ def served(
     root: Path, *, limits: Limits | None = None, listening: Listening | None = None, lint: bool = True, **options: Any
 ) -> Iterator[Served]:
     """Serves `LocalKaggle(root, **options)` at a free port; at the end its answers are held against Kaggle's SDK."""
-    local_kaggle = LocalKaggle(root, **options)
-    traffic = Traffic()
-    server = Server(local_kaggle, listening, limits=limits, traffic=traffic)
+    local_kaggle = RecordedKaggle(root, **options)
+    server = Server(local_kaggle, listening, limits=limits)
     server.start()
     try:
-        yield Served(server.address, local_kaggle.token, local_kaggle.site.account, local_kaggle, traffic)
+        yield Served(server.address, local_kaggle.token, local_kaggle.site.account, local_kaggle)
     finally:
         server.stop()
         local_kaggle.close()
     if lint:
         from wire_lint import complaints
 
-        found = complaints(traffic.exchanges)
+        found = complaints(local_kaggle.exchanges)
         assert not found, "Answers that Kaggle's SDK does not know:\n" + "\n".join(found)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from generator.localkaggle.http.traffic import Exchange
 from scripted import ScriptedRunner
 from wire_lint import complaints, methods
 
-from generator.localkaggle.http.traffic import Exchange
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError, Call
 

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pandas
 import pytest
-from browsing import BASE, FORM, ME, Browsing, Page, browsing, notebook, same_site
+from browsing import FORM, ME, Browsing, Page, browsing, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
+from generator.localkaggle.http.limits import LARGEST_FORM
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.web.pages import Pages
-from generator.localkaggle.web.request import LARGEST_FORM, WebRequest
 from generator.localkaggle.web.templating import static_files
 
 TOY = {"competitionDataSources": ["toy-heights"]}
@@ -110,10 +109,10 @@ def test_pages_allow_no_script_but_their_own_and_are_kept_nowhere(pages: Browsin
     filled(pages)
     for page in everything(pages):
         if page.tags:
-            policy = page.answer.headers["Content-Security-Policy"]
+            policy = page.headers["content-security-policy"]
             assert "default-src 'none'" in policy
             assert "unsafe" not in policy
-            assert page.answer.headers["Cache-Control"] == "no-store"
+            assert page.headers["cache-control"] == "no-store"
             assert not [each for _, each in page.tags if "style" in each or any(name.startswith("on") for name in each)]
 
 
@@ -189,15 +188,15 @@ def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
         assert "Live log" in pages.get(address).text
 
         pages.local_kaggle.kernels.sessions.folder(1).log.open("ab").write(b'{"data": "epoch 1\\u001b[2J\\n"}\n')
-        news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").answer.body)
+        news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").body)
         assert news["text"] == "epoch 1\n"
         assert not news["is_final"]
         assert news["state"] == "running"
 
         runner.release()
         assert pages.local_kaggle.kernels.wait_until_idle(20)
-        rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").answer.body)
-        last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").answer.body)
+        rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").body)
+        last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").body)
         assert "ends" in rest["text"]
         assert last["is_final"]
         finished = pages.get(address)
@@ -252,15 +251,15 @@ def test_outputs_are_listed_previewed_and_downloaded(tmp_path: Path) -> None:
         text = pages.get(same_site(listing, listing.links["notes.txt"]) or "")
         binary = pages.get(same_site(listing, listing.links["models/fold 0.h5"]) or "")
         downloads = [same_site(listing, each["href"]) or "" for each in listing.elements("a") if "download" in each]
-        bodies = [stored.path.read_bytes() for each in downloads if (stored := pages.get(each).answer.stored)]
-        archive = pages.get(f"{address}/output.zip").answer.stored
+        bodies = [pages.get(each).body for each in downloads]
+        archive = pages.get(f"{address}/output.zip")
         missing = pages.get(f"{address}/output/../../kaggle.sqlite")
     assert [each["scope"] for each in table.elements("th")][-2:] == ["col", "col"]
     assert "p1 180" in table.text
     assert "fine <b>" in text.text
     assert "no preview" in binary.text
     assert bodies == [b"\x00\x01", b"fine <b>", b"id,height\np1,180\n"]
-    assert archive is not None
+    assert archive.body.startswith(b"PK")
     assert missing.status == 404
 
 
@@ -406,7 +405,7 @@ def test_a_version_is_submitted_and_its_score_stands_on_the_leaderboard(pages: B
 
     sent = pages.post(f"{address}/submit?version=1", form)
 
-    assert sent.answer.headers["Location"] == "/competitions/toy-heights/submissions"
+    assert sent.headers["location"] == "/competitions/toy-heights/submissions"
     page = scored(pages)
     assert "Heights inference, version 1" in page.links
     assert "2.00000" in page.text
@@ -458,7 +457,7 @@ def test_a_log_has_no_news_beyond_its_end(pages: Browsing, position: str) -> Non
 
     news = pages.get(f"{address}/log.json?from={position}")
 
-    assert (news.status, json.loads(news.answer.body)["text"]) == (200, "")
+    assert (news.status, json.loads(news.body)["text"]) == (200, "")
 
 
 def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:
@@ -468,7 +467,7 @@ def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path)
 
     with browsing(tmp_path, ScriptedRunner(script)) as pages:
         address = pages.push("Heights training")
-        page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").answer.body.decode()
+        page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").body.decode()
     assert "Only the end is shown" in page.text
     assert "step 59999" in page.text
     assert "step 1 " not in page.text
@@ -489,9 +488,7 @@ def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path)
     ],
 )
 def test_what_is_no_form_is_refused(pages: Browsing, body: bytes, content_type: str, status: int) -> None:
-    request = WebRequest("POST", "/code/new", BASE, body=body, content_type=content_type)
-
-    assert Pages(pages.local_kaggle).answer(request).status == status
+    assert pages.request("POST", "/code/new", body, content_type=content_type).status == status
 
 
 def test_a_deleted_notebook_is_gone(pages: Browsing) -> None:
@@ -565,10 +562,10 @@ def contrast(one: str, other: str) -> float:
 def test_browsers_keep_the_style_sheet_until_it_changes(pages: Browsing) -> None:
     sheet = next(each["href"] for each in pages.get("/").elements("link") if each["rel"] == "stylesheet")
 
-    answer = pages.get(sheet).answer
+    answer = pages.get(sheet)
 
-    assert "immutable" in answer.headers["Cache-Control"]
-    assert answer.media_type.startswith("text/css")
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["content-type"].startswith("text/css")
     assert b".code .k" in answer.body
     assert pages.get(sheet.replace(sheet.split("/")[2], "0" * 12)).status == 404
 
@@ -598,8 +595,8 @@ def test_datasets_and_models_are_listed_with_their_files(tmp_path: Path) -> None
         assert pages.get("/datasets").links["My heights"] == "/datasets/local/my-heights"
         assert pages.get("/models").links["My model"] == "/models/local/my-model"
         assert pages.get("/models/local/my-model/keras/main").status == 200
-        assert pages.get(dataset.links["Download"]).answer.headers["Location"].endswith(".zip")
-        assert pages.get(model.links["Download"]).answer.headers["Location"].endswith(".tar.gz")
+        assert pages.get(dataset.links["Download"]).headers["location"].endswith(".zip")
+        assert pages.get(model.links["Download"]).headers["location"].endswith(".tar.gz")
         assert site.site.account == ME
     assert "train.csv 5 B" in dataset.text
     assert "keras / main" in model.text

@@ -11,9 +11,9 @@ import requests
 from browsing import notebook
 from scripted import ScriptedRunner, writing
 from serving import Served, served
+from starlette.responses import PlainTextResponse
 
 from generator.localkaggle.rpc import Call
-from generator.localkaggle.web.request import WebAnswer, WebRequest
 
 ODD = "a b&c=d#e?f%2F.csv"
 SAVE = "kernels.KernelsApiService/SaveKernel"
@@ -84,12 +84,12 @@ def test_calls_of_the_api_do_not_wait_for_pages(
 ) -> None:
     made, release = threading.Semaphore(0), threading.Event()
 
-    def slow(_: object, request: WebRequest) -> WebAnswer:
+    def slow(*_: object) -> PlainTextResponse:
         made.release()
         assert release.wait(30)
-        return WebAnswer(body=b"slow", media_type="text/plain")
+        return PlainTextResponse("slow")
 
-    monkeypatch.setattr("generator.localkaggle.web.pages.Pages.answer", slow)
+    monkeypatch.setattr("generator.localkaggle.web.routes.answered", slow)
     with ThreadPoolExecutor(20) as readers:
         pages = [readers.submit(browser.get, f"{running.address}/code", timeout=30) for _ in range(20)]
         assert made.acquire(timeout=20)

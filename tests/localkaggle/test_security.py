@@ -13,9 +13,9 @@ from scripted import ScriptedRunner
 from serving import Served, served
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.server import Listening
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import Call, Stored
+from generator.localkaggle.server import Listening
 from generator.localkaggle.sessions.runner import SessionOrder
 
 HELLO = "/api/v1/api.v1.DiagnosticsService/Hello"

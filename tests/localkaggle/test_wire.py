@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from scripted import ScriptedRunner, writing
-from serving import run_kaggle, served
+from serving import Exchange, run_kaggle, served
 from wire_lint import complaints, methods
 
-from generator.localkaggle.http.traffic import Exchange
 from generator.localkaggle.local_kaggle import LocalKaggle
 
 STATUS = "kernels.KernelsApiService/GetKernelSessionStatus"
@@ -136,7 +135,7 @@ def test_the_official_command_line_is_content_with_what_it_hears(tmp_path: Path)
         }
         done = run_kaggle(running, tmp_path / "home", "kernels", "list", "-m", environment=legacy)
         assert "my-first-kernel" in done.stdout, done.stderr
-        assert complaints(running.traffic.exchanges, requests=True) == []
+        assert complaints(running.local_kaggle.exchanges, requests=True) == []
     assert (tmp_path / "output" / "a.csv").read_text() == "1\n"
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from generator.localkaggle.services.accounts import OPEN_METHODS
 from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
-from generator.localkaggle.web.request import LARGEST_FORM
 
 KIB, MIB = 2**10, 2**20
+LARGEST_FORM = 32 * MIB
 
 
 @dataclass(frozen=True)

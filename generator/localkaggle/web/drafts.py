@@ -7,7 +7,7 @@ from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.localkaggle.services.kernel_records import KernelSettings
-from generator.localkaggle.web.kernel_facts import machine_name
+from generator.localkaggle.web.kernel_views import machine_name
 from generator.localkaggle.web.notebook_source import SourceCell, one_cell_notebook, source_cells, with_sources
 
 _SEPARATORS = re.compile(r"[\s,]+")

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from generator.localkaggle.http.answers import refusal, refused
-from generator.localkaggle.http.calls import Workers
-from generator.localkaggle.http.door import BASE, CALLER
-from generator.localkaggle.http.misbehaviour import fault, hang_up, instead
+from generator.localkaggle.http.authentication import BASE, CALLER
+from generator.localkaggle.http.responses import refusal
+from generator.localkaggle.http.server_state import Workers
+from generator.localkaggle.http.transport_faults import hang_up, instead
 from generator.localkaggle.local_kaggle import LocalKaggle, LogPart
 from generator.localkaggle.rpc import ApiError, Call
 
@@ -55,18 +55,15 @@ class LogStreams:
         if not request.scope[CALLER]:
             return refusal(401, "Unauthenticated.")
         owner, slug = request.path_params["owner"], request.path_params["slug"]
-        misbehaviour = instead(fault(self._local_kaggle.site.faults, at=f"{owner}/{slug}/stream"))
-        if misbehaviour is not None:
-            return misbehaviour
+        faults = self._local_kaggle.site.faults
+        fault = instead(faults, f"{owner}/{slug}/stream")
+        if fault is not None:
+            return fault
         names = {"userName": owner, "kernelSlug": slug}
         call = Call("kernels/logs/stream", request.scope[CALLER], request.scope[BASE], names)
-        try:
-            first = await self._read(call, None)
-        except ApiError as error:
-            return refused(error)
+        first = await self._read(call, None)
         if first.is_over and first.session not in self._followers:
             return StreamingResponse(self._whole(call, first), media_type="application/octet-stream")
-        faults = self._local_kaggle.site.faults
         breaks = faults.strikes("log-stream-breaks", at=f"{owner}/{slug}/stream", also=f"{owner}/{slug}")
         # Which session it is was just asked with the caller's own rights.
         follower = self._followers.setdefault(first.session, _Follower(call, first))
