@@ -36,11 +36,11 @@ class LogPart:
     events: tuple[Fields, ...]
     position: int
     is_over: bool
-    """Whether the session was over before these events were read."""
+    """True if the session was over before these events were read."""
 
     @property
     def ended(self) -> bool:
-        """Whether there are no events any more, nor will be."""
+        """True if there are no events any more, nor will be."""
         return self.is_over and not self.events
 
 
@@ -130,7 +130,7 @@ class LocalKaggle:
 
     @property
     def isolation(self) -> str:
-        """How notebooks are kept apart from this machine, in a few words for people."""
+        """The isolation of notebooks from this machine, in a few words for people."""
         return self._runner.isolation
 
     def handle(self, call: Call) -> Answer:

@@ -72,7 +72,7 @@ class Call:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is a text that can be stored: JSON can spell halves of characters, which no encoding has."""
+    """True if a value is a text that can be stored: JSON can spell halves of characters, which no encoding has."""
     if not isinstance(value, str):
         return False
     try:

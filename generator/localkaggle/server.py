@@ -35,7 +35,7 @@ class PortRefusedError(LocalKaggleError):
 
 @dataclass(frozen=True)
 class Listening:
-    """Where the server listens, and which host names it answers to beside those of the loopback."""
+    """The address that the server listens at, and host names that it answers to beside those of the loopback."""
 
     host: str = _LOOPBACK
     port: int = 0

@@ -1,4 +1,4 @@
-"""What the services of a local Kaggle share: the folder, the database, the clock, the faults, the tickets.
+"""The context that the services of a local Kaggle share: the folder, the database, the clock, the faults, the tickets.
 
 The services meet each other here, by protocol, and nowhere else: a session asks `Mounts` for its inputs; the
 competitions ask `Reruns` to run a submitted notebook on the hidden test.
@@ -73,17 +73,17 @@ class Service(Protocol):
 
 
 class MountsCompetition(Protocol):
-    """Where a competition's files are."""
+    """Finds the files of competitions."""
 
     def data_folder(self, slug: str, *, hidden: bool) -> Path | None:
         """The folder to mount: the public one, or with `hidden` the one with the hidden test; None if unknown."""
 
     def is_known(self, slug: str) -> bool:
-        """Whether there is such a competition here."""
+        """True if there is such a competition here."""
 
 
 class MountsDataset(Protocol):
-    """Where a dataset's files are."""
+    """Finds the files of datasets."""
 
     def dataset_folder(self, ref: str, *, account: str = "") -> Path | None:
         """The folder of `owner/slug` (its newest ready version) or `owner/slug/version`; None if there is none.
@@ -93,7 +93,7 @@ class MountsDataset(Protocol):
 
 
 class MountsModel(Protocol):
-    """Where a model's files are."""
+    """Finds the files of models."""
 
     def model_folder(self, handle: str, *, account: str = "") -> Path | None:
         """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none.
@@ -112,19 +112,19 @@ class Rerun:
 
 
 class Reruns(Protocol):
-    """What can run a version of a kernel again, on the hidden test."""
+    """Runs versions of kernels again, on the hidden test."""
 
     def has_version(self, owner: str, slug: str, version: int) -> bool:
-        """Whether there is such a version, whose session ended well."""
+        """True if there is such a version, whose session ended well."""
 
     def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
         """A file that the version wrote, or None."""
 
     def uses_internet(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version had the internet switched on."""
+        """True if the version had the internet switched on."""
 
     def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version asked for a TPU, which no code competition lets submit."""
+        """True if the version asked for a TPU, which no code competition lets submit."""
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun with the hidden test mounted; when it ends, those in `when_rerun_ended` are called."""

@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mutations import HOSTILE_TEXTS, VALUES, pieces
 from scripted import ScriptedRunner, writing
-from serving import Served, served
+from serving import Served, notebook, served
 from wire_lint import methods
 
 from generator.localkaggle.http.limits import Limits
@@ -23,9 +23,6 @@ from generator.localkaggle.rpc import Call, Stored
 from generator.localkaggle.web.routes import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"
-NOTEBOOK = json.dumps(
-    {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-)
 FITTING: dict[str, Any] = {
     **dict.fromkeys(("userName", "ownerSlug", "kernelOwner"), "local"),
     **dict.fromkeys(("slug", "kernelSlug", "modelSlug", "datasetSlug", "instanceSlug"), "some-thing"),
@@ -34,7 +31,7 @@ FITTING: dict[str, Any] = {
     "framework": "MODEL_FRAMEWORK_JAX",
     "language": "python",
     "kernelType": "notebook",
-    "text": NOTEBOOK,
+    "text": notebook(),
     "versionNumber": 1,
 }
 PLACES = {"owner": "local", "kernel": "some-thing", "slug": "digits", "file": "a.csv"}

@@ -1,7 +1,6 @@
 """A reader of the pages without a browser or a socket: what a page says, where it leads, what its forms ask for."""
 
 import asyncio
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes, urlencode, urljoin, urlsplit
 
 from scripted import ScriptedRunner, writing
+from serving import notebook
 from toy import submission_text, toy_competition
 
 from generator.localkaggle.app import application
@@ -113,8 +113,10 @@ class Browsing:
         }
         page = Page(address)
 
+        sent = iter([{"type": "http.request", "body": body}])
+
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": body}
+            return next(sent, None) or await asyncio.Event().wait()  # nobody hangs up
 
         async def send(message: dict[str, Any]) -> None:
             page.status = message.get("status", page.status)
@@ -127,16 +129,6 @@ class Browsing:
             reader.feed(page.body.decode())
             page.text = " ".join("".join(reader.pieces).split())
         return page
-
-
-def notebook(*cells: str) -> str:
-    """A notebook's text with these code cells."""
-    made = [
-        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "execution_count": None, "outputs": [], "source": cell}
-        for n, cell in enumerate(cells or ("print(1)",))
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
 @contextmanager

@@ -8,15 +8,11 @@ from urllib.parse import quote
 
 import pytest
 import requests
-from browsing import notebook
 from scripted import ScriptedRunner, writing
-from serving import Served, served
+from serving import Served, notebook, served
 from starlette.responses import PlainTextResponse
 
-from generator.localkaggle.rpc import Call
-
 ODD = "a b&c=d#e?f%2F.csv"
-SAVE = "kernels.KernelsApiService/SaveKernel"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +20,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A local Kaggle with one notebook, which wrote a file with an odd name."""
     runner = ScriptedRunner(writing({ODD: "id,height\n"}))
     with served(tmp_path_factory.mktemp("site"), runner=runner) as made:
-        made.local_kaggle.handle(Call(SAVE, made.account, made.address, {"newTitle": "My heights", "text": notebook()}))
+        made.save_kernel("My heights", notebook())
         assert made.local_kaggle.kernels.wait_until_idle(20)
         yield made
 

@@ -1,7 +1,6 @@
 """What the server refuses: other hosts, no credentials, foreign pages, too much, too slowly, ways out of a folder."""
 
 import http.client
-import json
 import os
 import socket
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripted import ScriptedRunner
-from serving import Served, served
+from serving import Served, notebook, served
 
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
@@ -19,12 +18,8 @@ from generator.localkaggle.server import Listening
 from generator.localkaggle.sessions.runner import SessionOrder
 
 HELLO = "/api/v1/api.v1.DiagnosticsService/Hello"
-SAVE = "kernels.KernelsApiService/SaveKernel"
 OUTPUT = "kernels.KernelsApiService/ListKernelSessionOutput"
 IMPATIENT = Limits(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2, largest_head=4_096, largest_call=2_000)
-NOTEBOOK = json.dumps(
-    {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-)
 
 
 @pytest.fixture(scope="module")
@@ -293,16 +288,7 @@ def test_nothing_outside_of_a_sessions_folder_is_among_its_output(tmp_path: Path
         (order.working / "\x1b[2J\nname").write_text("odd")
 
     with served(tmp_path / "site", runner=ScriptedRunner(escape)) as running:
-        status, saved = running.ask(
-            SAVE,
-            slug="local/escaping",
-            newTitle="Escaping",
-            text=NOTEBOOK,
-            language="python",
-            kernelType="notebook",
-            isPrivate=True,
-        )
-        assert (status, saved.get("error", "")) == (200, "")
+        running.save_kernel("Escaping", notebook())
         assert running.local_kaggle.kernels.wait_until_idle(30)
         status, listing = running.ask(OUTPUT, userName="local", kernelSlug="escaping")
         assert status == 200

@@ -21,7 +21,7 @@ from generator.localkaggle.services.accounts import Accounts
 _LOG = logging.getLogger(__name__)
 
 CALLER, BASE, BY_COOKIE = "tandem.caller", "tandem.base", "tandem.by_cookie"
-"""Where a request's scope has the account it is made by (empty: none), our origin as the client knows it, and whether
+"""Keys of a request's scope: the account it is made by (empty: none), our origin as the client knows it, and whether
 the account is known by a cookie, which a browser sends along whoever made the request."""
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>\d{1,5}))?")
@@ -119,7 +119,7 @@ class Authentication:
 
 
 def has_credentials(request: Request) -> bool:
-    """Whether the request has credentials that no browser adds on its own, so that no foreign page made it."""
+    """True if the request has credentials that no browser adds on its own, so that no foreign page made it."""
     return bool(request.scope[CALLER]) and not request.scope[BY_COOKIE]
 
 

@@ -82,7 +82,7 @@ class _DatedFile(FileResponse):
 
 
 def _offset(header: str | None, upload: Upload) -> int | None:
-    """Where the body of the request begins in the file; None if the request only asks how much is there."""
+    """The position in the file at which the body begins; None if the request only asks how much is there."""
     if header is None:
         return 0
     found = _RANGE.fullmatch(header.strip())

@@ -1,4 +1,4 @@
-"""How long the server waits for a client, and how much it takes from one."""
+"""Limits of the time that the server waits for a client, and of the bytes that it takes from one."""
 
 from dataclasses import dataclass
 

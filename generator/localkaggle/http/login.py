@@ -54,6 +54,6 @@ def _sign_in(*, is_wrong: bool = False) -> Response:
 
 
 def _is_foreign(request: Request) -> bool:
-    """Whether a page of another origin sent a form."""
+    """True if a page of another origin sent a form."""
     site = request.headers.get("sec-fetch-site")
     return request.headers.get("origin") != request.scope[BASE] or site not in (None, "same-origin")

@@ -38,7 +38,7 @@ class Workers:
 
 @dataclass(frozen=True)
 class ServerState:
-    """What every endpoint works with."""
+    """The parts of the server that every endpoint works with."""
 
     local_kaggle: LocalKaggle
     workers: Workers

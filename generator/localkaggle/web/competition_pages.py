@@ -28,7 +28,7 @@ def competition(api: ApiClient, slug: str) -> Fields:
 
 
 def limits(api: ApiClient, slug: str) -> Fields | None:
-    """How many submissions today has seen, and has left; None for somebody who may not submit at all."""
+    """The submissions that today has seen, and has left; None for somebody who may not submit at all."""
     try:
         return api.call(f"{API}/GetSubmissionLimits", competitionName=slug)
     except ApiError as error:
@@ -43,7 +43,7 @@ def listing(page: PageRequest) -> Response:
 
 
 def overview(page: PageRequest, slug: str) -> Response:
-    """What a competition is about, in the words of its host."""
+    """The description of a competition, in the words of its host."""
     found = page.api.call(f"{API}/ListCompetitionPages", competitionName=slug)["pages"]
     order = {name: place for place, name in enumerate(_FIRST_PAGES)}
     found = sorted(found, key=lambda each: order.get(each["name"].lower(), len(order)))

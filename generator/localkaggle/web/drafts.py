@@ -13,6 +13,7 @@ from generator.localkaggle.web.notebook_source import SourceCell, one_cell_noteb
 _SEPARATORS = re.compile(r"[\s,]+")
 _CELL = re.compile(r"cell-(\d{1,4})")
 _KINDS = ("code", "markdown")
+_INPUTS = ("competitions", "kernels", "datasets", "models")
 _FIRST_CODE = """\
 from pathlib import Path
 
@@ -23,19 +24,19 @@ for path in sorted(Path("/kaggle/input").rglob("*"))[:50]:
 
 @dataclass(frozen=True)
 class Draft:
-    """What stands in the fields of the editor; the sources are texts with one name a word.
+    """The fields of the editor as they stand; the sources are texts with one name a word.
 
     Attributes:
         title: The title, and by it the slug of a new notebook.
         machine: The machine's id, empty for a CPU.
-        internet: Whether its session may reach the network.
-        is_private: Whether only its owner sees it.
+        internet: True if its session may reach the network.
+        is_private: True if only its owner sees it.
         competitions: The competitions whose data are mounted.
         kernels: The notebooks whose output is mounted.
         datasets: The datasets that are mounted.
         models: The models that are mounted.
         base: The notebook's text, whose cells are edited.
-        is_script: Whether it is a script and `base` its code.
+        is_script: True if it is a script and `base` its code.
         cells: The cells as they stand in the form.
         added: What stands in the fields for further cells, by their kind.
     """
@@ -68,11 +69,11 @@ class Draft:
             "enableGpu": kind is AcceleratorKind.GPU,
             "enableTpu": kind is AcceleratorKind.TPU,
             "machineShape": self.machine,
-            "competitionDataSources": _names(self.competitions),
-            "kernelDataSources": _names(self.kernels),
-            "datasetDataSources": _names(self.datasets),
-            "modelDataSources": _names(self.models),
             "kernelExecutionType": "SAVE_AND_RUN_ALL" if runs else "QUICK_SAVE",
+            **{
+                f"{name[:-1]}DataSources": list(filter(None, _SEPARATORS.split(getattr(self, name))))
+                for name in _INPUTS
+            },
         }
 
     def text(self) -> str:
@@ -92,19 +93,17 @@ def machines() -> list[tuple[str, str]]:
 def draft_of(title: str, settings: KernelSettings, *, source: str, is_private: bool) -> Draft:
     """A version of a kernel, to be edited."""
     is_script = settings.kernel_type == "script"
+    inputs: dict[str, Any] = {name: " ".join(getattr(settings, name)) for name in _INPUTS}
     return Draft(
         title=title,
         machine=settings.machine_shape,
         internet=settings.internet,
         is_private=is_private,
-        competitions=" ".join(settings.competitions),
-        kernels=" ".join(settings.kernels),
-        datasets=" ".join(settings.datasets),
-        models=" ".join(settings.models),
         base=source,
         is_script=is_script,
         language=settings.language,
         cells=(SourceCell("script", "code", source),) if is_script else tuple(source_cells(source)),
+        **inputs,
     )
 
 
@@ -118,23 +117,17 @@ def typed(draft: Draft, form: Mapping[str, str]) -> Draft:
     """The draft with what somebody typed into its form."""
     sources = {int(found[1]): text for name, text in form.items() if (found := _CELL.fullmatch(name))}
     cells = tuple(replace(cell, source=_lines(sources.get(n, ""))) for n, cell in enumerate(draft.cells))
+    inputs: dict[str, Any] = {name: form.get(name, "") for name in _INPUTS}
     return replace(
         draft,
         title=form.get("title", "").strip(),
         machine=form.get("machine", ""),
         internet="internet" in form,
         is_private="private" in form,
-        competitions=form.get("competitions", ""),
-        kernels=form.get("kernels", ""),
-        datasets=form.get("datasets", ""),
-        models=form.get("models", ""),
         cells=cells,
         added={kind: _lines(form.get(f"added-{kind}", "")) for kind in _KINDS},
+        **inputs,
     )
-
-
-def _names(text: str) -> list[str]:
-    return [name for name in _SEPARATORS.split(text) if name]
 
 
 def _lines(text: str) -> str:

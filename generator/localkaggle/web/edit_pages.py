@@ -90,7 +90,7 @@ def _saved(
 
 
 def _problem(page: PageRequest, draft: Draft, kernel: KernelRecord | None) -> str:
-    """What a person is better told before the API is asked; empty if there is nothing."""
+    """The problem that a person is better told before the API is asked; empty if there is none."""
     if len(draft.title) not in TITLE_LENGTHS:
         shortest, longest = TITLE_LENGTHS.start, TITLE_LENGTHS.stop - 1
         return f"A title has {shortest} to {longest} characters; this one has {len(draft.title)}."

@@ -1,4 +1,4 @@
-"""How times, sizes and addresses are written."""
+"""Formats of times, sizes and addresses."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote

@@ -1,6 +1,5 @@
 """The first page, and the page of sessions and quota: what this local Kaggle is doing."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from starlette.responses import Response
@@ -16,22 +15,8 @@ from generator.localkaggle.web.page_request import PageRequest
 _SHOWN_KERNELS, _SHOWN_COMPETITIONS, _SHOWN_SESSIONS = 5, 6, 100
 
 
-@dataclass(frozen=True)
-class QuotaFacts:
-    """The hours of this week for one kind of accelerator."""
-
-    word: str
-    used: timedelta
-    allowed: timedelta
-
-    @property
-    def allowed_seconds(self) -> float:
-        """The whole budget in seconds."""
-        return self.allowed.total_seconds()
-
-
 def home(page: PageRequest) -> Response:
-    """What runs, what was pushed last, and what there is to compete in."""
+    """The first page: sessions that run, notebooks that were pushed last, and competitions."""
     sessions = page.kernels.records.unfinished()
     running = sum(session.state is State.RUNNING for session in sessions)
     return page.render(
@@ -61,10 +46,11 @@ def sessions(page: PageRequest) -> Response:
     )
 
 
-def _quotas(page: PageRequest, sessions: list[SessionRecord]) -> list[QuotaFacts]:
+def _quotas(page: PageRequest, sessions: list[SessionRecord]) -> list[tuple[str, timedelta, timedelta]]:
+    """The hours of this week for each kind of accelerator: its name, those used, those allowed."""
     found = []
     for kind in (AcceleratorKind.GPU, AcceleratorKind.TPU):
         hours = allowed(kind)
         if hours is not None:
-            found.append(QuotaFacts(kind.upper(), used(sessions, kind, now=page.now), hours))
+            found.append((kind.upper(), used(sessions, kind, now=page.now), hours))
     return found

@@ -65,7 +65,7 @@ def log(page: PageRequest, owner: str, kernel: str) -> Response:
 
 
 def log_news(page: PageRequest, owner: str, kernel: str) -> Response:
-    """What a log has got since the page was made, for the page's script."""
+    """The lines that a log has got since the page was made, for the page's script."""
     found = opened(page, owner, kernel)
     record = found.session.record
     position = page.query.get("from", "")

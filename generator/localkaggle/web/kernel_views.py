@@ -40,7 +40,7 @@ class SessionView:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more happens in it."""
+        """True if nothing more happens in it."""
         return self.record is None or self.record.is_over
 
     @property
@@ -112,7 +112,7 @@ class KernelView:
 
     @property
     def can_be_submitted(self) -> bool:
-        """Whether there is something of this version to submit."""
+        """True if there is something of this version to submit."""
         return self.session.record is not None and self.session.record.state is State.COMPLETE
 
 

@@ -111,7 +111,7 @@ def _parsed(body: bytes, headers: Headers) -> FormData:
     try:
         if kind == b"application/x-www-form-urlencoded":
             # Starlette's own parser of these would replace what is not UTF-8, silently.
-            return FormData(parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS, errors="strict"))
+            return FormData(dict(parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS, errors="strict")))
         if kind == b"multipart/form-data" and b"boundary" in options:
             parser = MultiPartParser(headers, stream(), max_fields=_MOST_FIELDS, max_part_size=LARGEST_FORM)
             return asyncio.run(parser.parse())

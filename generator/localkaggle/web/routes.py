@@ -57,7 +57,7 @@ def _post(path: str, answer: Callable[..., Response]) -> Route:
 
 
 def _endpoint(answer: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
-    """What answers a route: the function is called with a `PageRequest` and what the path names, by keyword."""
+    """The endpoint of a route, whose function is called with a `PageRequest` and what the path names, by keyword."""
 
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
