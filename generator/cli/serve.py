@@ -16,12 +16,11 @@ import click
 
 from generator.files import FileWriteError
 from generator.installation import install_command
-from generator.local_place import serve_command
+from generator.local_place import ServerRecord, default_root, read_record, remove_record, serve_command
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.local_place import ServerRecord
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.server import Listening, Server
 
@@ -122,8 +121,6 @@ def serve(**options: Any) -> int:
     eval "$(tandem serve --env)"
     kaggle competitions list
     """  # noqa: D301 - click wants the character itself
-    from generator.local_place import default_root
-
     root = (options["root"] or default_root()).expanduser().absolute()
     if options["as_environment"]:
         return _print_environment(root)
@@ -184,8 +181,6 @@ def _listening(options: Mapping[str, Any]) -> "Listening":
 @contextmanager
 def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iterator[None]:
     """Lets `--env` and `push --to local` find the server as long as it runs."""
-    from generator.local_place import ServerRecord, remove_record
-
     pid = os.getpid()
     ServerRecord(server.address, local_kaggle.token, local_kaggle.site.account, pid).write(root)
     try:
@@ -229,8 +224,6 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
 
 
 def _print_environment(root: Path) -> int:
-    from generator.local_place import read_record
-
     record = read_record(root)
     if record is None or not record.is_running():
         raise NotServedError(root=root)
@@ -239,7 +232,7 @@ def _print_environment(root: Path) -> int:
     return 0
 
 
-def _environment(root: Path, record: "ServerRecord") -> list[str]:
+def _environment(root: Path, record: ServerRecord) -> list[str]:
     """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
     try:

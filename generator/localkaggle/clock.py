@@ -1,4 +1,4 @@
-"""The clock of a local Kaggle, so that a test can let a week of quota pass."""
+"""What time it is at a local Kaggle, so that a test can let a week of quota pass."""
 
 from datetime import UTC, datetime
 from typing import Protocol
@@ -27,7 +27,7 @@ def as_wire(moment: datetime) -> str:
 
 
 def file_moment(seconds: float) -> datetime:
-    """The moment a file was written, by its `st_mtime`, within the years that a zip can say.
+    """When a file was written, by its `st_mtime`, within the years that a zip can say.
 
     Whoever wrote the file may have set its date to anything that the file system holds.
     """

@@ -1,4 +1,4 @@
-"""Validation of the names of files that a client sends, before they become paths."""
+"""Which names of files a local Kaggle accepts from a client, before they become paths."""
 
 from pathlib import PurePosixPath
 
@@ -6,7 +6,7 @@ from generator.localkaggle.rpc import ApiError
 from generator.untrusted import printable
 
 DEEPEST = 32
-"""The most parts of a name, the file itself included."""
+"""How many parts a name has at most, the file itself included."""
 
 _LONGEST_NAME = 1_000
 _LONGEST_PART = 255

@@ -11,15 +11,9 @@ from typing import ClassVar, Protocol
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
+from generator.localkaggle.download_tickets import DownloadTickets
 from generator.localkaggle.faults import Faults
-from generator.localkaggle.rpc import Call, Methods, Stored
-
-
-class Tickets(Protocol):
-    """Short-lived addresses that stand for one file, for one upload, and need no further credentials."""
-
-    def download(self, call: Call, stored: Stored) -> str:
-        """An absolute address at which the file can be fetched, ranges included; the last segment is its name."""
+from generator.localkaggle.rpc import Call, Methods
 
 
 class Uploads(Protocol):
@@ -58,7 +52,7 @@ class Site:
     database: Database
     clock: Clock
     faults: Faults
-    tickets: Tickets
+    tickets: DownloadTickets
     uploads: Uploads
 
 

@@ -19,7 +19,6 @@ from serving import Served, notebook, served
 from wire_lint import methods
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.rpc import Call, Stored
 from generator.localkaggle.web.routes import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"
@@ -101,9 +100,7 @@ def upload(running: Served) -> str:
 def download(running: Served) -> str:
     """The target of a file of some bytes."""
     (running.site.root / "a.bin").write_bytes(bytes(range(256)))
-    call = Call("test", running.account, running.address, {})
-    address = running.site.tickets.download(call, Stored(running.site.root / "a.bin", "a.bin"))
-    return str(address).removeprefix(running.address)
+    return running.ticket(running.site.root / "a.bin")
 
 
 def head(running: Served, who: str = "token") -> list[str]:

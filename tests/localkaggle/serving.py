@@ -15,7 +15,7 @@ import requests
 
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import Answer, ApiError, Call
+from generator.localkaggle.rpc import Answer, ApiError, Call, Stored
 from generator.localkaggle.server import Listening, Server
 
 CLI_SECONDS = 60
@@ -65,6 +65,12 @@ class Served:
         answer = self.post(method, json.dumps(fields).encode(), token=token)
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
         return answer.status_code, answer.json() if is_json else answer.text
+
+    def ticket(self, path: Path, *, name: str | None = None, media_type: str = "application/octet-stream") -> str:
+        """The target at which a file can be fetched."""
+        call = Call("test", self.account, self.address, {})
+        url = self.site.tickets.download(call, Stored(path, name or path.name, media_type))
+        return str(url).removeprefix(self.address)
 
     def save_kernel(self, title: str, text: str, **fields: Any) -> dict[str, Any]:
         """Saves a notebook as a kernel of the account, and runs it unless told otherwise."""

@@ -20,13 +20,6 @@ SAVE = "kernels.KernelsApiService/SaveKernel"
 MIB = 2**20
 
 
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A local Kaggle with the limits that it has for users."""
-    with served(tmp_path_factory.mktemp("site"), runner=ScriptedRunner()) as running:
-        yield running
-
-
 def begun(running: Served, method: str, *headers: str, token: str = "") -> socket.socket:
     """A connection on which the head of a call was sent, and its body is still to come."""
     connection = socket.create_connection(("127.0.0.1", running.port), timeout=10)

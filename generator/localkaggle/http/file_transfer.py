@@ -3,14 +3,12 @@
 import functools
 import os
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from generator.localkaggle.clock import file_moment
-from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.request_bodies import pieces
 from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.http.server_state import ServerState, state_of
@@ -22,7 +20,6 @@ from generator.localkaggle.services.blobs import Upload
 _RANGE = re.compile(r"bytes (?:(?P<first>\d{1,15})-(?P<last>\d{1,15})|\*)/(?P<size>\d{1,15}|\*)")
 # What a file that somebody's notebook wrote may do in a browser on our origin: nothing.
 _INERT = {"Content-Security-Policy": "sandbox; default-src 'none'", "Cache-Control": "private, no-cache"}
-_PIECE = 1 << 20
 
 
 async def download(request: Request) -> Response:
@@ -52,7 +49,7 @@ async def _received(request: Request, state: ServerState, upload: Upload) -> Res
     offset = _offset(request.headers.get("content-range"), upload)
     received = upload.received
     if offset is not None:
-        async for piece in _gathered(request, state.bodies.limits, most=upload.size - min(offset, upload.size)):
+        async for piece in pieces(request, state.bodies.limits, most=upload.size - min(offset, upload.size)):
             received = await state.workers.run(state.local_kaggle.blobs.append, upload, offset, piece)
             offset += len(piece)
     if received == upload.size:
@@ -89,14 +86,3 @@ def _offset(header: str | None, upload: Upload) -> int | None:
     if found is None or (found["size"] != "*" and int(found["size"]) != upload.size):
         raise ApiError(400, f"This upload has {upload.size:,} bytes; the Content-Range says something else.")
     return int(found["first"]) if found["first"] else None
-
-
-async def _gathered(request: Request, limits: Limits, *, most: int) -> AsyncIterator[bytes]:
-    gathered = bytearray()
-    async for piece in pieces(request, limits, most=most):
-        gathered += piece
-        if len(gathered) >= _PIECE:
-            yield bytes(gathered)
-            gathered.clear()
-    if gathered:
-        yield bytes(gathered)

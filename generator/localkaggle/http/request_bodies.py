@@ -9,6 +9,8 @@ from starlette.requests import ClientDisconnect, Request
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.rpc import ApiError
 
+_PIECE = 1 << 20
+
 
 class RequestBodies:
     """Reads bodies that are needed as a whole; of the larger ones, only a few are in memory at a time."""
@@ -48,26 +50,31 @@ class RequestBodies:
 
 
 async def pieces(request: Request, limits: Limits, *, most: int) -> AsyncIterator[bytes]:
-    """The body of an upload, piece by piece; ends where the client breaks off.
+    """The body of an upload in pieces of about a megabyte; ends where the client breaks off.
 
     Raises:
         ApiError: 413 if it is larger than announced, 408 if nothing comes for long.
     """
     _refuse_announced(request, most)
     stream = request.stream()
-    received = 0
+    received, gathered = 0, bytearray()
     while True:
         try:
             async with asyncio.timeout(limits.idle_seconds):
                 piece = await anext(stream)
         except (StopAsyncIteration, ClientDisconnect):
-            return
+            break
         except TimeoutError as error:
             raise ApiError(408, "Nothing of the upload came for a while.") from error
         received += len(piece)
         if received > most:
             raise _too_large(most)
-        yield piece
+        gathered += piece
+        if len(gathered) >= _PIECE:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)
 
 
 def _refuse_announced(request: Request, most: int) -> None:
