@@ -15,7 +15,7 @@ from generator.localkaggle.http.authentication import CALLER, Authentication
 from generator.localkaggle.http.fault_rules import fault_rules
 from generator.localkaggle.http.file_transfer import download, upload
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.log_stream import LogStreams
+from generator.localkaggle.http.log_stream import log_stream
 from generator.localkaggle.http.login import BrowserLogin
 from generator.localkaggle.http.request_bodies import RequestBodies
 from generator.localkaggle.http.responses import error_response, refusal
@@ -32,11 +32,10 @@ def application(local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, 
         Route(f"/{UPLOAD}/{{token}}", upload, methods=["PUT"]),
         Route("/local/faults", fault_rules, methods=["GET", "POST"]),
     ]
-    logs = LogStreams(local_kaggle, workers)
     # Real Kaggle serves the API at api.kaggle.com/v1; clients put /api before it for any other host.
     for prefix in ("/api/v1", "/v1"):
         routes += [
-            Route(f"{prefix}/kernels/logs/stream/{{owner}}/{{slug}}", logs.__call__, methods=["GET"]),
+            Route(f"{prefix}/kernels/logs/stream/{{owner}}/{{slug}}", log_stream, methods=["GET"]),
             Route(f"{prefix}/{{service}}/{{method}}", call_method, methods=["POST"]),
         ]
     routes.append(Mount("/", BrowserLogin(_pages)))

@@ -144,7 +144,7 @@ class LocalKaggle:
             raise ApiError(404, f"{call.method} is no method of this server.")
         return handler(call)
 
-    def read_log(self, call: Call, *, after: LogPart | None = None) -> LogPart:
+    def read_log(self, call: Call, after: LogPart | None = None) -> LogPart:
         """A part of the log of the kernel that a call names: the first, or the one after another part.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Writing, editing and copying notebooks."""
+"""The pages that write, edit and copy notebooks."""
 
 from collections.abc import Callable
 
@@ -21,39 +21,36 @@ _SOURCES = ("Competition", "Kernel", "Dataset", "Model")
 
 def new(page: PageRequest) -> Response:
     """A form for a new notebook."""
-    return _form(page, new_draft(page.query.get("competition", "")), heading="New notebook")
-
-
-def save_new(page: PageRequest) -> Response:
-    """Saves a new notebook."""
-    draft = typed(new_draft(""), page.form)
-    return _saved(page, draft, heading="New notebook")
+    return _edited(page, new_draft(page.query.get("competition", "")), heading="New notebook")
 
 
 def edit(page: PageRequest, owner: str, kernel: str) -> Response:
-    """A form with a version of one's own notebook."""
-    found = _own(page, opened(page, owner, kernel))
-    return _form(page, _draft(page, found), heading=_edit_heading(found), source=found)
-
-
-def save_edit(page: PageRequest, owner: str, kernel: str) -> Response:
-    """Saves the next version of one's own notebook."""
-    found = _own(page, opened(page, owner, kernel))
-    draft = typed(_draft(page, found), page.form)
-    return _saved(page, draft, heading=_edit_heading(found), source=found, kernel=found.kernel)
+    """A form with a version of one's own notebook, for the next version of it."""
+    found = opened(page, owner, kernel)
+    if found.kernel.owner != page.account:
+        raise ApiError(403, "This notebook is somebody else's; a copy of it would be yours.")
+    heading = f"Edit “{found.kernel.title}”"
+    return _edited(page, _draft(page, found), heading=heading, source=found, kernel=found.kernel)
 
 
 def copy(page: PageRequest, owner: str, kernel: str) -> Response:
     """A form with a version of anybody's notebook, to be saved as a new one."""
     found = opened(page, owner, kernel)
     title = _free_title(found.kernel.title, lambda slug: page.kernels.records.kernel(page.account, slug) is None)
-    return _form(page, _draft(page, found, title=title), heading="Copy & edit", source=found)
+    return _edited(page, _draft(page, found, title=title), heading="Copy & edit", source=found)
 
 
-def save_copy(page: PageRequest, owner: str, kernel: str) -> Response:
-    """Saves a version of anybody's notebook as a new notebook."""
-    found = opened(page, owner, kernel)
-    return _saved(page, typed(_draft(page, found), page.form), heading="Copy & edit", source=found)
+def _edited(
+    page: PageRequest,
+    draft: Draft,
+    *,
+    heading: str,
+    source: KernelView | None = None,
+    kernel: KernelRecord | None = None,
+) -> Response:
+    if not page.is_form:
+        return _form(page, draft, heading=heading, source=source)
+    return _saved(page, typed(draft, page.form), heading=heading, source=source, kernel=kernel)
 
 
 def _saved(
@@ -121,16 +118,6 @@ def _draft(page: PageRequest, found: KernelView, *, title: str = "") -> Draft:
     source = page.kernels.records.source(found.version)
     draft_title = title or found.kernel.title
     return draft_of(draft_title, found.version.settings, source=source, is_private=found.kernel.is_private)
-
-
-def _own(page: PageRequest, found: KernelView) -> KernelView:
-    if found.kernel.owner != page.account:
-        raise ApiError(403, "This notebook is somebody else's; a copy of it would be yours.")
-    return found
-
-
-def _edit_heading(found: KernelView) -> str:
-    return f"Edit “{found.kernel.title}”"
 
 
 def _free_title(title: str, is_free: Callable[[str], bool]) -> str:

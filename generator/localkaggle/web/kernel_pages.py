@@ -133,14 +133,10 @@ def versions(page: PageRequest, owner: str, kernel: str) -> Response:
     return _tab(page, found, "versions", versions=rows, moves=_moves(rows))
 
 
-def deletion(page: PageRequest, owner: str, kernel: str) -> Response:
-    """Asks whether a kernel is to be deleted."""
-    found = opened(page, owner, kernel)
-    return page.render("kernel_deletion.html.j2", here="code", it=found)
-
-
 def delete(page: PageRequest, owner: str, kernel: str) -> Response:
-    """Deletes a kernel with its versions, and stops the session that it has."""
+    """Asks whether a kernel is to be deleted, and deletes it with its versions and the session that it has."""
+    if not page.is_form:
+        return page.render("kernel_deletion.html.j2", here="code", it=opened(page, owner, kernel))
     page.api.call("kernels.KernelsApiService/DeleteKernel", userName=owner, kernelSlug=kernel)
     return redirect("/code")
 

@@ -63,6 +63,11 @@ class PageRequest:
         """The present moment at this local Kaggle."""
         return self.local_kaggle.site.clock.now()
 
+    @property
+    def is_form(self) -> bool:
+        """True if a form was sent, whatever stands in it."""
+        return self.request.method == "POST"
+
     @cached_property
     def form(self) -> Mapping[str, str]:
         """The texts of the form that was sent.

@@ -48,12 +48,13 @@ register_url_convertor("name", _Name())
 register_url_convertor("file", _File())
 
 
-def _get(path: str, answer: Callable[..., Response]) -> Route:
-    return Route(path, _endpoint(answer))
+def _page(path: str, answer: Callable[..., Response]) -> Route:
+    return Route(path, _endpoint(answer), methods=["GET"])
 
 
-def _post(path: str, answer: Callable[..., Response]) -> Route:
-    return Route(path, _endpoint(answer), methods=["POST"])
+def _form(path: str, answer: Callable[..., Response]) -> Route:
+    """A page with a form that is sent to its own address."""
+    return Route(path, _endpoint(answer), methods=["GET", "POST"])
 
 
 def _endpoint(answer: Callable[..., Response]) -> Callable[[Request], Awaitable[Response]]:
@@ -99,50 +100,44 @@ def _static(_: PageRequest, version: str, file: str) -> Response:
 
 
 ROUTES = (
-    _get("/", home_pages.home),
-    _get("/sessions", home_pages.sessions),
-    _get("/quota", home_pages.sessions),
-    _get("/work", home_pages.sessions),
-    _get("/competitions", competition_pages.listing),
-    _get("/competitions/{slug:name}", competition_pages.overview),
-    _get("/competitions/{slug:name}/data", competition_pages.data),
-    _get("/competitions/{slug:name}/data.zip", competition_pages.archive),
-    _get("/competitions/{slug:name}/data/{file:file}", competition_pages.data_file),
-    _get("/competitions/{slug:name}/code", competition_pages.code),
-    _get("/competitions/{slug:name}/leaderboard", competition_pages.leaderboard),
-    _get("/competitions/{slug:name}/submissions", competition_pages.submissions),
-    _get("/competitions/{slug:name}/submit", submit_pages.choose),
-    _post("/competitions/{slug:name}/submit", submit_pages.submit_file),
-    _get("/submissions", competition_pages.all_submissions),
-    _get("/code", kernel_pages.listing),
-    _get("/code/new", edit_pages.new),
-    _post("/code/new", edit_pages.save_new),
-    _get("/code/{owner:name}/{kernel:name}", kernel_pages.notebook),
-    _get("/code/{owner:name}/{kernel:name}/log", kernel_pages.log),
-    _get("/code/{owner:name}/{kernel:name}/log.json", kernel_pages.log_news),
-    _get("/code/{owner:name}/{kernel:name}/log.txt", kernel_pages.log_file),
-    _get("/code/{owner:name}/{kernel:name}/output", kernel_pages.output),
-    _get("/code/{owner:name}/{kernel:name}/output.zip", kernel_pages.output_archive),
-    _get("/code/{owner:name}/{kernel:name}/output/{file:file}", kernel_pages.output_file),
-    _get("/code/{owner:name}/{kernel:name}/versions", kernel_pages.versions),
-    _get("/code/{owner:name}/{kernel:name}/edit", edit_pages.edit),
-    _post("/code/{owner:name}/{kernel:name}/edit", edit_pages.save_edit),
-    _get("/code/{owner:name}/{kernel:name}/copy", edit_pages.copy),
-    _post("/code/{owner:name}/{kernel:name}/copy", edit_pages.save_copy),
-    _get("/code/{owner:name}/{kernel:name}/submit", submit_pages.form),
-    _post("/code/{owner:name}/{kernel:name}/submit", submit_pages.submit),
-    _get("/code/{owner:name}/{kernel:name}/delete", kernel_pages.deletion),
-    _post("/code/{owner:name}/{kernel:name}/delete", kernel_pages.delete),
-    _get("/datasets", dataset_and_model_pages.datasets),
-    _get("/datasets/{owner:name}/{slug:name}", dataset_and_model_pages.dataset),
-    _get("/datasets/{owner:name}/{slug:name}/archive.zip", dataset_and_model_pages.dataset_archive),
-    _get("/models", dataset_and_model_pages.models),
-    _get("/models/{owner:name}/{slug:name}", dataset_and_model_pages.model),
-    _get("/models/{owner:name}/{slug:name}/{framework:name}/{variation:name}", dataset_and_model_pages.model),
-    _get(
+    _page("/", home_pages.home),
+    _page("/sessions", home_pages.sessions),
+    _page("/quota", home_pages.sessions),
+    _page("/work", home_pages.sessions),
+    _page("/competitions", competition_pages.listing),
+    _page("/competitions/{slug:name}", competition_pages.overview),
+    _page("/competitions/{slug:name}/data", competition_pages.data),
+    _page("/competitions/{slug:name}/data.zip", competition_pages.archive),
+    _page("/competitions/{slug:name}/data/{file:file}", competition_pages.data_file),
+    _page("/competitions/{slug:name}/code", competition_pages.code),
+    _page("/competitions/{slug:name}/leaderboard", competition_pages.leaderboard),
+    _page("/competitions/{slug:name}/submissions", competition_pages.submissions),
+    _form("/competitions/{slug:name}/submit", submit_pages.submit_to),
+    _page("/submissions", competition_pages.all_submissions),
+    _page("/code", kernel_pages.listing),
+    _form("/code/new", edit_pages.new),
+    _page("/code/{owner:name}/{kernel:name}", kernel_pages.notebook),
+    _page("/code/{owner:name}/{kernel:name}/log", kernel_pages.log),
+    _page("/code/{owner:name}/{kernel:name}/log.json", kernel_pages.log_news),
+    _page("/code/{owner:name}/{kernel:name}/log.txt", kernel_pages.log_file),
+    _page("/code/{owner:name}/{kernel:name}/output", kernel_pages.output),
+    _page("/code/{owner:name}/{kernel:name}/output.zip", kernel_pages.output_archive),
+    _page("/code/{owner:name}/{kernel:name}/output/{file:file}", kernel_pages.output_file),
+    _page("/code/{owner:name}/{kernel:name}/versions", kernel_pages.versions),
+    _form("/code/{owner:name}/{kernel:name}/edit", edit_pages.edit),
+    _form("/code/{owner:name}/{kernel:name}/copy", edit_pages.copy),
+    _form("/code/{owner:name}/{kernel:name}/submit", submit_pages.submit_version),
+    _form("/code/{owner:name}/{kernel:name}/delete", kernel_pages.delete),
+    _page("/datasets", dataset_and_model_pages.datasets),
+    _page("/datasets/{owner:name}/{slug:name}", dataset_and_model_pages.dataset),
+    _page("/datasets/{owner:name}/{slug:name}/archive.zip", dataset_and_model_pages.dataset_archive),
+    _page("/models", dataset_and_model_pages.models),
+    _page("/models/{owner:name}/{slug:name}", dataset_and_model_pages.model),
+    _page("/models/{owner:name}/{slug:name}/{framework:name}/{variation:name}", dataset_and_model_pages.model),
+    _page(
         "/models/{owner:name}/{slug:name}/{framework:name}/{variation:name}/archive.tar.gz",
         dataset_and_model_pages.model_archive,
     ),
-    _get("/static/{version:name}/{file:name}", _static),
+    _page("/static/{version:name}/{file:name}", _static),
 )
 ROUTER = Router(ROUTES, redirect_slashes=False)

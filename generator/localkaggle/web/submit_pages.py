@@ -1,4 +1,4 @@
-"""Submitting a version of a notebook to a competition."""
+"""The pages that submit a file, or a version of a notebook, to a competition."""
 
 from starlette.responses import Response
 
@@ -14,34 +14,26 @@ _REFUSED = 422
 _USUAL = "submission."
 
 
-def choose(page: PageRequest, slug: str) -> Response:
+def submit_to(page: PageRequest, slug: str) -> Response:
     """The notebooks that could be submitted to a competition, and a form for a file where it takes files."""
-    return _choice(page, slug)
-
-
-def submit_file(page: PageRequest, slug: str) -> Response:
-    """Submits a file, and shows where its score will stand."""
+    if not page.is_form:
+        return _choice(page, slug)
     chosen = page.file("file")
     if chosen is None:
         return _choice(page, slug, problem="Choose a file first.")
-    with chosen.file as file:
-        content = file.read()
     try:
-        _upload_and_submit(page, slug, name=str(chosen.filename), content=content)
+        with chosen.file as file:
+            _upload_and_submit(page, slug, name=str(chosen.filename), content=file.read())
     except ApiError as error:
         return _choice(page, slug, problem=error.message)
     return redirect(path("competitions", slug, "submissions"))
 
 
-def form(page: PageRequest, owner: str, kernel: str) -> Response:
-    """A form for the submission of a version."""
+def submit_version(page: PageRequest, owner: str, kernel: str) -> Response:
+    """A form for the submission of a version of a notebook."""
     found = opened(page, owner, kernel)
-    return _form(page, found, chosen=page.query.get("competition", ""))
-
-
-def submit(page: PageRequest, owner: str, kernel: str) -> Response:
-    """Submits a version, and shows where its score will stand."""
-    found = opened(page, owner, kernel)
+    if not page.is_form:
+        return _form(page, found, chosen=page.query.get("competition", ""))
     slug = page.form.get("competition", "")
     try:
         page.api.call(
