@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
-from generator.localkaggle.services.kernel_records import KernelSettings
-from generator.localkaggle.web.kernel_views import machine_name
+from generator.localkaggle.web.kernel_views import KernelView, machine_name
 from generator.localkaggle.web.notebook_source import SourceCell, one_cell_notebook, source_cells, with_sources
 
 _SEPARATORS = re.compile(r"[\s,]+")
@@ -53,7 +52,7 @@ class Draft:
     is_script: bool = False
     language: str = "python"
     cells: tuple[SourceCell, ...] = ()
-    added: Mapping[str, str] | None = None
+    added: Mapping[str, str] = field(default_factory=dict)
 
     def fields(self, *, runs: bool) -> dict[str, Any]:
         """The fields of the API's call that saves it."""
@@ -81,7 +80,7 @@ class Draft:
         if self.is_script:
             return self.cells[0].source if self.cells else ""
         sources = {place: cell.source for place, cell in enumerate(self.cells)}
-        added = [(kind, source) for kind, source in (self.added or {}).items() if source.strip()]
+        added = [(kind, source) for kind, source in self.added.items() if source.strip()]
         return with_sources(self.base, sources, added)
 
 
@@ -90,15 +89,16 @@ def machines() -> list[tuple[str, str]]:
     return [(shape, machine_name(shape)) for shape in catalog().accelerators]
 
 
-def draft_of(title: str, settings: KernelSettings, *, source: str, is_private: bool) -> Draft:
-    """A version of a kernel, to be edited."""
+def draft_of(view: KernelView, source: str, *, title: str = "") -> Draft:
+    """A version of a kernel, to be edited; with a title of its own if it is to be another kernel."""
+    settings = view.version.settings
     is_script = settings.kernel_type == "script"
     inputs: dict[str, Any] = {name: " ".join(getattr(settings, name)) for name in _INPUTS}
     return Draft(
-        title=title,
+        title=title or view.kernel.title,
         machine=settings.machine_shape,
         internet=settings.internet,
-        is_private=is_private,
+        is_private=view.kernel.is_private,
         base=source,
         is_script=is_script,
         language=settings.language,

@@ -30,14 +30,16 @@ def edit(page: PageRequest, owner: str, kernel: str) -> Response:
     if found.kernel.owner != page.account:
         raise ApiError(403, "This notebook is somebody else's; a copy of it would be yours.")
     heading = f"Edit “{found.kernel.title}”"
-    return _edited(page, _draft(page, found), heading=heading, source=found, kernel=found.kernel)
+    draft = draft_of(found, page.kernels.records.source(found.version))
+    return _edited(page, draft, heading=heading, source=found, kernel=found.kernel)
 
 
 def copy(page: PageRequest, owner: str, kernel: str) -> Response:
     """A form with a version of anybody's notebook, to be saved as a new one."""
     found = opened(page, owner, kernel)
     title = _free_title(found.kernel.title, lambda slug: page.kernels.records.kernel(page.account, slug) is None)
-    return _edited(page, _draft(page, found, title=title), heading="Copy & edit", source=found)
+    draft = draft_of(found, page.kernels.records.source(found.version), title=title)
+    return _edited(page, draft, heading="Copy & edit", source=found)
 
 
 def _edited(
@@ -48,19 +50,10 @@ def _edited(
     source: KernelView | None = None,
     kernel: KernelRecord | None = None,
 ) -> Response:
+    """A form with a draft; once it was sent, the page of the version that was saved, or the form with the problem."""
     if not page.is_form:
         return _form(page, draft, heading=heading, source=source)
-    return _saved(page, typed(draft, page.form), heading=heading, source=source, kernel=kernel)
-
-
-def _saved(
-    page: PageRequest,
-    draft: Draft,
-    *,
-    heading: str,
-    source: KernelView | None = None,
-    kernel: KernelRecord | None = None,
-) -> Response:
+    draft = typed(draft, page.form)
     problem = _problem(page, draft, kernel)
     answer: Fields = {}
     if not problem:
@@ -112,12 +105,6 @@ def _form(
         address=address,
         machines=machines(),
     )
-
-
-def _draft(page: PageRequest, found: KernelView, *, title: str = "") -> Draft:
-    source = page.kernels.records.source(found.version)
-    draft_title = title or found.kernel.title
-    return draft_of(draft_title, found.version.settings, source=source, is_private=found.kernel.is_private)
 
 
 def _free_title(title: str, is_free: Callable[[str], bool]) -> str:
