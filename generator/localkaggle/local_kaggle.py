@@ -6,7 +6,6 @@ from pathlib import Path
 
 from generator.localkaggle.clock import Clock, SystemClock
 from generator.localkaggle.database import Database
-from generator.localkaggle.download_tickets import DownloadTickets
 from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
@@ -22,9 +21,10 @@ from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.runner import Runner
 from generator.localkaggle.site import Service, Site
+from generator.localkaggle.tickets import StoredTickets
 from generator.untrusted import is_slug, printable
 
-_KEEPERS = (Accounts, Blobs, DownloadTickets, Datasets, Models, Competitions, Kernels)
+_KEEPERS = (Accounts, Blobs, StoredTickets, Datasets, Models, Competitions, Kernels)
 """Whatever has tables in the database."""
 
 
@@ -106,7 +106,7 @@ class LocalKaggle:
     def _opened(self, account: str, clock: Clock, faults: Faults) -> Site:
         self.accounts = Accounts(self._database)
         self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
-        self.tickets = DownloadTickets(self._database, clock)
+        self.tickets = StoredTickets(self._database, clock)
         return Site(
             root=self._root.path,
             account=account,

@@ -1,4 +1,4 @@
-"""The context that the services of a local Kaggle share: the folder, the database, the clock, the faults, the tickets.
+"""What the services of a local Kaggle share: the folder, the database, the clock, the faults, the tickets.
 
 The services meet each other here, by protocol, and nowhere else: a session asks `Mounts` for its inputs; the
 competitions ask `Reruns` to run a submitted notebook on the hidden test.
@@ -11,9 +11,15 @@ from typing import ClassVar, Protocol
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
-from generator.localkaggle.download_tickets import DownloadTickets
 from generator.localkaggle.faults import Faults
-from generator.localkaggle.rpc import Call, Methods
+from generator.localkaggle.rpc import Call, Methods, Stored
+
+
+class Tickets(Protocol):
+    """Short-lived addresses that stand for one file, for one upload, and need no further credentials."""
+
+    def download(self, call: Call, stored: Stored) -> str:
+        """An absolute address at which the file can be fetched, ranges included; the last segment is its name."""
 
 
 class Uploads(Protocol):
@@ -52,7 +58,7 @@ class Site:
     database: Database
     clock: Clock
     faults: Faults
-    tickets: DownloadTickets
+    tickets: Tickets
     uploads: Uploads
 
 
@@ -67,17 +73,17 @@ class Service(Protocol):
 
 
 class MountsCompetition(Protocol):
-    """Finds the files of competitions."""
+    """Where a competition's files are."""
 
     def data_folder(self, slug: str, *, hidden: bool) -> Path | None:
         """The folder to mount: the public one, or with `hidden` the one with the hidden test; None if unknown."""
 
     def is_known(self, slug: str) -> bool:
-        """True if there is such a competition here."""
+        """Whether there is such a competition here."""
 
 
 class MountsDataset(Protocol):
-    """Finds the files of datasets."""
+    """Where a dataset's files are."""
 
     def dataset_folder(self, ref: str, *, account: str = "") -> Path | None:
         """The folder of `owner/slug` (its newest ready version) or `owner/slug/version`; None if there is none.
@@ -87,7 +93,7 @@ class MountsDataset(Protocol):
 
 
 class MountsModel(Protocol):
-    """Finds the files of models."""
+    """Where a model's files are."""
 
     def model_folder(self, handle: str, *, account: str = "") -> Path | None:
         """The folder of `owner/model/framework/variation[/version]`, its name the version; None if there is none.
@@ -106,19 +112,19 @@ class Rerun:
 
 
 class Reruns(Protocol):
-    """Runs versions of kernels again, on the hidden test."""
+    """What can run a version of a kernel again, on the hidden test."""
 
     def has_version(self, owner: str, slug: str, version: int) -> bool:
-        """True if there is such a version, whose session ended well."""
+        """Whether there is such a version, whose session ended well."""
 
     def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
         """A file that the version wrote, or None."""
 
     def uses_internet(self, owner: str, slug: str, version: int) -> bool:
-        """True if the version had the internet switched on."""
+        """Whether the version had the internet switched on."""
 
     def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
-        """True if the version asked for a TPU, which no code competition lets submit."""
+        """Whether the version asked for a TPU, which no code competition lets submit."""
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun with the hidden test mounted; when it ends, those in `when_rerun_ended` are called."""

@@ -1,4 +1,4 @@
-"""Download addresses that stand for one file for a while, and need no further credentials; they outlive a restart."""
+"""Addresses that stand for one file for a while, and need no further credentials; they outlive a restart."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ _LIFE = timedelta(hours=2)
 _MOST_REMEMBERED = 10_000
 
 
-class DownloadTickets:
+class StoredTickets:
     """Tickets in the database; a file has the same ticket again as long as it is fresh."""
 
     SCHEMA: ClassVar[str] = """
