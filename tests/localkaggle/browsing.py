@@ -37,15 +37,11 @@ class Page:
     text: str = ""
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, str] = field(default_factory=dict)
+    """What the page's form would send if its button were pressed at once."""
 
     def elements(self, tag: str) -> list[dict[str, str]]:
         return [attributes for name, attributes in self.tags if name == tag]
-
-    def fields(self) -> dict[str, str]:
-        """What the page's form would send if its button were pressed at once."""
-        reader = _FormReader()
-        reader.feed(self.body.decode())
-        return reader.fields
 
 
 class Browsing:
@@ -154,57 +150,46 @@ def same_site(page: Page, link: str) -> str | None:
 
 
 class _Reader(HTMLParser):
+    """Fills a page with its tags, its links by their words, and what its form would send."""
+
     def __init__(self, page: Page) -> None:
         super().__init__(convert_charrefs=True)
         self._page = page
         self.pieces: list[str] = []
         self._link: str | None = None
         self._words: list[str] = []
+        self._area = ""
+        self._select = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
-        self._page.tags.append((tag, attributes))
+        found = {name: value or "" for name, value in attrs}
+        fields = self._page.fields
+        self._page.tags.append((tag, found))
         self.pieces.append(" ")
         if tag == "a":
-            self._link, self._words = attributes.get("href", ""), []
+            self._link, self._words = found.get("href", ""), []
+        elif tag == "input" and (found.get("type") != "checkbox" or "checked" in found):
+            fields[found["name"]] = found.get("value", "on")
+        elif tag == "textarea":
+            self._area = found["name"]
+            fields[self._area] = ""
+        elif tag == "select":
+            self._select = found["name"]
+        elif tag == "option" and self._select and ("selected" in found or self._select not in fields):
+            fields[self._select] = found.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
         self.pieces.append(" ")
         if tag == "a" and self._link is not None:
             self._page.links[" ".join("".join(self._words).split())] = self._link
             self._link = None
+        self._area = "" if tag == "textarea" else self._area
+        self._select = "" if tag == "select" else self._select
 
     def handle_data(self, data: str) -> None:
         self.pieces.append(data)
         self._words.append(data)
-
-
-class _FormReader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.fields: dict[str, str] = {}
-        self._area = ""
-        self._select = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        if tag == "input" and (found.get("type") != "checkbox" or "checked" in found):
-            self.fields[found["name"]] = found.get("value", "on")
-        elif tag == "textarea":
-            self._area = found["name"]
-            self.fields[self._area] = ""
-        elif tag == "select":
-            self._select = found["name"]
-        elif tag == "option" and self._select and ("selected" in found or self._select not in self.fields):
-            self.fields[self._select] = found.get("value", "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "textarea":
-            self._area = ""
-        elif tag == "select":
-            self._select = ""
-
-    def handle_data(self, data: str) -> None:
         if self._area:
             # HTML drops the line end that a text area begins with.
-            self.fields[self._area] += data if self.fields[self._area] else data.removeprefix("\n")
+            written = self._page.fields[self._area]
+            self._page.fields[self._area] = written + (data if written else data.removeprefix("\n"))

@@ -56,7 +56,7 @@ def filled(pages: Browsing) -> None:
     """Notebooks of every state, a submission, a dataset."""
     pages.push("Heights inference", "print('height')", **TOY)
     address = pages.push("Heights inference", "print('taller')", **TOY)
-    pages.post(f"{address}/submit", {**pages.get(f"{address}/submit").fields()})
+    pages.post(f"{address}/submit", pages.get(f"{address}/submit").fields)
     pages.ask(
         "kernels.KernelsApiService/SaveKernel",
         newTitle="Only saved",
@@ -297,7 +297,7 @@ def test_versions_stay_open_to_be_read(pages: Browsing) -> None:
 
 
 def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
-    form = pages.get("/code/new?competition=toy-heights").fields()
+    form = pages.get("/code/new?competition=toy-heights").fields
     assert form["competitions"] == "toy-heights"
 
     page = pages.follow(
@@ -312,17 +312,17 @@ def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
 
 
 def test_what_was_typed_is_kept_when_a_notebook_cannot_be_saved(pages: Browsing) -> None:
-    form = {**pages.get("/code/new").fields(), "title": "Four", "cell-0": "\n\nprecious = '</textarea>'", "then": "run"}
+    form = {**pages.get("/code/new").fields, "title": "Four", "cell-0": "\n\nprecious = '</textarea>'", "then": "run"}
 
     page = pages.post("/code/new", form)
 
     assert page.status == 422
     assert "A title has 5 to 50 characters; this one has 4." in page.text
-    assert page.fields()["cell-0"].endswith("precious = '</textarea>'")
+    assert page.fields["cell-0"].endswith("precious = '</textarea>'")
 
 
 def test_inputs_that_do_not_exist_are_named(pages: Browsing) -> None:
-    form = {**pages.get("/code/new").fields(), "title": "My heights", "competitions": "toy-heights, nowhere"}
+    form = {**pages.get("/code/new").fields, "title": "My heights", "competitions": "toy-heights, nowhere"}
 
     page = pages.post("/code/new", form)
 
@@ -332,7 +332,7 @@ def test_inputs_that_do_not_exist_are_named(pages: Browsing) -> None:
 
 def test_editing_makes_the_next_version(pages: Browsing) -> None:
     address = pages.push("Heights training", "keep = 1", "drop = 1", **TOY)
-    form = pages.get(f"{address}/edit").fields()
+    form = pages.get(f"{address}/edit").fields
 
     pages.follow(
         pages.post(f"{address}/edit?version=1", {**form, "cell-1": " ", "added-markdown": "# End", "then": "save"})
@@ -349,7 +349,7 @@ def test_editing_makes_the_next_version(pages: Browsing) -> None:
 def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Browsing) -> None:
     address = pages.push("Heights training", "a = 1")
     for text in ("b = 1", "c = 1"):
-        form = pages.get(f"{address}/edit").fields()
+        form = pages.get(f"{address}/edit").fields
         # Each time the first cell goes, so that their number stays.
         pages.post(f"{address}/edit", {**form, "cell-0": "", "added-code": text, "added-markdown": text})
 
@@ -362,24 +362,24 @@ def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Brows
 def test_a_notebook_whose_ids_are_no_texts_can_be_edited(pages: Browsing) -> None:
     cell = {"cell_type": "code", "id": [], "metadata": {}, "outputs": [], "execution_count": None, "source": "a = 1"}
     address = pages.push("Heights training", text=json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5}))
-    form = pages.get(f"{address}/edit").fields()
+    form = pages.get(f"{address}/edit").fields
 
     page = pages.post(f"{address}/edit", {**form, "added-code": "b = 1", "then": "save"})
 
     assert page.status == 303
-    assert pages.get(f"{address}/edit").fields()["cell-1"] == "b = 1"
+    assert pages.get(f"{address}/edit").fields["cell-1"] == "b = 1"
 
 
 def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
     address = pages.push("Heights training", "height = 1", **TOY)
-    form = pages.get(f"{address}/copy").fields()
+    form = pages.get(f"{address}/copy").fields
     assert form["title"] == "Heights training copy"
 
     page = pages.follow(pages.post(f"{address}/copy?version=1", {**form, "cell-0": "height = 2"}))
 
     assert page.address == "/code/local/heights-training-copy"
-    assert "height = 1" in pages.get(f"{address}/edit").fields()["cell-0"]
-    assert pages.get(f"{address}/copy").fields()["title"] == "Heights training copy 2"
+    assert "height = 1" in pages.get(f"{address}/edit").fields["cell-0"]
+    assert pages.get(f"{address}/copy").fields["title"] == "Heights training copy 2"
     taken = pages.post(f"{address}/copy?version=1", {**form, "cell-0": "height = 3"})
     assert "You have a notebook of this title already." in taken.text
 
@@ -394,13 +394,13 @@ def test_notebooks_of_others_can_be_copied_if_public_and_not_edited(pages: Brows
     assert pages.post(f"{public}/delete", {}).status in (403, 404)
     assert pages.get(private).status == 404
     assert "Private heights" not in pages.get("/code").text
-    copied = pages.follow(pages.post(f"{public}/copy?version=1", pages.get(f"{public}/copy").fields()))
+    copied = pages.follow(pages.post(f"{public}/copy?version=1", pages.get(f"{public}/copy").fields))
     assert copied.address == "/code/local/public-heights-copy"
 
 
 def test_a_version_is_submitted_and_its_score_stands_on_the_leaderboard(pages: Browsing) -> None:
     address = pages.push("Heights inference", **TOY)
-    form = pages.get(f"{address}/submit").fields()
+    form = pages.get(f"{address}/submit").fields
     assert (form["competition"], form["file"]) == ("toy-heights", "submission.csv")
 
     sent = pages.post(f"{address}/submit?version=1", form)
