@@ -60,7 +60,7 @@ def _upload_and_submit(page: PageRequest, slug: str, *, name: str, content: byte
         raise ApiError(500, "The upload was lost while it began.")
     page.local_kaggle.blobs.append(upload, 0, content)
     description = page.form.get("description", "").strip()
-    fields = {"competitionName": slug, "blobFileTokens": upload.token, "submissionDescription": description}
+    fields = {"competitionName": slug, "blobFileTokens": started["token"], "submissionDescription": description}
     page.api.call(f"{API}/CreateSubmission", **fields)
 
 
