@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
@@ -38,6 +39,12 @@ def scored(pages: Browsing) -> Page:
     return page
 
 
+def saved(pages: Browsing, slug: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The cells of the newest version of a kernel of ours, and what else was saved with it."""
+    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug=slug)
+    return json.loads(kernel["blob"]["source"])["cells"], kernel["metadata"]
+
+
 def everything(pages: Browsing, start: str = "/") -> Iterator[Page]:
     """Every page that links lead to."""
     seen, waiting = {start}, [start]
@@ -57,12 +64,7 @@ def filled(pages: Browsing) -> None:
     pages.push("Heights inference", "print('height')", **TOY)
     address = pages.push("Heights inference", "print('taller')", **TOY)
     pages.post(f"{address}/submit", pages.get(f"{address}/submit").fields)
-    pages.ask(
-        "kernels.KernelsApiService/SaveKernel",
-        newTitle="Only saved",
-        text=json.dumps({"cells": []}),
-        kernelExecutionType="QUICK_SAVE",
-    )
+    pages.push("Only saved", text=json.dumps({"cells": []}), kernelExecutionType="QUICK_SAVE")
     scored(pages)
 
 
@@ -162,14 +164,8 @@ def test_a_cell_that_is_folded_anywhere_is_folded_here(
 ) -> None:
     text = json.loads(notebook("secret = 1", "print(2)"))
     text["cells"][0]["metadata"] = metadata
-    pages.ask(
-        "kernels.KernelsApiService/SaveKernel",
-        newTitle="Some folded",
-        text=json.dumps(text),
-        kernelExecutionType="QUICK_SAVE",
-    )
 
-    page = pages.get("/code/local/some-folded")
+    page = pages.get(pages.push("Some folded", text=json.dumps(text), kernelExecutionType="QUICK_SAVE"))
 
     assert len([each for each in page.elements("details") if each.get("class") == "folded"]) == folded
     assert "secret = 1" in page.text
@@ -306,9 +302,9 @@ def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
 
     assert "My heights" in page.text
     assert "Complete" in page.text
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="my-heights")
-    assert [cell["source"] for cell in json.loads(kernel["blob"]["source"])["cells"]] == ["x = 1\ny = 2"]
-    assert kernel["metadata"]["competitionDataSources"] == ["toy-heights"]
+    cells, metadata = saved(pages, "my-heights")
+    assert [cell["source"] for cell in cells] == ["x = 1\ny = 2"]
+    assert metadata["competitionDataSources"] == ["toy-heights"]
 
 
 def test_what_was_typed_is_kept_when_a_notebook_cannot_be_saved(pages: Browsing) -> None:
@@ -338,11 +334,10 @@ def test_editing_makes_the_next_version(pages: Browsing) -> None:
         pages.post(f"{address}/edit?version=1", {**form, "cell-1": " ", "added-markdown": "# End", "then": "save"})
     )
 
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="heights-training")
-    cells = json.loads(kernel["blob"]["source"])["cells"]
+    cells, metadata = saved(pages, "heights-training")
     assert [(cell["cell_type"], cell["source"]) for cell in cells] == [("code", "keep = 1"), ("markdown", "# End")]
     assert len({cell["id"] for cell in cells}) == 2
-    assert kernel["metadata"]["currentVersionNumber"] == 2
+    assert metadata["currentVersionNumber"] == 2
     assert "Saved" in pages.get(address).text
 
 
@@ -353,8 +348,7 @@ def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Brows
         # Each time the first cell goes, so that their number stays.
         pages.post(f"{address}/edit", {**form, "cell-0": "", "added-code": text, "added-markdown": text})
 
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="heights-training")
-    cells = json.loads(kernel["blob"]["source"])["cells"]
+    cells, _ = saved(pages, "heights-training")
     assert [cell["source"] for cell in cells] == ["b = 1", "c = 1", "c = 1"]
     assert len({cell["id"] for cell in cells}) == 3
 
