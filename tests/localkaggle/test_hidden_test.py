@@ -86,7 +86,7 @@ def test_no_method_gives_away_what_a_rerun_wrote(spied: tuple[Browsing, int], ca
 
 def test_the_log_that_is_followed_is_that_of_the_saved_version(spied: tuple[Browsing, int]) -> None:
     seen, _ = spied
-    log = seen.local_kaggle.read_log(Call("kernels/logs/stream", "local", "http://localhost", FIELDS))
+    _, log, _ = seen.local_kaggle.kernels.read_log(Call("kernels/logs/stream", "local", "http://localhost", FIELDS))
 
     assert "p03" in json.dumps(log.events)
     assert HIDDEN.decode() not in json.dumps(log.events)
