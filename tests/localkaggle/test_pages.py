@@ -476,6 +476,7 @@ def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path)
         (b"&".join(b"f%d=" % n for n in range(3_000)), FORM, 400),
         (b"--XX\r\n\r\n", "multipart/form-data; boundary=XX", 400),
         (b"no boundary at all", "multipart/form-data; boundary=XX", 400),
+        (b'--XX\r\nContent-Disposition: form-data; name="title"\r\n\r\nHalf', "multipart/form-data; boundary=XX", 400),
         (b"--XX--", "multipart/form-data", 415),
         (b"{}", "application/json", 415),
         (b"", "", 415),

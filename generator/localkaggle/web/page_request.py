@@ -118,6 +118,9 @@ def _parsed(body: bytes, headers: Headers) -> FormData:
             # Starlette's own parser of these would replace what is not UTF-8, silently.
             return FormData(dict(parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS, errors="strict")))
         if kind == b"multipart/form-data" and b"boundary" in options:
+            # The parser takes what it has got for the whole where the end is missing.
+            if b"--%b--" % options[b"boundary"] not in body:
+                raise ApiError(400, "The form was not sent to its end.")
             parser = MultiPartParser(headers, stream(), max_fields=_MOST_FIELDS, max_part_size=LARGEST_FORM)
             return asyncio.run(parser.parse())
     except (ValueError, MultiPartException) as error:
