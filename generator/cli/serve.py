@@ -16,14 +16,13 @@ import click
 
 from generator.files import FileWriteError
 from generator.installation import install_command
-from generator.local_place import serve_command
+from generator.local_place import ServerRecord, default_root, read_record, remove_record, serve_command
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.local_place import ServerRecord
-    from generator.localkaggle.http.server import Listening, Server
     from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle.server import Listening, Server
 
 _USUAL_PORT, _LAST_PORT = 8400, 65_535
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -122,8 +121,6 @@ def serve(**options: Any) -> int:
     eval "$(tandem serve --env)"
     kaggle competitions list
     """  # noqa: D301 - click wants the character itself
-    from generator.local_place import default_root
-
     root = (options["root"] or default_root()).expanduser().absolute()
     if options["as_environment"]:
         return _print_environment(root)
@@ -131,12 +128,12 @@ def serve(**options: Any) -> int:
 
 
 def _serve(root: Path, options: Mapping[str, Any]) -> int:
-    for package in ("starlette", "uvicorn", "httptools"):
+    for package in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(package) is None:
             raise ServeNotInstalledError(package=package)
     from generator.localkaggle.faults import Faults, parse_rule
-    from generator.localkaggle.http.server import Server
     from generator.localkaggle.local_kaggle import LocalKaggle
+    from generator.localkaggle.server import Server
     from generator.localkaggle.services.kernel_sessions import SessionRules
     from generator.localkaggle.sessions.notebook_runner import NotebookRunner, best_isolation
 
@@ -167,7 +164,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
 
 
 def _listening(options: Mapping[str, Any]) -> "Listening":
-    from generator.localkaggle.http.server import Listening
+    from generator.localkaggle.server import Listening
 
     host = "127.0.0.1" if options["host"] == "localhost" else options["host"]
     if host in _LOOPBACK:
@@ -183,8 +180,6 @@ def _listening(options: Mapping[str, Any]) -> "Listening":
 @contextmanager
 def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iterator[None]:
     """Lets `--env` and `push --to local` find the server as long as it runs."""
-    from generator.local_place import ServerRecord, remove_record
-
     pid = os.getpid()
     ServerRecord(server.address, local_kaggle.token, local_kaggle.site.account, pid).write(root)
     try:
@@ -228,8 +223,6 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
 
 
 def _print_environment(root: Path) -> int:
-    from generator.local_place import read_record
-
     record = read_record(root)
     if record is None or not record.is_running():
         raise NotServedError(root=root)
@@ -238,7 +231,7 @@ def _print_environment(root: Path) -> int:
     return 0
 
 
-def _environment(root: Path, record: "ServerRecord") -> list[str]:
+def _environment(root: Path, record: ServerRecord) -> list[str]:
     """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
     try:

@@ -1,4 +1,4 @@
-"""Why a local Kaggle cannot be started or used.
+"""The errors of a local Kaggle that cannot be started or used.
 
 LocalKaggleError
 └── (the leaves stand beside the code that raises them)

@@ -1,4 +1,4 @@
-"""Misbehaviour on demand: which fault strikes which call, by rule and by random seed.
+"""Fault injection: the faults that strike calls on demand, by rule and by random seed.
 
 Faults of the transport strike before or after a call is handled (`generator.localkaggle.http`); faults of the platform
 are asked for by the service that misbehaves (`faults.strikes("wrong-image", at=...)`).
@@ -72,7 +72,7 @@ class FaultRuleError(LocalKaggleError):
 
 @dataclass
 class FaultRule:
-    """One rule: a fault at calls whose method or place ends in `at`, after `skip` of them, `times` times.
+    """One rule: a fault at calls whose method or file ends in `at`, after `skip` of them, `times` times.
 
     Without `at` it strikes everywhere, without `times` without end; `percent` is how often of those it strikes.
     """
@@ -122,11 +122,11 @@ class Faults:
             self._struck.clear()
 
     def strikes(self, name: str, *, at: str, also: str = "") -> bool:
-        """Whether this fault strikes now, at this method or place; `also` is another name of the place."""
+        """True if this fault strikes now, at this method or file; `also` is another name of it."""
         return self.first([name], at=at, also=also) is not None
 
     def first(self, names: Sequence[str], *, at: str, also: str = "") -> str | None:
-        """The first of these faults that strikes now, at this method or place (by either name), or None."""
+        """The first of these faults that strikes now, at this method or file (by either name), or None."""
         with self._lock:
             for rule in self._rules:
                 here = at.endswith(rule.at) or also.endswith(rule.at)
@@ -137,7 +137,7 @@ class Faults:
 
     @property
     def struck(self) -> tuple[tuple[str, str], ...]:
-        """Every fault that struck, with its place, in order."""
+        """Every fault that struck, with the method or file, in order."""
         with self._lock:
             return tuple(self._struck)
 

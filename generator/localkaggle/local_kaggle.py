@@ -1,7 +1,6 @@
 """A local Kaggle put together: its folder, its services, and who is told of whom."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from generator.localkaggle.clock import Clock, SystemClock
@@ -10,7 +9,7 @@ from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
 from generator.localkaggle.root_folder import RootFolder
-from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Handler
+from generator.localkaggle.rpc import Answer, ApiError, Call, Handler
 from generator.localkaggle.services.accounts import Accounts
 from generator.localkaggle.services.blobs import Blobs
 from generator.localkaggle.services.competitions import Competitions
@@ -26,22 +25,6 @@ from generator.untrusted import is_slug, printable
 
 _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)
 """Whatever has tables in the database."""
-
-
-@dataclass(frozen=True)
-class LogPart:
-    """Some events of a session's log as the stream sends them; the next part begins at `position` of `session`."""
-
-    session: int
-    events: tuple[Fields, ...]
-    position: int
-    is_over: bool
-    """Whether the session was over before these events were read."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether there are no events any more, nor will be."""
-        return self.is_over and not self.events
 
 
 class AccountNameError(LocalKaggleError):
@@ -130,7 +113,7 @@ class LocalKaggle:
 
     @property
     def isolation(self) -> str:
-        """How notebooks are kept apart from this machine, in a few words for people."""
+        """The isolation of notebooks from this machine, in a few words for people."""
         return self._runner.isolation
 
     def handle(self, call: Call) -> Answer:
@@ -143,16 +126,6 @@ class LocalKaggle:
         if handler is None:
             raise ApiError(404, f"{call.method} is no method of this server.")
         return handler(call)
-
-    def read_log(self, call: Call, *, after: LogPart | None = None) -> LogPart:
-        """A part of the log of the kernel that a call names: the first, or the one after another part.
-
-        Raises:
-            ApiError: There is no such kernel, or it is not the caller's to see.
-        """
-        session, position = (after.session, after.position) if after is not None else (None, 0)
-        session, piece, is_over = self.kernels.read_log(call, session=session, position=position)
-        return LogPart(session, piece.events, piece.position, is_over)
 
     def close(self) -> None:
         """Stops the sessions, and closes the database."""

@@ -31,30 +31,15 @@ class Call:
 
     def text(self, name: str, default: str = "") -> str:
         """A field that is a text; `ApiError` 400 if it is something else."""
-        value = self.fields.get(name, default)
-        if value is None:
-            return default
-        if not _is_text(value):
-            raise ApiError(400, f"{name} is not a text")
-        return str(value)
+        return str(self._field(name, default, _is_text, "is not a text"))
 
     def integer(self, name: str, default: int = 0) -> int:
         """A field that is a whole number; `ApiError` 400 if it is something else."""
-        value = self.fields.get(name, default)
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, int) or value not in _WHOLE_NUMBERS:
-            raise ApiError(400, f"{name} is not a whole number")
-        return value
+        return int(self._field(name, default, _is_whole, "is not a whole number"))
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """A field that is true or false; `ApiError` 400 if it is something else."""
-        value = self.fields.get(name, default)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise ApiError(400, f"{name} is neither true nor false")
-        return value
+        return bool(self._field(name, default, lambda value: isinstance(value, bool), "is neither true nor false"))
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A field that is a list of texts; `ApiError` 400 if it is something else."""
@@ -70,9 +55,21 @@ class Call:
             raise ApiError(400, f"{name} is not an object")
         return Call(self.method, self.caller, self.base, value)
 
+    def _field(self, name: str, default: Any, is_right: Callable[[Any], bool], wrong: str) -> Any:
+        value = self.fields.get(name)
+        if value is None:
+            return default
+        if not is_right(value):
+            raise ApiError(400, f"{name} {wrong}")
+        return value
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value in _WHOLE_NUMBERS
+
 
 def _is_text(value: Any) -> bool:
-    """Whether a value is a text that can be stored: JSON can spell halves of characters, which no encoding has."""
+    """True if a value is a text that can be stored: JSON can spell halves of characters, which no encoding has."""
     if not isinstance(value, str):
         return False
     try:

@@ -15,17 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mutations import HOSTILE_TEXTS, VALUES, pieces
 from scripted import ScriptedRunner, writing
-from serving import Served, served
+from serving import Served, notebook, served
 from wire_lint import methods
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.rpc import Call, Stored
-from generator.localkaggle.web.pages import ROUTES
+from generator.localkaggle.web.routes import ROUTES
 
 HELLO = "api.v1.DiagnosticsService/Hello"
-NOTEBOOK = json.dumps(
-    {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-)
 FITTING: dict[str, Any] = {
     **dict.fromkeys(("userName", "ownerSlug", "kernelOwner"), "local"),
     **dict.fromkeys(("slug", "kernelSlug", "modelSlug", "datasetSlug", "instanceSlug"), "some-thing"),
@@ -34,7 +30,7 @@ FITTING: dict[str, Any] = {
     "framework": "MODEL_FRAMEWORK_JAX",
     "language": "python",
     "kernelType": "notebook",
-    "text": NOTEBOOK,
+    "text": notebook(),
     "versionNumber": 1,
 }
 PLACES = {"owner": "local", "kernel": "some-thing", "slug": "digits", "file": "a.csv"}
@@ -104,9 +100,7 @@ def upload(running: Served) -> str:
 def download(running: Served) -> str:
     """The target of a file of some bytes."""
     (running.site.root / "a.bin").write_bytes(bytes(range(256)))
-    call = Call("test", running.account, running.address, {})
-    address = running.site.tickets.download(call, Stored(running.site.root / "a.bin", "a.bin"))
-    return str(address).removeprefix(running.address)
+    return running.ticket(running.site.root / "a.bin")
 
 
 def head(running: Served, who: str = "token") -> list[str]:
@@ -196,11 +190,11 @@ def test_any_head(
 def pages(draw: st.DrawFn) -> tuple[str, str]:
     """A method and the path of a page, or nearly so; what the other cases are about is not deleted."""
     route = draw(st.sampled_from([route for route in ROUTES if not route.path.endswith("/delete")]))
-    parts = re.split(r"<(\w+)>", route.path)
+    parts = re.split(r"\{(\w+):\w+\}", route.path)
     for place in range(1, len(parts), 2):
         word = draw(st.just(PLACES.get(parts[place], parts[place])) | WORDS)
         parts[place] = quote(word, safe="", errors="replace")
-    return route.method, "".join(parts)
+    return draw(st.sampled_from(sorted(route.methods - {"HEAD"}))), "".join(parts)
 
 
 @CASES

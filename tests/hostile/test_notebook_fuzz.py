@@ -61,7 +61,7 @@ def look_around(pages: Browsing, address: str, *further: str) -> None:
         with in_time():
             assert pages.get(page).status in (200, 404), page
     with in_time():
-        form = pages.get(f"{address}/edit").fields()
+        form = pages.get(f"{address}/edit").fields
         assert pages.post(f"{address}/edit", {**form, "then": "save"}).status in (303, 422)
         assert pages.post(f"{address}/delete", {}).status == 303
 

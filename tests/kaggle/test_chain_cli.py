@@ -143,7 +143,7 @@ def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
 
     assert "TpuV5E8" in outcome.out
     assert "Nothing was sent." in outcome.out
-    assert not local.traffic.exchanges
+    assert not local.local_kaggle.exchanges
 
 
 @pytest.mark.parametrize("options", [["--dry-run"], ["--dry-run", "--json"], ["--workflow", "github"]])

@@ -1,23 +1,25 @@
-"""A reader of the pages without a browser: what a page says, where it leads, what its forms ask for."""
+"""A reader of the pages without a browser or a socket: what a page says, where it leads, what its forms ask for."""
 
-import json
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
+from urllib.parse import unquote_to_bytes, urlencode, urljoin, urlsplit
 
 from scripted import ScriptedRunner, writing
+from serving import notebook
 from toy import submission_text, toy_competition
 
+from generator.localkaggle.app import application
+from generator.localkaggle.http.limits import Limits
+from generator.localkaggle.http.server_state import Workers
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import Call
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.sessions.runner import Runner
-from generator.localkaggle.web.pages import Pages
-from generator.localkaggle.web.request import WebAnswer, WebRequest
 
 BASE = "http://127.0.0.1:8000"
 FORM = "application/x-www-form-urlencoded"
@@ -28,24 +30,18 @@ ME = "local"
 class Page:
     """What somebody sees of an answer."""
 
-    answer: WebAnswer
     address: str
+    status: int = 0
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
     text: str = ""
     tags: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def status(self) -> int:
-        return int(self.answer.status)
+    fields: dict[str, str] = field(default_factory=dict)
+    """What the page's form would send if its button were pressed at once."""
 
     def elements(self, tag: str) -> list[dict[str, str]]:
         return [attributes for name, attributes in self.tags if name == tag]
-
-    def fields(self) -> dict[str, str]:
-        """What the page's form would send if its button were pressed at once."""
-        reader = _FormReader()
-        reader.feed(self.answer.body.decode())
-        return reader.fields
 
 
 class Browsing:
@@ -53,13 +49,14 @@ class Browsing:
 
     def __init__(self, local_kaggle: LocalKaggle) -> None:
         self.local_kaggle = local_kaggle
-        self._pages = Pages(local_kaggle)
+        self.workers = Workers(Limits())
+        self._app = application(local_kaggle, self.workers, Limits())
 
-    def get(self, address: str, *, caller: str = "") -> Page:
-        return self._ask("GET", address, caller=caller)
+    def get(self, address: str, *, caller: str = ME) -> Page:
+        return self.request("GET", address, caller=caller)
 
-    def post(self, address: str, form: dict[str, str], *, caller: str = "") -> Page:
-        return self._ask("POST", address, urlencode(form).encode(), caller=caller)
+    def post(self, address: str, form: dict[str, str]) -> Page:
+        return self.request("POST", address, urlencode(form).encode())
 
     def send(self, address: str, form: dict[str, str], *, file: tuple[str, bytes]) -> Page:
         """Sends a form with a file in its field `file`."""
@@ -68,12 +65,12 @@ class Browsing:
         ]
         head = f'--XX\r\nContent-Disposition: form-data; name="file"; filename="{file[0]}"\r\n\r\n'
         body = "".join(parts).encode() + head.encode() + file[1] + b"\r\n--XX--\r\n"
-        return self._ask("POST", address, body, caller="", content_type="multipart/form-data; boundary=XX")
+        return self.request("POST", address, body, content_type="multipart/form-data; boundary=XX")
 
     def follow(self, page: Page) -> Page:
         """The page that an answer leads to."""
         assert page.status == 303, page.text
-        return self.get(page.answer.headers["Location"])
+        return self.get(page.headers["location"])
 
     def ask(self, method: str, *, caller: str = ME, **fields: Any) -> Any:
         return self.local_kaggle.handle(Call(method, caller, BASE, fields))
@@ -91,34 +88,43 @@ class Browsing:
         assert not answer["error"], answer
         return f"/code{answer['ref']}"
 
-    def _ask(self, method: str, address: str, body: bytes = b"", *, caller: str, content_type: str = FORM) -> Page:
-        parts = urlsplit(address)
-        request = WebRequest(
-            method=method,
-            path=unquote(parts.path),
-            base=BASE,
-            caller=caller,
-            query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-            body=body,
-            content_type=content_type if body else "",
-        )
-        answer = self._pages.answer(request)
-        page = Page(answer, address)
-        if answer.media_type.startswith("text/html"):
+    def request(
+        self, method: str, address: str, body: bytes = b"", *, caller: str = ME, content_type: str = FORM
+    ) -> Page:
+        """Sends a request as the server hands it to the application, and reads what comes back."""
+        target = urlsplit(address)
+        headers = {
+            "host": urlsplit(BASE).netloc,
+            "origin": BASE,
+            "authorization": f"Bearer {self.local_kaggle.accounts.token(caller)}",
+            "content-type": content_type,
+        }
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": unquote_to_bytes(target.path).decode(),
+            "query_string": target.query.encode(),
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+            "server": (urlsplit(BASE).hostname, urlsplit(BASE).port),
+        }
+        page = Page(address)
+
+        sent = iter([{"type": "http.request", "body": body}])
+
+        async def receive() -> dict[str, Any]:
+            return next(sent, None) or await asyncio.Event().wait()  # nobody hangs up
+
+        async def send(message: dict[str, Any]) -> None:
+            page.status = message.get("status", page.status)
+            page.headers.update((name.decode(), value.decode()) for name, value in message.get("headers", ()))
+            page.body += message.get("body", b"")
+
+        asyncio.run(self._app(scope, receive, send))
+        if page.headers.get("content-type", "").startswith("text/html"):
             reader = _Reader(page)
-            reader.feed(answer.body.decode())
+            reader.feed(page.body.decode())
             page.text = " ".join("".join(reader.pieces).split())
         return page
-
-
-def notebook(*cells: str) -> str:
-    """A notebook's text with these code cells."""
-    made = [
-        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "execution_count": None, "outputs": [], "source": cell}
-        for n, cell in enumerate(cells or ("print(1)",))
-    ]
-    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
 
 
 @contextmanager
@@ -127,9 +133,11 @@ def browsing(folder: Path, runner: Runner | None = None, *, slots: int = 0, is_c
     toy = toy_competition(folder / "toy", is_code=is_code)
     runner = runner or ScriptedRunner(writing({"submission.csv": submission_text(off_by=2)}))
     local_kaggle = LocalKaggle(folder / "kaggle", competitions=[toy], runner=runner, rules=SessionRules(slots=slots))
+    reader = Browsing(local_kaggle)
     try:
-        yield Browsing(local_kaggle)
+        yield reader
     finally:
+        reader.workers.close()
         local_kaggle.close()
 
 
@@ -142,57 +150,46 @@ def same_site(page: Page, link: str) -> str | None:
 
 
 class _Reader(HTMLParser):
+    """Fills a page with its tags, its links by their words, and what its form would send."""
+
     def __init__(self, page: Page) -> None:
         super().__init__(convert_charrefs=True)
         self._page = page
         self.pieces: list[str] = []
         self._link: str | None = None
         self._words: list[str] = []
+        self._area = ""
+        self._select = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = {name: value or "" for name, value in attrs}
-        self._page.tags.append((tag, attributes))
+        found = {name: value or "" for name, value in attrs}
+        fields = self._page.fields
+        self._page.tags.append((tag, found))
         self.pieces.append(" ")
         if tag == "a":
-            self._link, self._words = attributes.get("href", ""), []
+            self._link, self._words = found.get("href", ""), []
+        elif tag == "input" and (found.get("type") != "checkbox" or "checked" in found):
+            fields[found["name"]] = found.get("value", "on")
+        elif tag == "textarea":
+            self._area = found["name"]
+            fields[self._area] = ""
+        elif tag == "select":
+            self._select = found["name"]
+        elif tag == "option" and self._select and ("selected" in found or self._select not in fields):
+            fields[self._select] = found.get("value", "")
 
     def handle_endtag(self, tag: str) -> None:
         self.pieces.append(" ")
         if tag == "a" and self._link is not None:
             self._page.links[" ".join("".join(self._words).split())] = self._link
             self._link = None
+        self._area = "" if tag == "textarea" else self._area
+        self._select = "" if tag == "select" else self._select
 
     def handle_data(self, data: str) -> None:
         self.pieces.append(data)
         self._words.append(data)
-
-
-class _FormReader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.fields: dict[str, str] = {}
-        self._area = ""
-        self._select = ""
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        if tag == "input" and (found.get("type") != "checkbox" or "checked" in found):
-            self.fields[found["name"]] = found.get("value", "on")
-        elif tag == "textarea":
-            self._area = found["name"]
-            self.fields[self._area] = ""
-        elif tag == "select":
-            self._select = found["name"]
-        elif tag == "option" and self._select and ("selected" in found or self._select not in self.fields):
-            self.fields[self._select] = found.get("value", "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "textarea":
-            self._area = ""
-        elif tag == "select":
-            self._select = ""
-
-    def handle_data(self, data: str) -> None:
         if self._area:
             # HTML drops the line end that a text area begins with.
-            self.fields[self._area] += data if self.fields[self._area] else data.removeprefix("\n")
+            written = self._page.fields[self._area]
+            self._page.fields[self._area] = written + (data if written else data.removeprefix("\n"))

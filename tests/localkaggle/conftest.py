@@ -1,5 +1,5 @@
 """Fixtures of the tests of the local Kaggle."""
 
-from local_fixtures import local_kaggle
+from local_fixtures import local_kaggle, shared
 
-__all__ = ["local_kaggle"]
+__all__ = ["local_kaggle", "shared"]

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +14,41 @@ from typing import Any
 import requests
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.server import Listening, Server
-from generator.localkaggle.http.traffic import Traffic
 from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.rpc import Answer, ApiError, Call, Stored
+from generator.localkaggle.server import Listening, Server
 
 CLI_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A call and its answer; `answer` is None where it was no JSON object."""
+
+    method: str
+    request: Mapping[str, Any]
+    status: int
+    answer: Mapping[str, Any] | None
+
+
+class RecordedKaggle(LocalKaggle):
+    """A local Kaggle that keeps what it was asked and what it answered."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        self.exchanges: deque[Exchange] = deque(maxlen=5_000)
+        super().__init__(root, **options)
+
+    def handle(self, call: Call) -> Answer:
+        """Answers a call."""
+        try:
+            answer = super().handle(call)
+        except ApiError as error:
+            refusal = {"code": error.status, "message": error.message}
+            self.exchanges.append(Exchange(call.method, call.fields, error.status, refusal))
+            raise
+        known = dict(answer) if isinstance(answer, Mapping) else None
+        self.exchanges.append(Exchange(call.method, call.fields, 200, known))
+        return answer
 
 
 @dataclass(frozen=True)
@@ -27,14 +58,26 @@ class Served:
     address: str
     token: str
     account: str
-    local_kaggle: LocalKaggle
-    traffic: Traffic
+    local_kaggle: RecordedKaggle
 
     def ask(self, method: str, *, token: str | None = None, **fields: Any) -> tuple[int, Any]:
         """Calls a method as the account, or with another token; the status, and the JSON or text of the answer."""
         answer = self.post(method, json.dumps(fields).encode(), token=token)
         is_json = answer.headers.get("Content-Type", "").startswith("application/json")
         return answer.status_code, answer.json() if is_json else answer.text
+
+    def ticket(self, path: Path, *, name: str | None = None, media_type: str = "application/octet-stream") -> str:
+        """The target at which a file can be fetched."""
+        call = Call("test", self.account, self.address, {})
+        url = self.site.tickets.download(call, Stored(path, name or path.name, media_type))
+        return str(url).removeprefix(self.address)
+
+    def save_kernel(self, title: str, text: str, **fields: Any) -> dict[str, Any]:
+        """Saves a notebook as a kernel of the account, and runs it unless told otherwise."""
+        saved = {"newTitle": title, "text": text, "language": "python", "kernelType": "notebook", **fields}
+        status, answer = self.ask("kernels.KernelsApiService/SaveKernel", isPrivate=True, **saved)
+        assert (status, answer.get("error", "")) == (200, ""), answer
+        return dict(answer)
 
     def post(self, method: str, body: bytes = b"{}", *, token: str | None = None) -> requests.Response:
         """Sends a body to a method, and follows nothing."""
@@ -61,24 +104,33 @@ class Served:
         return int(self.address.rpartition(":")[2])
 
 
+def notebook(*cells: str) -> str:
+    """A notebook's text with these code cells."""
+    made = [
+        {"cell_type": "code", "id": f"c{n}", "metadata": {}, "execution_count": None, "outputs": [], "source": cell}
+        for n, cell in enumerate(cells or ("print(1)",))
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return json.dumps({"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5})
+
+
 @contextmanager
 def served(
     root: Path, *, limits: Limits | None = None, listening: Listening | None = None, lint: bool = True, **options: Any
 ) -> Iterator[Served]:
     """Serves `LocalKaggle(root, **options)` at a free port; at the end its answers are held against Kaggle's SDK."""
-    local_kaggle = LocalKaggle(root, **options)
-    traffic = Traffic()
-    server = Server(local_kaggle, listening, limits=limits, traffic=traffic)
+    local_kaggle = RecordedKaggle(root, **options)
+    server = Server(local_kaggle, listening, limits=limits)
     server.start()
     try:
-        yield Served(server.address, local_kaggle.token, local_kaggle.site.account, local_kaggle, traffic)
+        yield Served(server.address, local_kaggle.token, local_kaggle.site.account, local_kaggle)
     finally:
         server.stop()
         local_kaggle.close()
     if lint:
         from wire_lint import complaints
 
-        found = complaints(traffic.exchanges)
+        found = complaints(local_kaggle.exchanges)
         assert not found, "Answers that Kaggle's SDK does not know:\n" + "\n".join(found)
 
 

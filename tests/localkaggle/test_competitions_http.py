@@ -79,7 +79,7 @@ def test_every_method_answers_in_fields_that_kaggles_sdk_knows(kaggle: Served) -
     assert json.loads(answers["GetLeaderboard"])["submissions"][0]["score"] == "1.50000"
     assert ask("DownloadSubmission", submissionId=ref).decode() == submission_text(off_by=1.5)
     assert ask("DownloadDataFile", competitionName=TOY, fileName="test.csv").startswith(b"id,age\n")
-    assert len(kaggle.traffic.exchanges) > len(answers)
+    assert len(kaggle.local_kaggle.exchanges) > len(answers)
 
 
 def predict_what_is_mounted(order: SessionOrder) -> None:

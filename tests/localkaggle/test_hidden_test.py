@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -16,7 +17,7 @@ from toy import HEIGHTS, submission_text
 from generator.localkaggle.rpc import Answer, ApiError, Call, Content, Redirect
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.web.pages import ROUTES
+from generator.localkaggle.web.routes import ROUTES
 
 HIDDEN = list(HEIGHTS)[-1].encode()
 TEST = PurePosixPath("competitions/toy-heights/test.csv")
@@ -85,7 +86,7 @@ def test_no_method_gives_away_what_a_rerun_wrote(spied: tuple[Browsing, int], ca
 
 def test_the_log_that_is_followed_is_that_of_the_saved_version(spied: tuple[Browsing, int]) -> None:
     seen, _ = spied
-    log = seen.local_kaggle.read_log(Call("kernels/logs/stream", "local", "http://localhost", FIELDS))
+    _, log, _ = seen.local_kaggle.kernels.read_log(Call("kernels/logs/stream", "local", "http://localhost", FIELDS))
 
     assert "p03" in json.dumps(log.events)
     assert HIDDEN.decode() not in json.dumps(log.events)
@@ -99,14 +100,14 @@ def test_no_page_shows_what_a_rerun_wrote(spied: tuple[Browsing, int], query: st
     for route in ROUTES:
         address = route.path
         for place, name in PLACES.items():
-            address = address.replace(f"<{place}>", name)
-        if route.method != "GET" or "<" in address:
+            address = re.sub(rf"{{{place}:\w+}}", name, address)
+        if "GET" not in route.methods or "{" in address:
             continue
-        answer = seen.get(address + query, caller=caller).answer
-        if answer.status == 303 and "__storage" in answer.headers["Location"]:
-            body = content_of(seen, Redirect(answer.headers["Location"]))
+        answer = seen.get(address + query, caller=caller)
+        if answer.status == 303 and "__storage" in answer.headers["location"]:
+            body = content_of(seen, Redirect(answer.headers["location"]))
         else:
-            body = unpacked(answer.stored.path.read_bytes()) if answer.stored is not None else answer.body
+            body = unpacked(answer.body)
         assert HIDDEN not in body, address
         shown += answer.status == 200
     assert shown > 10

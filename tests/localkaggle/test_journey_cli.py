@@ -114,7 +114,7 @@ def test_a_pair_reaches_the_leaderboard_by_the_official_command_line(tmp_path: P
         mine = {row["ref"] for row in shell.rows("kernels", "list", "--mine")}
         shell.kaggle("kernels", "pull", f"{me}/{INFER}", "-p", tmp_path / "pulled", "-m")
 
-        asked = [exchange.method.rpartition("/")[2] for exchange in running.traffic.exchanges]
+        asked = [exchange.method.rpartition("/")[2] for exchange in running.local_kaggle.exchanges]
 
     assert float(scored) == float(entry["score"]) == 1.0
     assert entry["teamName"] == me

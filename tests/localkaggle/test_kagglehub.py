@@ -109,7 +109,7 @@ says["model"] = kagglehub.model_download(f"{me}/many-files/jax/all")
     assert tree_of(Path(said["data"])) == sent
     assert tree_of(Path(said["model"])) == sent
     # More than 25 files of a model travel as one archive.
-    asked = [exchange.method.rpartition("/")[2] for exchange in local_kaggle.traffic.exchanges]
+    asked = [exchange.method.rpartition("/")[2] for exchange in local_kaggle.local_kaggle.exchanges]
     assert asked.count("DownloadModelInstanceVersion") == 1
 
 

@@ -7,17 +7,17 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
-from browsing import BASE, FORM, ME, Browsing, Page, browsing, notebook, same_site
+from browsing import FORM, ME, Browsing, Page, browsing, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
+from generator.localkaggle.http.limits import LARGEST_FORM
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.web.pages import Pages
-from generator.localkaggle.web.request import LARGEST_FORM, WebRequest
 from generator.localkaggle.web.templating import static_files
 
 TOY = {"competitionDataSources": ["toy-heights"]}
@@ -39,6 +39,12 @@ def scored(pages: Browsing) -> Page:
     return page
 
 
+def saved(pages: Browsing, slug: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The cells of the newest version of a kernel of ours, and what else was saved with it."""
+    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug=slug)
+    return json.loads(kernel["blob"]["source"])["cells"], kernel["metadata"]
+
+
 def everything(pages: Browsing, start: str = "/") -> Iterator[Page]:
     """Every page that links lead to."""
     seen, waiting = {start}, [start]
@@ -57,13 +63,8 @@ def filled(pages: Browsing) -> None:
     """Notebooks of every state, a submission, a dataset."""
     pages.push("Heights inference", "print('height')", **TOY)
     address = pages.push("Heights inference", "print('taller')", **TOY)
-    pages.post(f"{address}/submit", {**pages.get(f"{address}/submit").fields()})
-    pages.ask(
-        "kernels.KernelsApiService/SaveKernel",
-        newTitle="Only saved",
-        text=json.dumps({"cells": []}),
-        kernelExecutionType="QUICK_SAVE",
-    )
+    pages.post(f"{address}/submit", pages.get(f"{address}/submit").fields)
+    pages.push("Only saved", text=json.dumps({"cells": []}), kernelExecutionType="QUICK_SAVE")
     scored(pages)
 
 
@@ -110,10 +111,10 @@ def test_pages_allow_no_script_but_their_own_and_are_kept_nowhere(pages: Browsin
     filled(pages)
     for page in everything(pages):
         if page.tags:
-            policy = page.answer.headers["Content-Security-Policy"]
+            policy = page.headers["content-security-policy"]
             assert "default-src 'none'" in policy
             assert "unsafe" not in policy
-            assert page.answer.headers["Cache-Control"] == "no-store"
+            assert page.headers["cache-control"] == "no-store"
             assert not [each for _, each in page.tags if "style" in each or any(name.startswith("on") for name in each)]
 
 
@@ -163,14 +164,8 @@ def test_a_cell_that_is_folded_anywhere_is_folded_here(
 ) -> None:
     text = json.loads(notebook("secret = 1", "print(2)"))
     text["cells"][0]["metadata"] = metadata
-    pages.ask(
-        "kernels.KernelsApiService/SaveKernel",
-        newTitle="Some folded",
-        text=json.dumps(text),
-        kernelExecutionType="QUICK_SAVE",
-    )
 
-    page = pages.get("/code/local/some-folded")
+    page = pages.get(pages.push("Some folded", text=json.dumps(text), kernelExecutionType="QUICK_SAVE"))
 
     assert len([each for each in page.elements("details") if each.get("class") == "folded"]) == folded
     assert "secret = 1" in page.text
@@ -189,15 +184,15 @@ def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
         assert "Live log" in pages.get(address).text
 
         pages.local_kaggle.kernels.sessions.folder(1).log.open("ab").write(b'{"data": "epoch 1\\u001b[2J\\n"}\n')
-        news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").answer.body)
+        news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").body)
         assert news["text"] == "epoch 1\n"
         assert not news["is_final"]
         assert news["state"] == "running"
 
         runner.release()
         assert pages.local_kaggle.kernels.wait_until_idle(20)
-        rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").answer.body)
-        last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").answer.body)
+        rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").body)
+        last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").body)
         assert "ends" in rest["text"]
         assert last["is_final"]
         finished = pages.get(address)
@@ -252,15 +247,15 @@ def test_outputs_are_listed_previewed_and_downloaded(tmp_path: Path) -> None:
         text = pages.get(same_site(listing, listing.links["notes.txt"]) or "")
         binary = pages.get(same_site(listing, listing.links["models/fold 0.h5"]) or "")
         downloads = [same_site(listing, each["href"]) or "" for each in listing.elements("a") if "download" in each]
-        bodies = [stored.path.read_bytes() for each in downloads if (stored := pages.get(each).answer.stored)]
-        archive = pages.get(f"{address}/output.zip").answer.stored
+        bodies = [pages.get(each).body for each in downloads]
+        archive = pages.get(f"{address}/output.zip")
         missing = pages.get(f"{address}/output/../../kaggle.sqlite")
     assert [each["scope"] for each in table.elements("th")][-2:] == ["col", "col"]
     assert "p1 180" in table.text
     assert "fine <b>" in text.text
     assert "no preview" in binary.text
     assert bodies == [b"\x00\x01", b"fine <b>", b"id,height\np1,180\n"]
-    assert archive is not None
+    assert archive.body.startswith(b"PK")
     assert missing.status == 404
 
 
@@ -298,7 +293,7 @@ def test_versions_stay_open_to_be_read(pages: Browsing) -> None:
 
 
 def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
-    form = pages.get("/code/new?competition=toy-heights").fields()
+    form = pages.get("/code/new?competition=toy-heights").fields
     assert form["competitions"] == "toy-heights"
 
     page = pages.follow(
@@ -307,23 +302,23 @@ def test_a_new_notebook_is_written_saved_and_run(pages: Browsing) -> None:
 
     assert "My heights" in page.text
     assert "Complete" in page.text
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="my-heights")
-    assert [cell["source"] for cell in json.loads(kernel["blob"]["source"])["cells"]] == ["x = 1\ny = 2"]
-    assert kernel["metadata"]["competitionDataSources"] == ["toy-heights"]
+    cells, metadata = saved(pages, "my-heights")
+    assert [cell["source"] for cell in cells] == ["x = 1\ny = 2"]
+    assert metadata["competitionDataSources"] == ["toy-heights"]
 
 
 def test_what_was_typed_is_kept_when_a_notebook_cannot_be_saved(pages: Browsing) -> None:
-    form = {**pages.get("/code/new").fields(), "title": "Four", "cell-0": "\n\nprecious = '</textarea>'", "then": "run"}
+    form = {**pages.get("/code/new").fields, "title": "Four", "cell-0": "\n\nprecious = '</textarea>'", "then": "run"}
 
     page = pages.post("/code/new", form)
 
     assert page.status == 422
     assert "A title has 5 to 50 characters; this one has 4." in page.text
-    assert page.fields()["cell-0"].endswith("precious = '</textarea>'")
+    assert page.fields["cell-0"].endswith("precious = '</textarea>'")
 
 
 def test_inputs_that_do_not_exist_are_named(pages: Browsing) -> None:
-    form = {**pages.get("/code/new").fields(), "title": "My heights", "competitions": "toy-heights, nowhere"}
+    form = {**pages.get("/code/new").fields, "title": "My heights", "competitions": "toy-heights, nowhere"}
 
     page = pages.post("/code/new", form)
 
@@ -333,29 +328,27 @@ def test_inputs_that_do_not_exist_are_named(pages: Browsing) -> None:
 
 def test_editing_makes_the_next_version(pages: Browsing) -> None:
     address = pages.push("Heights training", "keep = 1", "drop = 1", **TOY)
-    form = pages.get(f"{address}/edit").fields()
+    form = pages.get(f"{address}/edit").fields
 
     pages.follow(
         pages.post(f"{address}/edit?version=1", {**form, "cell-1": " ", "added-markdown": "# End", "then": "save"})
     )
 
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="heights-training")
-    cells = json.loads(kernel["blob"]["source"])["cells"]
+    cells, metadata = saved(pages, "heights-training")
     assert [(cell["cell_type"], cell["source"]) for cell in cells] == [("code", "keep = 1"), ("markdown", "# End")]
     assert len({cell["id"] for cell in cells}) == 2
-    assert kernel["metadata"]["currentVersionNumber"] == 2
+    assert metadata["currentVersionNumber"] == 2
     assert "Saved" in pages.get(address).text
 
 
 def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Browsing) -> None:
     address = pages.push("Heights training", "a = 1")
     for text in ("b = 1", "c = 1"):
-        form = pages.get(f"{address}/edit").fields()
+        form = pages.get(f"{address}/edit").fields
         # Each time the first cell goes, so that their number stays.
         pages.post(f"{address}/edit", {**form, "cell-0": "", "added-code": text, "added-markdown": text})
 
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug="heights-training")
-    cells = json.loads(kernel["blob"]["source"])["cells"]
+    cells, _ = saved(pages, "heights-training")
     assert [cell["source"] for cell in cells] == ["b = 1", "c = 1", "c = 1"]
     assert len({cell["id"] for cell in cells}) == 3
 
@@ -363,24 +356,24 @@ def test_cells_that_are_added_again_and_again_keep_ids_of_their_own(pages: Brows
 def test_a_notebook_whose_ids_are_no_texts_can_be_edited(pages: Browsing) -> None:
     cell = {"cell_type": "code", "id": [], "metadata": {}, "outputs": [], "execution_count": None, "source": "a = 1"}
     address = pages.push("Heights training", text=json.dumps({"cells": [cell], "nbformat": 4, "nbformat_minor": 5}))
-    form = pages.get(f"{address}/edit").fields()
+    form = pages.get(f"{address}/edit").fields
 
     page = pages.post(f"{address}/edit", {**form, "added-code": "b = 1", "then": "save"})
 
     assert page.status == 303
-    assert pages.get(f"{address}/edit").fields()["cell-1"] == "b = 1"
+    assert pages.get(f"{address}/edit").fields["cell-1"] == "b = 1"
 
 
 def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
     address = pages.push("Heights training", "height = 1", **TOY)
-    form = pages.get(f"{address}/copy").fields()
+    form = pages.get(f"{address}/copy").fields
     assert form["title"] == "Heights training copy"
 
     page = pages.follow(pages.post(f"{address}/copy?version=1", {**form, "cell-0": "height = 2"}))
 
     assert page.address == "/code/local/heights-training-copy"
-    assert "height = 1" in pages.get(f"{address}/edit").fields()["cell-0"]
-    assert pages.get(f"{address}/copy").fields()["title"] == "Heights training copy 2"
+    assert "height = 1" in pages.get(f"{address}/edit").fields["cell-0"]
+    assert pages.get(f"{address}/copy").fields["title"] == "Heights training copy 2"
     taken = pages.post(f"{address}/copy?version=1", {**form, "cell-0": "height = 3"})
     assert "You have a notebook of this title already." in taken.text
 
@@ -395,18 +388,18 @@ def test_notebooks_of_others_can_be_copied_if_public_and_not_edited(pages: Brows
     assert pages.post(f"{public}/delete", {}).status in (403, 404)
     assert pages.get(private).status == 404
     assert "Private heights" not in pages.get("/code").text
-    copied = pages.follow(pages.post(f"{public}/copy?version=1", pages.get(f"{public}/copy").fields()))
+    copied = pages.follow(pages.post(f"{public}/copy?version=1", pages.get(f"{public}/copy").fields))
     assert copied.address == "/code/local/public-heights-copy"
 
 
 def test_a_version_is_submitted_and_its_score_stands_on_the_leaderboard(pages: Browsing) -> None:
     address = pages.push("Heights inference", **TOY)
-    form = pages.get(f"{address}/submit").fields()
+    form = pages.get(f"{address}/submit").fields
     assert (form["competition"], form["file"]) == ("toy-heights", "submission.csv")
 
     sent = pages.post(f"{address}/submit?version=1", form)
 
-    assert sent.answer.headers["Location"] == "/competitions/toy-heights/submissions"
+    assert sent.headers["location"] == "/competitions/toy-heights/submissions"
     page = scored(pages)
     assert "Heights inference, version 1" in page.links
     assert "2.00000" in page.text
@@ -458,7 +451,7 @@ def test_a_log_has_no_news_beyond_its_end(pages: Browsing, position: str) -> Non
 
     news = pages.get(f"{address}/log.json?from={position}")
 
-    assert (news.status, json.loads(news.answer.body)["text"]) == (200, "")
+    assert (news.status, json.loads(news.body)["text"]) == (200, "")
 
 
 def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:
@@ -468,7 +461,7 @@ def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path)
 
     with browsing(tmp_path, ScriptedRunner(script)) as pages:
         address = pages.push("Heights training")
-        page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").answer.body.decode()
+        page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").body.decode()
     assert "Only the end is shown" in page.text
     assert "step 59999" in page.text
     assert "step 1 " not in page.text
@@ -483,15 +476,14 @@ def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path)
         (b"&".join(b"f%d=" % n for n in range(3_000)), FORM, 400),
         (b"--XX\r\n\r\n", "multipart/form-data; boundary=XX", 400),
         (b"no boundary at all", "multipart/form-data; boundary=XX", 400),
+        (b'--XX\r\nContent-Disposition: form-data; name="title"\r\n\r\nHalf', "multipart/form-data; boundary=XX", 400),
         (b"--XX--", "multipart/form-data", 415),
         (b"{}", "application/json", 415),
         (b"", "", 415),
     ],
 )
 def test_what_is_no_form_is_refused(pages: Browsing, body: bytes, content_type: str, status: int) -> None:
-    request = WebRequest("POST", "/code/new", BASE, body=body, content_type=content_type)
-
-    assert Pages(pages.local_kaggle).answer(request).status == status
+    assert pages.request("POST", "/code/new", body, content_type=content_type).status == status
 
 
 def test_a_deleted_notebook_is_gone(pages: Browsing) -> None:
@@ -565,10 +557,10 @@ def contrast(one: str, other: str) -> float:
 def test_browsers_keep_the_style_sheet_until_it_changes(pages: Browsing) -> None:
     sheet = next(each["href"] for each in pages.get("/").elements("link") if each["rel"] == "stylesheet")
 
-    answer = pages.get(sheet).answer
+    answer = pages.get(sheet)
 
-    assert "immutable" in answer.headers["Cache-Control"]
-    assert answer.media_type.startswith("text/css")
+    assert "immutable" in answer.headers["cache-control"]
+    assert answer.headers["content-type"].startswith("text/css")
     assert b".code .k" in answer.body
     assert pages.get(sheet.replace(sheet.split("/")[2], "0" * 12)).status == 404
 
@@ -598,8 +590,8 @@ def test_datasets_and_models_are_listed_with_their_files(tmp_path: Path) -> None
         assert pages.get("/datasets").links["My heights"] == "/datasets/local/my-heights"
         assert pages.get("/models").links["My model"] == "/models/local/my-model"
         assert pages.get("/models/local/my-model/keras/main").status == 200
-        assert pages.get(dataset.links["Download"]).answer.headers["Location"].endswith(".zip")
-        assert pages.get(model.links["Download"]).answer.headers["Location"].endswith(".tar.gz")
+        assert pages.get(dataset.links["Download"]).headers["location"].endswith(".zip")
+        assert pages.get(model.links["Download"]).headers["location"].endswith(".tar.gz")
         assert site.site.account == ME
     assert "train.csv 5 B" in dataset.text
     assert "keras / main" in model.text

@@ -8,15 +8,11 @@ from urllib.parse import quote
 
 import pytest
 import requests
-from browsing import notebook
 from scripted import ScriptedRunner, writing
-from serving import Served, served
-
-from generator.localkaggle.rpc import Call
-from generator.localkaggle.web.request import WebAnswer, WebRequest
+from serving import Served, notebook, served
+from starlette.responses import PlainTextResponse
 
 ODD = "a b&c=d#e?f%2F.csv"
-SAVE = "kernels.KernelsApiService/SaveKernel"
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +20,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A local Kaggle with one notebook, which wrote a file with an odd name."""
     runner = ScriptedRunner(writing({ODD: "id,height\n"}))
     with served(tmp_path_factory.mktemp("site"), runner=runner) as made:
-        made.local_kaggle.handle(Call(SAVE, made.account, made.address, {"newTitle": "My heights", "text": notebook()}))
+        made.save_kernel("My heights", notebook())
         assert made.local_kaggle.kernels.wait_until_idle(20)
         yield made
 
@@ -84,12 +80,12 @@ def test_calls_of_the_api_do_not_wait_for_pages(
 ) -> None:
     made, release = threading.Semaphore(0), threading.Event()
 
-    def slow(_: object, request: WebRequest) -> WebAnswer:
+    def slow(*_: object) -> PlainTextResponse:
         made.release()
         assert release.wait(30)
-        return WebAnswer(body=b"slow", media_type="text/plain")
+        return PlainTextResponse("slow")
 
-    monkeypatch.setattr("generator.localkaggle.web.pages.Pages.answer", slow)
+    monkeypatch.setattr("generator.localkaggle.web.routes.answered", slow)
     with ThreadPoolExecutor(20) as readers:
         pages = [readers.submit(browser.get, f"{running.address}/code", timeout=30) for _ in range(20)]
         assert made.acquire(timeout=20)

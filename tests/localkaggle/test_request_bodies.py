@@ -1,6 +1,5 @@
 """How much of a request's body the server takes: by who sends it, by what it is for, and of how many at a time."""
 
-import json
 import socket
 import threading
 import time
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from scripted import ScriptedRunner
-from serving import Served, served
+from serving import Served, notebook, served
 
 from generator.localkaggle.http.limits import Limits
 
@@ -19,13 +18,6 @@ INTROSPECT = "security.OAuthService/IntrospectToken"
 GENERATE = "users.AccountService/GenerateAccessToken"
 SAVE = "kernels.KernelsApiService/SaveKernel"
 MIB = 2**20
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A local Kaggle with the limits that it has for users."""
-    with served(tmp_path_factory.mktemp("site"), runner=ScriptedRunner()) as running:
-        yield running
 
 
 def begun(running: Served, method: str, *headers: str, token: str = "") -> socket.socket:
@@ -44,13 +36,6 @@ def send_chunks(connection: socket.socket, *, count: int) -> None:
         time.sleep(0.01)
 
 
-def notebook(size: int) -> str:
-    """A notebook whose text is about so long, with as many escapes as prose has."""
-    cell = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": 'A "quoted" line of prose\n' * (size // 25)}
-    metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
-    return json.dumps({"cells": [cell], "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
-
-
 @pytest.mark.parametrize("method", [INTROSPECT, GENERATE])
 def test_who_has_not_signed_in_sends_a_token_and_not_much_more(shared: Served, method: str) -> None:
     def piecewise() -> Iterator[bytes]:
@@ -65,9 +50,9 @@ def test_who_has_not_signed_in_sends_a_token_and_not_much_more(shared: Served, m
 
 
 def test_a_method_takes_as_much_as_it_is_for(shared: Served) -> None:
-    saved = {"newTitle": "A long one", "language": "python", "kernelType": "notebook", "isPrivate": True}
-    status, answer = shared.ask(SAVE, **saved, kernelExecutionType="QUICK_SAVE", text=notebook(7 * MIB))
-    assert (status, answer["error"]) == (200, "")
+    # As many escapes as prose has.
+    text = notebook('A "quoted" line of prose\n' * (7 * MIB // 25))
+    shared.save_kernel("A long one", text, kernelExecutionType="QUICK_SAVE")
 
     for method, size in ((HELLO, 4 * MIB), (SAVE, 16 * MIB)):
         answer = shared.post(method, b" " * (size + 1))

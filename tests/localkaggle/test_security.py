@@ -1,7 +1,6 @@
 """What the server refuses: other hosts, no credentials, foreign pages, too much, too slowly, ways out of a folder."""
 
 import http.client
-import json
 import os
 import socket
 import time
@@ -10,28 +9,16 @@ from pathlib import Path
 
 import pytest
 from scripted import ScriptedRunner
-from serving import Served, served
+from serving import Served, notebook, served
 
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.http.server import Listening
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import Call, Stored
+from generator.localkaggle.server import Listening
 from generator.localkaggle.sessions.runner import SessionOrder
 
 HELLO = "/api/v1/api.v1.DiagnosticsService/Hello"
-SAVE = "kernels.KernelsApiService/SaveKernel"
 OUTPUT = "kernels.KernelsApiService/ListKernelSessionOutput"
 IMPATIENT = Limits(head_seconds=0.2, body_seconds=0.2, idle_seconds=0.2, largest_head=4_096, largest_call=2_000)
-NOTEBOOK = json.dumps(
-    {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A local Kaggle for the tests that leave nothing behind in it."""
-    with served(tmp_path_factory.mktemp("site"), runner=ScriptedRunner()) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +212,7 @@ def test_a_client_that_never_reads_its_file_is_hung_up_on(impatient: Served, tmp
     big = tmp_path / "big.bin"
     with big.open("wb") as file:
         file.truncate(64 * 2**20)
-    url = impatient.site.tickets.download(Call("", "local", "", {}), Stored(big, "big.bin"))
+    url = impatient.ticket(big)
     with socket.create_connection(("127.0.0.1", impatient.port), timeout=5) as connection:
         connection.sendall(f"GET {url} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         time.sleep(0.6)
@@ -263,7 +250,7 @@ def test_a_ticket_that_was_never_given_opens_nothing(shared: Served, target: str
 def test_a_link_in_the_place_of_a_file_is_not_followed(shared: Served, tmp_path: Path) -> None:
     path = tmp_path / "model.bin"
     path.write_bytes(b"x")
-    url = shared.site.tickets.download(Call("", "local", "", {}), Stored(path, "model.bin"))
+    url = shared.ticket(path)
     path.unlink()
     path.symlink_to("/etc/passwd")
     assert shared.request("GET", url, token="").status_code == 404
@@ -271,8 +258,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(shared: Served, tmp_path:
 
 def test_a_page_that_a_notebook_wrote_is_inert(shared: Served, tmp_path: Path) -> None:
     (tmp_path / "report.html").write_text("<script>fetch('/')</script>")
-    stored = Stored(tmp_path / "report.html", "report.html", "text/html")
-    url = shared.site.tickets.download(Call("", "local", "", {}), stored)
+    url = shared.ticket(tmp_path / "report.html", media_type="text/html")
     headers = shared.request("GET", url, token="").headers
     assert headers["Content-Disposition"].startswith("attachment")
     assert headers["Content-Security-Policy"].startswith("sandbox")
@@ -293,16 +279,7 @@ def test_nothing_outside_of_a_sessions_folder_is_among_its_output(tmp_path: Path
         (order.working / "\x1b[2J\nname").write_text("odd")
 
     with served(tmp_path / "site", runner=ScriptedRunner(escape)) as running:
-        status, saved = running.ask(
-            SAVE,
-            slug="local/escaping",
-            newTitle="Escaping",
-            text=NOTEBOOK,
-            language="python",
-            kernelType="notebook",
-            isPrivate=True,
-        )
-        assert (status, saved.get("error", "")) == (200, "")
+        running.save_kernel("Escaping", notebook())
         assert running.local_kaggle.kernels.wait_until_idle(30)
         status, listing = running.ask(OUTPUT, userName="local", kernelSlug="escaping")
         assert status == 200

@@ -18,6 +18,7 @@ import psutil
 import pytest
 import requests
 from miniature import Outcome
+from serving import notebook
 
 from generator.local_place import ServerRecord
 
@@ -41,6 +42,14 @@ def serving(root: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[s
     finally:
         process.kill()
         process.communicate()
+
+
+def refused(root: Path, *options: str) -> str:
+    """The message of a server that cannot be started."""
+    command = [*TANDEM, "serve", TRUSTED, "--root", str(root), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    return done.stderr
 
 
 def exported(lines: str) -> Mapping[str, str]:
@@ -178,15 +187,7 @@ def test_the_first_line_opens_the_server_and_the_record_is_its_owners_alone(tmp_
         record = tmp_path / "site" / "server.json"
         assert stat.S_IMODE(record.stat().st_mode) == 0o600
         assert json.loads(record.read_text())["pid"] == process.pid
-        second = subprocess.run(
-            [*TANDEM, "serve", TRUSTED, "--root", str(tmp_path / "site"), "--port", "0"],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        assert second.returncode == 1
-        assert "Another local Kaggle runs" in second.stderr
+        assert "Another local Kaggle runs" in refused(tmp_path / "site", "--port", "0")
         assert record.exists()
 
 
@@ -242,10 +243,7 @@ def _soon(is_so: Callable[[], bool]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_notebook_that_runs_ends_with_the_server_and_is_marked_as_failed(tmp_path: Path, number: int) -> None:
-    cell = {"cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": None}
-    source = "import time\nprint('It sleeps.', flush=True)\ntime.sleep(600)"
-    notebook = {"cells": [{**cell, "source": source}], "metadata": {"kernelspec": {"name": "python3"}}}
-    text = json.dumps({**notebook, "nbformat": 4, "nbformat_minor": 5})
+    text = notebook("import time\nprint('It sleeps.', flush=True)\ntime.sleep(600)")
     kernel = {"userName": "local", "kernelSlug": "sleeping-kernel"}
     with serving(tmp_path / "site") as (line, process):
         about = {"newTitle": "Sleeping kernel", "language": "python", "kernelType": "notebook", "isPrivate": True}
@@ -271,15 +269,7 @@ def test_a_notebook_that_runs_ends_with_the_server_and_is_marked_as_failed(tmp_p
 def test_a_port_that_is_taken_is_explained(tmp_path: Path) -> None:
     with serving(tmp_path / "site") as (line, _):
         port = line.partition("/?")[0].rpartition(":")[2]
-        second = subprocess.run(
-            [*TANDEM, "serve", TRUSTED, "--root", str(tmp_path / "other"), "--port", port],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    assert second.returncode == 1
-    assert "--port" in second.stderr
+        assert "--port" in refused(tmp_path / "other", "--port", port)
 
 
 @pytest.mark.slow

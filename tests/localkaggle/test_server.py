@@ -17,26 +17,9 @@ from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import AccountNameError, LocalKaggle
 from generator.localkaggle.root_folder import RootInUseError
-from generator.localkaggle.rpc import Call, Stored
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 QUOTA = "kernels.KernelsApiService/GetAcceleratorQuotaStatistics"
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A local Kaggle for the tests that leave nothing behind in it."""
-    with served(tmp_path_factory.mktemp("site"), runner=ScriptedRunner()) as running:
-        yield running
-
-
-def ticket(
-    running: Served, path: Path, *, name: str | None = None, media_type: str = "application/octet-stream"
-) -> str:
-    """The target at which a file can be fetched."""
-    call = Call("test", running.account, running.address, {})
-    url = running.site.tickets.download(call, Stored(path, name or path.name, media_type))
-    return str(url).removeprefix(running.address)
 
 
 def test_a_call_is_answered_at_both_prefixes(shared: Served) -> None:
@@ -93,7 +76,7 @@ def test_a_bug_in_a_page_is_a_500_and_is_told_in_the_log(tmp_path: Path, caplog:
 def test_the_account_and_its_tickets_outlive_a_restart(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("a,b\n")
     with served(tmp_path / "site", runner=ScriptedRunner()) as running:
-        token, target = running.token, ticket(running, tmp_path / "data.csv")
+        token, target = running.token, running.ticket(tmp_path / "data.csv")
     with served(tmp_path / "site", runner=ScriptedRunner()) as running:
         assert running.token == token
         assert running.request("GET", target, token="").text == "a,b\n"
@@ -141,7 +124,7 @@ def test_a_refresh_token_gives_an_access_token(shared: Served) -> None:
 
 def test_a_download_has_what_a_client_needs_to_resume(shared: Served, tmp_path: Path) -> None:
     (tmp_path / "a b.bin").write_bytes(bytes(range(256)) * 40)
-    target = ticket(shared, tmp_path / "a b.bin")
+    target = shared.ticket(tmp_path / "a b.bin")
     assert target.endswith("/a%20b.bin")
     whole = shared.request("GET", target, token="")
     assert whole.headers["Content-Length"] == "10240"
@@ -158,7 +141,7 @@ def test_a_download_has_what_a_client_needs_to_resume(shared: Served, tmp_path: 
 def test_a_file_that_changed_is_sent_whole_to_who_resumes(shared: Served, tmp_path: Path) -> None:
     path = tmp_path / "data.bin"
     path.write_bytes(b"old" * 100)
-    target = ticket(shared, path)
+    target = shared.ticket(path)
     tag = shared.request("GET", target, token="").headers["ETag"]
     path.write_bytes(b"newer" * 100)
     answer = shared.request("GET", target, token="", headers={"Range": "bytes=100-", "If-Range": tag})
@@ -178,26 +161,26 @@ def test_a_file_of_any_date_can_be_downloaded(
         return os.stat_result(found[:10], {"st_mtime": float(seconds)}) if is_it else found
 
     monkeypatch.setattr(os, "stat", stat_on_a_disk_of_any_dates)
-    answer = shared.request("GET", ticket(shared, tmp_path / "dated.bin"), token="")
+    answer = shared.request("GET", shared.ticket(tmp_path / "dated.bin"), token="")
     assert (answer.status_code, answer.content) == (200, b"123")
     time.strptime(answer.headers["Last-Modified"], "%a, %d %b %Y %H:%M:%S GMT")
 
 
 def test_a_range_beyond_the_end_is_a_416(shared: Served, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(b"123")
-    answer = shared.request("GET", ticket(shared, tmp_path / "data.bin"), token="", headers={"Range": "bytes=9-"})
+    answer = shared.request("GET", shared.ticket(tmp_path / "data.bin"), token="", headers={"Range": "bytes=9-"})
     assert answer.status_code == 416
 
 
 def test_an_empty_file_can_be_downloaded(shared: Served, tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    answer = shared.request("GET", ticket(shared, tmp_path / "empty"), token="")
+    answer = shared.request("GET", shared.ticket(tmp_path / "empty"), token="")
     assert (answer.status_code, answer.content, answer.headers["Content-Length"]) == (200, b"", "0")
 
 
 def test_a_listing_that_is_asked_for_again_gives_the_same_address(shared: Served, tmp_path: Path) -> None:
     (tmp_path / "x").touch()
-    assert ticket(shared, tmp_path / "x") == ticket(shared, tmp_path / "x")
+    assert shared.ticket(tmp_path / "x") == shared.ticket(tmp_path / "x")
 
 
 # --- Faults of the transport.
@@ -255,10 +238,10 @@ def test_a_truncated_answer_breaks_in_its_middle(faulty: Served, tmp_path: Path)
     with pytest.raises(requests.RequestException):
         faulty.post(HELLO).json()
     (tmp_path / "data.bin").write_bytes(b"x" * 300_000)
-    answer = faulty.request("GET", ticket(faulty, tmp_path / "data.bin"), token="", stream=True)
+    answer = faulty.request("GET", faulty.ticket(tmp_path / "data.bin"), token="", stream=True)
     with pytest.raises(requests.RequestException):
         _ = answer.content
-    assert len(faulty.request("GET", ticket(faulty, tmp_path / "data.bin"), token="").content) == 300_000
+    assert len(faulty.request("GET", faulty.ticket(tmp_path / "data.bin"), token="").content) == 300_000
 
 
 def test_a_stalled_call_holds_only_its_own_client(faulty: Served) -> None:

@@ -10,36 +10,13 @@ from typing import Any
 import pytest
 import requests
 from scripted import ScriptedRunner
-from serving import Served, served
+from serving import Served, notebook, served
 
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
 
-NOTEBOOK = json.dumps(
-    {
-        "cells": [],
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-)
 STREAM = "/api/v1/kernels/logs/stream/local/a-kernel"
-
-
-def push(running: Served) -> None:
-    """Pushes a kernel whose session the test's runner runs."""
-    status, answer = running.ask(
-        "kernels.KernelsApiService/SaveKernel",
-        slug="local/a-kernel",
-        newTitle="A kernel",
-        text=NOTEBOOK,
-        language="python",
-        kernelType="notebook",
-        isPrivate=True,
-        enableInternet=False,
-    )
-    assert (status, answer.get("error", "")) == (200, ""), answer
 
 
 def events(answer: requests.Response) -> Iterator[Any]:
@@ -73,7 +50,7 @@ def talking(tmp_path: Path) -> Iterator[tuple[Served, _Talking]]:
     script = _Talking()
     with served(tmp_path, runner=ScriptedRunner(script)) as running:
         try:
-            push(running)
+            running.save_kernel("A kernel", notebook())
             assert script.order.wait(30)
             yield running, script
         finally:

@@ -1,7 +1,6 @@
 """Uploads: whole, in pieces, resumed after a break; and what becomes of those that are wrong."""
 
 import http.client
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,13 +13,6 @@ from generator.localkaggle.rpc import ApiError
 
 START = "blobs.BlobApiService/StartBlobUpload"
 MIB = 2**20
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A local Kaggle for the tests, each of which has uploads of its own."""
-    with served(tmp_path_factory.mktemp("site"), runner=ScriptedRunner()) as running:
-        yield running
 
 
 def begin(running: Served, size: int, *, name: str = "data.bin") -> tuple[str, str]:

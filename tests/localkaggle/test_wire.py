@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 from scripted import ScriptedRunner, writing
-from serving import run_kaggle, served
+from serving import Exchange, notebook, run_kaggle, served
 from wire_lint import complaints, methods
 
-from generator.localkaggle.http.traffic import Exchange
 from generator.localkaggle.local_kaggle import LocalKaggle
 
 STATUS = "kernels.KernelsApiService/GetKernelSessionStatus"
@@ -101,9 +100,7 @@ def test_an_error_is_a_code_and_a_message(tmp_path: Path) -> None:
 def test_the_official_command_line_is_content_with_what_it_hears(tmp_path: Path) -> None:
     folder = tmp_path / "kernel"
     folder.mkdir()
-    cell = {"cell_type": "code", "source": "1", "metadata": {}, "outputs": [], "execution_count": None, "id": "a"}
-    notebook = {"cells": [cell], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-    (folder / "notebook.ipynb").write_text(json.dumps(notebook))
+    (folder / "notebook.ipynb").write_text(notebook())
     metadata = {
         "id": "local/my-first-kernel",
         "title": "My first kernel",
@@ -136,7 +133,7 @@ def test_the_official_command_line_is_content_with_what_it_hears(tmp_path: Path)
         }
         done = run_kaggle(running, tmp_path / "home", "kernels", "list", "-m", environment=legacy)
         assert "my-first-kernel" in done.stdout, done.stderr
-        assert complaints(running.traffic.exchanges, requests=True) == []
+        assert complaints(running.local_kaggle.exchanges, requests=True) == []
     assert (tmp_path / "output" / "a.csv").read_text() == "1\n"
 
 

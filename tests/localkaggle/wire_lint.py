@@ -16,8 +16,7 @@ import kagglesdk
 from kagglesdk import kaggle_object as sdk
 from kagglesdk.common.types.file_download import FileDownload
 from kagglesdk.common.types.http_redirect import HttpRedirect
-
-from generator.localkaggle.http.traffic import Exchange
+from serving import Exchange
 
 # 7 digits and more of a fraction are cut by the client; 1 or 2 are read wrongly by Python 3.10.
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{3,9})?Z")

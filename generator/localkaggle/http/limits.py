@@ -1,12 +1,12 @@
-"""How long the server waits for a client, and how much it takes from one."""
+"""Limits of the time that the server waits for a client, and of the bytes that it takes from one."""
 
 from dataclasses import dataclass
 
 from generator.localkaggle.services.accounts import OPEN_METHODS
 from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
-from generator.localkaggle.web.request import LARGEST_FORM
 
 KIB, MIB = 2**10, 2**20
+LARGEST_FORM = 32 * MIB
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from generator.localkaggle.http.limits import Limits
 
 TRANSPORT = "tandem.transport"
-"""Where a request's scope has the connection itself."""
+"""The key of a request's scope with the connection itself."""
 
 _PAUSE_SECONDS = 0.05
 
@@ -71,7 +71,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._watch()
 
     def _is_refused(self) -> bool:
-        """Whether the newest request was answered while its body still comes."""
+        """True if the newest request was answered while its body still comes."""
         return not self._in_head and self.cycle is not None and self.cycle.response_complete
 
     def _watch(self) -> None:

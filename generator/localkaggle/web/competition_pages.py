@@ -1,96 +1,148 @@
 """The pages of competitions: what they are about, their data, their leaderboard, one's own submissions."""
 
+from collections import Counter
 from typing import Any
 
-from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.web import competition_facts as facts
-from generator.localkaggle.web.kernel_facts import kernel_rows, rerun_rows
-from generator.localkaggle.web.request import WebAnswer, redirect
-from generator.localkaggle.web.visit import Visit
+from starlette.responses import Response
+
+from generator.localkaggle.rpc import ApiError, Fields
+from generator.localkaggle.web.api_client import ApiClient
+from generator.localkaggle.web.kernel_views import kernel_views, rerun_views
+from generator.localkaggle.web.page_request import PageRequest, redirect
 from generator.run.safe_html import markdown_html
 
+API = "competitions.CompetitionApiService"
+_FORBIDDEN = 403
+_FIRST_PAGES = ("description", "overview", "evaluation")
 _MOST_FILES = 500
 
 
-def listing(visit: Visit) -> WebAnswer:
+def competitions(api: ApiClient) -> list[Fields]:
+    """All competitions, each with its slug."""
+    return [_with_slug(each) for each in api.items(f"{API}/ListCompetitions", key="competitions")]
+
+
+def competition(api: ApiClient, slug: str) -> Fields:
+    """One competition; `ApiError` 404 if there is none of that name."""
+    return _with_slug(api.call(f"{API}/GetCompetition", competitionName=slug))
+
+
+def limits(api: ApiClient, slug: str) -> Fields | None:
+    """The submissions that today has seen, and has left; None for somebody who may not submit at all."""
+    try:
+        return api.call(f"{API}/GetSubmissionLimits", competitionName=slug)
+    except ApiError as error:
+        if error.status == _FORBIDDEN:
+            return None
+        raise
+
+
+def listing(page: PageRequest) -> Response:
     """All competitions."""
-    return visit.page("competitions.html.j2", here="competitions", competitions=facts.competitions(visit.asker))
+    return page.render("competitions.html.j2", here="competitions", competitions=competitions(page.api))
 
 
-def overview(visit: Visit, slug: str) -> WebAnswer:
-    """What a competition is about, in the words of its host."""
-    texts = [{"title": each.title, "html": markdown_html(each.content)} for each in facts.page_texts(visit.asker, slug)]
-    return _tab(visit, slug, "overview", texts=texts)
+def overview(page: PageRequest, slug: str) -> Response:
+    """The description of a competition, in the words of its host."""
+    found = page.api.call(f"{API}/ListCompetitionPages", competitionName=slug)["pages"]
+    order = {name: place for place, name in enumerate(_FIRST_PAGES)}
+    found = sorted(found, key=lambda each: order.get(each["name"].lower(), len(order)))
+    texts = [{"title": _heading(each["name"]), "html": markdown_html(each["content"])} for each in found]
+    return _tab(page, slug, "overview", texts=texts)
 
 
-def data(visit: Visit, slug: str) -> WebAnswer:
+def data(page: PageRequest, slug: str) -> Response:
     """A competition's files, one folder at a time."""
-    files = facts.data_files(visit.asker, slug)
-    folder = visit.request.query.get("folder", "")
-    shown = facts.level(files, folder)
-    if folder and not (shown.folders or shown.files):
+    every = page.api.items(f"{API}/ListDataFiles", key="files", competitionName=slug)
+    folder = page.query.get("folder", "")
+    counts, sizes, files = Counter[str](), Counter[str](), []
+    for file in every:
+        if file["name"].startswith(folder):
+            name, slash, _ = file["name"].removeprefix(folder).partition("/")
+            counts[name] += bool(slash)
+            sizes[name] += file["totalBytes"]
+            files += [] if slash else [file]
+    folders = sorted(name for name in counts if counts[name])
+    if folder and not (folders or files):
         raise ApiError(404, "There is no such folder.")
     return _tab(
-        visit,
+        page,
         slug,
         "data",
         folder=folder,
         above=folder.rstrip("/").rpartition("/")[0],
-        folders=shown.folders[:_MOST_FILES],
-        files=shown.files[:_MOST_FILES],
-        left_out=max(0, len(shown.folders) - _MOST_FILES) + max(0, len(shown.files) - _MOST_FILES),
-        count=len(files),
-        total=sum(file.size for file in files),
+        folders=[(name, counts[name], sizes[name]) for name in folders[:_MOST_FILES]],
+        files=files[:_MOST_FILES],
+        left_out=max(0, len(folders) - _MOST_FILES) + max(0, len(files) - _MOST_FILES),
+        count=len(every),
+        total=sum(file["totalBytes"] for file in every),
     )
 
 
-def data_file(visit: Visit, slug: str, file: str) -> WebAnswer:
+def data_file(page: PageRequest, slug: str, file: str) -> Response:
     """One of a competition's files."""
-    return redirect(facts.data_file_address(visit.asker, slug, file))
+    return redirect(page.api.address(f"{API}/DownloadDataFile", competitionName=slug, fileName=file))
 
 
-def archive(visit: Visit, slug: str) -> WebAnswer:
+def archive(page: PageRequest, slug: str) -> Response:
     """All of a competition's files."""
-    return redirect(facts.archive_address(visit.asker, slug))
+    return redirect(page.api.address(f"{API}/DownloadDataFiles", competitionName=slug))
 
 
-def code(visit: Visit, slug: str) -> WebAnswer:
+def code(page: PageRequest, slug: str) -> Response:
     """The kernels that use a competition's data."""
-    kernels = [row for row in kernel_rows(visit.kernels.records, visit.account) if slug in row.competitions]
-    return _tab(visit, slug, "code", kernels=kernels, moves=any(not row.session.is_over for row in kernels))
+    kernels = [each for each in kernel_views(page.kernels.records, page.account) if slug in each.competitions]
+    return _tab(page, slug, "code", kernels=kernels, moves=any(not each.session.is_over for each in kernels))
 
 
-def leaderboard(visit: Visit, slug: str) -> WebAnswer:
-    """The public leaderboard."""
-    return _tab(visit, slug, "leaderboard", standings=facts.leaderboard(visit.asker, slug))
+def leaderboard(page: PageRequest, slug: str) -> Response:
+    """The public leaderboard, the best first."""
+    rows = page.api.items(f"{API}/GetLeaderboard", key="submissions", competitionName=slug)
+    return _tab(page, slug, "leaderboard", standings=rows)
 
 
-def submissions(visit: Visit, slug: str) -> WebAnswer:
+def submissions(page: PageRequest, slug: str) -> Response:
     """One's own submissions to a competition."""
-    found = facts.submissions(visit.asker, slug)
-    moves = any(each.is_pending for each in found)
-    limits = facts.limits(visit.asker, slug)
+    found = _submissions(page.api, slug)
     return _tab(
-        visit,
+        page,
         slug,
         "submissions",
         submissions=found,
-        limits=limits,
-        origins=rerun_rows(visit.kernels.records),
-        moves=moves,
+        limits=limits(page.api, slug),
+        origins=rerun_views(page.kernels.records),
+        moves=_are_pending(found),
     )
 
 
-def all_submissions(visit: Visit) -> WebAnswer:
+def all_submissions(page: PageRequest) -> Response:
     """One's own submissions to all competitions."""
-    every = [(each, facts.submissions(visit.asker, each.slug)) for each in facts.competitions(visit.asker)]
-    groups = [(competition, found) for competition, found in every if found]
-    moves = any(each.is_pending for _, found in groups for each in found)
-    return visit.page(
-        "submissions.html.j2", here="submissions", groups=groups, origins=rerun_rows(visit.kernels.records), moves=moves
+    every = [(each, _submissions(page.api, each["slug"])) for each in competitions(page.api)]
+    return page.render(
+        "submissions.html.j2",
+        here="submissions",
+        groups=[(each, found) for each, found in every if found],
+        origins=rerun_views(page.kernels.records),
+        moves=any(_are_pending(found) for _, found in every),
     )
 
 
-def _tab(visit: Visit, slug: str, tab: str, **values: Any) -> WebAnswer:
-    values["competition"] = facts.competition(visit.asker, slug)
-    return visit.page(f"competition_{tab}.html.j2", here="competitions", tab=tab, **values)
+def _submissions(api: ApiClient, slug: str) -> list[Fields]:
+    return api.items(f"{API}/ListSubmissions", key="submissions", competitionName=slug)
+
+
+def _are_pending(submissions: list[Fields]) -> bool:
+    return any(each["status"] == "PENDING" for each in submissions)
+
+
+def _with_slug(fields: Fields) -> Fields:
+    return {**fields, "slug": fields["ref"].rstrip("/").rpartition("/")[2]}
+
+
+def _heading(name: str) -> str:
+    return name.replace("-", " ").replace("_", " ").strip().capitalize()
+
+
+def _tab(page: PageRequest, slug: str, tab: str, **values: Any) -> Response:
+    values["competition"] = competition(page.api, slug)
+    return page.render(f"competition_{tab}.html.j2", here="competitions", tab=tab, **values)

@@ -2,17 +2,17 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
-from generator.localkaggle.services.kernel_records import KernelSettings
-from generator.localkaggle.web.kernel_facts import machine_name
+from generator.localkaggle.web.kernel_views import KernelView, machine_name
 from generator.localkaggle.web.notebook_source import SourceCell, one_cell_notebook, source_cells, with_sources
 
 _SEPARATORS = re.compile(r"[\s,]+")
 _CELL = re.compile(r"cell-(\d{1,4})")
 _KINDS = ("code", "markdown")
+_INPUTS = ("competitions", "kernels", "datasets", "models")
 _FIRST_CODE = """\
 from pathlib import Path
 
@@ -23,19 +23,19 @@ for path in sorted(Path("/kaggle/input").rglob("*"))[:50]:
 
 @dataclass(frozen=True)
 class Draft:
-    """What stands in the fields of the editor; the sources are texts with one name a word.
+    """The fields of the editor as they stand; the sources are texts with one name a word.
 
     Attributes:
         title: The title, and by it the slug of a new notebook.
         machine: The machine's id, empty for a CPU.
-        internet: Whether its session may reach the network.
-        is_private: Whether only its owner sees it.
+        internet: True if its session may reach the network.
+        is_private: True if only its owner sees it.
         competitions: The competitions whose data are mounted.
         kernels: The notebooks whose output is mounted.
         datasets: The datasets that are mounted.
         models: The models that are mounted.
         base: The notebook's text, whose cells are edited.
-        is_script: Whether it is a script and `base` its code.
+        is_script: True if it is a script and `base` its code.
         cells: The cells as they stand in the form.
         added: What stands in the fields for further cells, by their kind.
     """
@@ -52,7 +52,7 @@ class Draft:
     is_script: bool = False
     language: str = "python"
     cells: tuple[SourceCell, ...] = ()
-    added: Mapping[str, str] | None = None
+    added: Mapping[str, str] = field(default_factory=dict)
 
     def fields(self, *, runs: bool) -> dict[str, Any]:
         """The fields of the API's call that saves it."""
@@ -68,11 +68,11 @@ class Draft:
             "enableGpu": kind is AcceleratorKind.GPU,
             "enableTpu": kind is AcceleratorKind.TPU,
             "machineShape": self.machine,
-            "competitionDataSources": _names(self.competitions),
-            "kernelDataSources": _names(self.kernels),
-            "datasetDataSources": _names(self.datasets),
-            "modelDataSources": _names(self.models),
             "kernelExecutionType": "SAVE_AND_RUN_ALL" if runs else "QUICK_SAVE",
+            **{
+                f"{name[:-1]}DataSources": list(filter(None, _SEPARATORS.split(getattr(self, name))))
+                for name in _INPUTS
+            },
         }
 
     def text(self) -> str:
@@ -80,7 +80,7 @@ class Draft:
         if self.is_script:
             return self.cells[0].source if self.cells else ""
         sources = {place: cell.source for place, cell in enumerate(self.cells)}
-        added = [(kind, source) for kind, source in (self.added or {}).items() if source.strip()]
+        added = [(kind, source) for kind, source in self.added.items() if source.strip()]
         return with_sources(self.base, sources, added)
 
 
@@ -89,22 +89,21 @@ def machines() -> list[tuple[str, str]]:
     return [(shape, machine_name(shape)) for shape in catalog().accelerators]
 
 
-def draft_of(title: str, settings: KernelSettings, *, source: str, is_private: bool) -> Draft:
-    """A version of a kernel, to be edited."""
+def draft_of(view: KernelView, source: str, *, title: str = "") -> Draft:
+    """A version of a kernel, to be edited; with a title of its own if it is to be another kernel."""
+    settings = view.version.settings
     is_script = settings.kernel_type == "script"
+    inputs: dict[str, Any] = {name: " ".join(getattr(settings, name)) for name in _INPUTS}
     return Draft(
-        title=title,
+        title=title or view.kernel.title,
         machine=settings.machine_shape,
         internet=settings.internet,
-        is_private=is_private,
-        competitions=" ".join(settings.competitions),
-        kernels=" ".join(settings.kernels),
-        datasets=" ".join(settings.datasets),
-        models=" ".join(settings.models),
+        is_private=view.kernel.is_private,
         base=source,
         is_script=is_script,
         language=settings.language,
         cells=(SourceCell("script", "code", source),) if is_script else tuple(source_cells(source)),
+        **inputs,
     )
 
 
@@ -118,23 +117,17 @@ def typed(draft: Draft, form: Mapping[str, str]) -> Draft:
     """The draft with what somebody typed into its form."""
     sources = {int(found[1]): text for name, text in form.items() if (found := _CELL.fullmatch(name))}
     cells = tuple(replace(cell, source=_lines(sources.get(n, ""))) for n, cell in enumerate(draft.cells))
+    inputs: dict[str, Any] = {name: form.get(name, "") for name in _INPUTS}
     return replace(
         draft,
         title=form.get("title", "").strip(),
         machine=form.get("machine", ""),
         internet="internet" in form,
         is_private="private" in form,
-        competitions=form.get("competitions", ""),
-        kernels=form.get("kernels", ""),
-        datasets=form.get("datasets", ""),
-        models=form.get("models", ""),
         cells=cells,
         added={kind: _lines(form.get(f"added-{kind}", "")) for kind in _KINDS},
+        **inputs,
     )
-
-
-def _names(text: str) -> list[str]:
-    return [name for name in _SEPARATORS.split(text) if name]
 
 
 def _lines(text: str) -> str:

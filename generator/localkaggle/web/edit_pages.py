@@ -1,107 +1,100 @@
-"""Writing, editing and copying notebooks."""
+"""The pages that write, edit and copy notebooks."""
 
 from collections.abc import Callable
+
+from starlette.responses import Response
 
 from generator.localkaggle.rpc import ApiError, Fields
 from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
 from generator.localkaggle.services.kernel_records import KernelRecord
 from generator.localkaggle.services.kernel_validation import TITLE_LENGTHS, slug_of
-from generator.localkaggle.web.asking import text, texts, whole
 from generator.localkaggle.web.drafts import Draft, draft_of, machines, new_draft, typed
-from generator.localkaggle.web.kernel_facts import kernel_address
-from generator.localkaggle.web.kernel_pages import Opened, opened
-from generator.localkaggle.web.request import WebAnswer, redirect
-from generator.localkaggle.web.visit import Visit
+from generator.localkaggle.web.formats import path
+from generator.localkaggle.web.kernel_pages import opened
+from generator.localkaggle.web.kernel_views import KernelView
+from generator.localkaggle.web.page_request import PageRequest, redirect
 
 _REFUSED = 422
 _COPY = " copy"
+_SOURCES = ("Competition", "Kernel", "Dataset", "Model")
 
 
-def new(visit: Visit) -> WebAnswer:
+def new(page: PageRequest) -> Response:
     """A form for a new notebook."""
-    return _form(visit, new_draft(visit.request.query.get("competition", "")), heading="New notebook")
+    return _edited(page, new_draft(page.query.get("competition", "")), heading="New notebook")
 
 
-def save_new(visit: Visit) -> WebAnswer:
-    """Saves a new notebook."""
-    draft = typed(new_draft(""), visit.request.form().fields)
-    return _saved(visit, draft, heading="New notebook")
+def edit(page: PageRequest, owner: str, kernel: str) -> Response:
+    """A form with a version of one's own notebook, for the next version of it."""
+    found = opened(page, owner, kernel)
+    if found.kernel.owner != page.account:
+        raise ApiError(403, "This notebook is somebody else's; a copy of it would be yours.")
+    heading = f"Edit “{found.kernel.title}”"
+    draft = draft_of(found, page.kernels.records.source(found.version))
+    return _edited(page, draft, heading=heading, source=found, kernel=found.kernel)
 
 
-def edit(visit: Visit, owner: str, kernel: str) -> WebAnswer:
-    """A form with a version of one's own notebook."""
-    found = _own(visit, opened(visit, owner, kernel))
-    return _form(visit, _draft(visit, found), heading=_edit_heading(found), source=found)
-
-
-def save_edit(visit: Visit, owner: str, kernel: str) -> WebAnswer:
-    """Saves the next version of one's own notebook."""
-    found = _own(visit, opened(visit, owner, kernel))
-    draft = typed(_draft(visit, found), visit.request.form().fields)
-    return _saved(visit, draft, heading=_edit_heading(found), source=found, kernel=found.kernel)
-
-
-def copy(visit: Visit, owner: str, kernel: str) -> WebAnswer:
+def copy(page: PageRequest, owner: str, kernel: str) -> Response:
     """A form with a version of anybody's notebook, to be saved as a new one."""
-    found = opened(visit, owner, kernel)
-    title = _free_title(found.kernel.title, lambda slug: visit.kernels.records.kernel(visit.account, slug) is None)
-    return _form(visit, _draft(visit, found, title=title), heading="Copy & edit", source=found)
+    found = opened(page, owner, kernel)
+    title = _free_title(found.kernel.title, lambda slug: page.kernels.records.kernel(page.account, slug) is None)
+    draft = draft_of(found, page.kernels.records.source(found.version), title=title)
+    return _edited(page, draft, heading="Copy & edit", source=found)
 
 
-def save_copy(visit: Visit, owner: str, kernel: str) -> WebAnswer:
-    """Saves a version of anybody's notebook as a new notebook."""
-    found = opened(visit, owner, kernel)
-    return _saved(visit, typed(_draft(visit, found), visit.request.form().fields), heading="Copy & edit", source=found)
-
-
-def _saved(
-    visit: Visit, draft: Draft, *, heading: str, source: Opened | None = None, kernel: KernelRecord | None = None
-) -> WebAnswer:
-    problem = _problem(visit, draft, kernel)
+def _edited(
+    page: PageRequest,
+    draft: Draft,
+    *,
+    heading: str,
+    source: KernelView | None = None,
+    kernel: KernelRecord | None = None,
+) -> Response:
+    """A form with a draft; once it was sent, the page of the version that was saved, or the form with the problem."""
+    if not page.is_form:
+        return _form(page, draft, heading=heading, source=source)
+    draft = typed(draft, page.form)
+    problem = _problem(page, draft, kernel)
     answer: Fields = {}
     if not problem:
-        fields = draft.fields(runs=visit.request.form().fields.get("then") != "save")
+        fields = draft.fields(runs=page.form.get("then") != "save")
         try:
-            answer = visit.asker.ask(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
+            answer = page.api.call(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
         except ApiError as error:
             problem = error.message
-    problem = problem or text(answer, "error")
+    problem = problem or answer["error"]
     if problem:
-        return _form(visit, draft, heading=heading, source=source, problem=problem)
-    owner, _, slug = text(answer, "ref").strip("/").partition("/")
-    saved = visit.kernels.records.kernel(owner, slug)
-    address = "/code" if saved is None else kernel_address(saved)
-    invalid = [
-        name
-        for kind in ("Competition", "Kernel", "Dataset", "Model")
-        for name in texts(answer, f"invalid{kind}Sources")
-    ]
+        return _form(page, draft, heading=heading, source=source, problem=problem)
+    ref = answer["ref"].strip("/")
+    invalid = [name for kind in _SOURCES for name in answer[f"invalid{kind}Sources"]]
     if not invalid:
-        return redirect(address)
-    return visit.page(
+        return redirect(path("code", *ref.split("/")))
+    return page.render(
         "message.html.j2",
         here="code",
-        eyebrow=text(answer, "ref").strip("/"),
-        heading=f"Saved as version {whole(answer, 'versionNumber')}, without all of its inputs",
+        eyebrow=ref,
+        heading=f"Saved as version {answer['versionNumber']}, without all of its inputs",
         sentence=f"There is no such input here: {', '.join(invalid)}. The version was saved without it.",
-        onward=("Go to the notebook", address),
+        onward=("Go to the notebook", path("code", *ref.split("/"))),
     )
 
 
-def _problem(visit: Visit, draft: Draft, kernel: KernelRecord | None) -> str:
-    """What a person is better told before the API is asked; empty if there is nothing."""
+def _problem(page: PageRequest, draft: Draft, kernel: KernelRecord | None) -> str:
+    """The problem that a person is better told before the API is asked; empty if there is none."""
     if len(draft.title) not in TITLE_LENGTHS:
         shortest, longest = TITLE_LENGTHS.start, TITLE_LENGTHS.stop - 1
         return f"A title has {shortest} to {longest} characters; this one has {len(draft.title)}."
-    if kernel is None and visit.kernels.records.kernel(visit.account, slug_of(draft.title)) is not None:
+    if kernel is None and page.kernels.records.kernel(page.account, slug_of(draft.title)) is not None:
         # The API would take it for the next version of that one.
         return "You have a notebook of this title already. Please choose another title."
     return ""
 
 
-def _form(visit: Visit, draft: Draft, *, heading: str, source: Opened | None = None, problem: str = "") -> WebAnswer:
-    address = f"{visit.request.path}?version={source.version.number}" if source is not None else visit.request.path
-    return visit.page(
+def _form(
+    page: PageRequest, draft: Draft, *, heading: str, source: KernelView | None = None, problem: str = ""
+) -> Response:
+    address = f"{page.path}?version={source.version.number}" if source is not None else page.path
+    return page.render(
         "editor.html.j2",
         here="code",
         status=_REFUSED if problem else 200,
@@ -112,22 +105,6 @@ def _form(visit: Visit, draft: Draft, *, heading: str, source: Opened | None = N
         address=address,
         machines=machines(),
     )
-
-
-def _draft(visit: Visit, found: Opened, *, title: str = "") -> Draft:
-    source = visit.kernels.records.source(found.version)
-    draft_title = title or found.kernel.title
-    return draft_of(draft_title, found.version.settings, source=source, is_private=found.kernel.is_private)
-
-
-def _own(visit: Visit, found: Opened) -> Opened:
-    if found.kernel.owner != visit.account:
-        raise ApiError(403, "This notebook is somebody else's; a copy of it would be yours.")
-    return found
-
-
-def _edit_heading(found: Opened) -> str:
-    return f"Edit “{found.kernel.title}”"
 
 
 def _free_title(title: str, is_free: Callable[[str], bool]) -> str:

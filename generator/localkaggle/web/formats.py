@@ -1,28 +1,20 @@
-"""How times, sizes and addresses are written."""
+"""Formats of times, sizes and addresses."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _RECENT_DAYS = 7
-_TENTHS_BELOW = 10
 _KILO = 1_000
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def duration(time: timedelta | float) -> str:
     """Writes a time the way people say it: `0.4 s`, `12 s`, `3 min 5 s`, `2 h 10 min`; no line breaks within it."""
+    from generator.run.report import duration as said
+
     seconds = time.total_seconds() if isinstance(time, timedelta) else time
-    return _said(max(seconds, 0.0)).replace(" ", _NO_BREAK)
-
-
-def _said(seconds: float) -> str:
-    if round(seconds, 1) < _TENTHS_BELOW:
-        return f"{seconds:.1f} s"
-    minutes, second = divmod(round(seconds), _MINUTE)
-    if minutes >= _MINUTE:
-        return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"
-    return f"{minutes} min {second} s" if minutes else f"{second} s"
+    return said(max(seconds, 0.0)).replace(" ", _NO_BREAK)
 
 
 def hours(time: timedelta) -> str:

@@ -24,7 +24,7 @@ _LONGEST_CELL = 200
 
 @dataclass(frozen=True)
 class Preview:
-    """What is shown of a file; one of `table`, `text` and `image`, or none of them."""
+    """The part of a file that is shown: one of `table`, `text` and `image`, or none of them."""
 
     file: OutputFile
     table: tuple[tuple[str, ...], ...] = ()

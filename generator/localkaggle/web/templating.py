@@ -7,16 +7,16 @@ them, and every page forbids what it does not need: scripts and styles but its o
 import base64
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
+from starlette.responses import Response
 
+from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.web import formats
-from generator.localkaggle.web.request import WebAnswer
 from generator.run.safe_html import code_styles
 
 if TYPE_CHECKING:
@@ -27,15 +27,13 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-SAFE_HEADERS = {
+PAGE_HEADERS = {
     "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
-PAGE_HEADERS = {**SAFE_HEADERS, "Cache-Control": "no-store"}
-_STATIC_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_STATIC_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 @dataclass(frozen=True)
@@ -61,24 +59,24 @@ def static_files() -> Mapping[str, StaticFile]:
     return files
 
 
-def static_answer(version: str, name: str) -> WebAnswer | None:
-    """A file that the pages refer to, or None if there is none of that name and version."""
+def static_response(version: str, name: str) -> Response:
+    """A file that the pages refer to; `ApiError` 404 if there is none of that name and version."""
     file = static_files().get(name)
     if file is None or file.version != version:
-        return None
-    headers = {**SAFE_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
-    return WebAnswer(body=file.body, media_type=file.media_type, headers=headers)
+        raise ApiError(404, "There is no such file, or no such version of it.")
+    headers = {**PAGE_HEADERS, "Cache-Control": "private, max-age=31536000, immutable"}
+    return Response(file.body, media_type=file.media_type, headers=headers)
 
 
-def page(template: str, values: Mapping[str, Any], *, status: int = 200) -> WebAnswer:
+def rendered(template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
     """Fills in a template."""
     text = _environment().get_template(template).render(values)
     # What a notebook prints may hold half of a surrogate pair, which UTF-8 has no bytes for.
-    return WebAnswer(status=status, body=text.encode("utf-8", "replace"), headers=PAGE_HEADERS)
+    return Response(text.encode("utf-8", "replace"), status_code=status, media_type="text/html", headers=PAGE_HEADERS)
 
 
-def sign_in(*, is_wrong: bool = False) -> WebAnswer:
-    """What somebody sees who is not logged in; it stands alone, as they may not fetch anything else.
+def sign_in(*, is_wrong: bool = False) -> Response:
+    """The page for somebody who is not logged in; it stands alone, as they may not fetch anything else.
 
     Args:
         is_wrong: Whether they tried, with a token that is none of this server's.
@@ -88,8 +86,9 @@ def sign_in(*, is_wrong: bool = False) -> WebAnswer:
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
     )
-    answer = page("sign_in.html.j2", {"styles": styles, "is_wrong": is_wrong}, status=HTTPStatus.UNAUTHORIZED)
-    return replace(answer, headers={**answer.headers, "Content-Security-Policy": policy})
+    answer = rendered("sign_in.html.j2", {"styles": styles, "is_wrong": is_wrong}, status=401)
+    answer.headers["Content-Security-Policy"] = policy
+    return answer
 
 
 @cache
@@ -109,6 +108,7 @@ def _environment() -> "jinja2.Environment":
         hours=formats.hours,
         size=formats.size,
         file_path=formats.file_path,
+        moment=formats.moment_of,
     )
     made.globals.update(ago=formats.ago, path=formats.path, static=_static_address)
     return made

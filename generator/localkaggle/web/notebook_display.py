@@ -71,26 +71,16 @@ def _rendered(content: bytes, is_script: bool) -> ShownNotebook:
 def shown_log(path: Path) -> ShownLog:
     """The end of a log, with its colours."""
     pieces: list[str] = []
-    length = 0
-    position = _line_near_the_end(path)
-    left_out = position > 0
-    piece = read_piece(path, position=position)
-    while piece.events:
-        for event in piece.events:
-            text = str(event.get("data", ""))
-            pieces.append(text)
-            length += len(text)
-        while length > LONGEST_LOG and len(pieces) > 1:
-            length -= len(pieces.pop(0))
-            left_out = True
+    position = start = _line_near_the_end(path)
+    while (piece := read_piece(path, position=position)).events:
+        pieces += [str(event.get("data", "")) for event in piece.events]
         position = piece.position
-        piece = read_piece(path, position=position)
     text = settled("".join(pieces))
-    return ShownLog(terminal_html(text[-LONGEST_LOG:]), position, left_out or len(text) > LONGEST_LOG)
+    return ShownLog(terminal_html(text[-LONGEST_LOG:]), position, start > 0 or len(text) > LONGEST_LOG)
 
 
 def _line_near_the_end(path: Path) -> int:
-    """Where a line begins after which there is about as much as a page shows; 0 for a log that is shorter."""
+    """The position of a line after which there is about as much as a page shows; 0 for a log that is shorter."""
     try:
         with path.open("rb") as file:
             start = file.seek(0, os.SEEK_END) - _LOG_BYTES
@@ -109,7 +99,7 @@ def log_text(path: Path) -> str:
 
 
 def log_news(path: Path, *, position: int) -> tuple[str, int]:
-    """What was added to a log since a position, as text, and the position after it."""
+    """The text that was added to a log since a position, and the position after it."""
     piece = read_piece(path, position=position)
     return _harmless("".join(str(event.get("data", "")) for event in piece.events)), piece.position
 

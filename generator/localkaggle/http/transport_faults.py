@@ -1,16 +1,17 @@
-"""Faults of the transport: what a client gets instead of an answer, or of the whole of it."""
+"""Faults of the transport: a response in place of the right one, half of it, or a connection that is closed."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from generator.localkaggle.faults import TRANSPORT as NAMES
 from generator.localkaggle.faults import Faults
-from generator.localkaggle.http.answers import refusal
 from generator.localkaggle.http.protocol import TRANSPORT
+from generator.localkaggle.http.responses import error_response, refusal
+from generator.localkaggle.rpc import ApiError
 
 _LONGEST_STALL = 600
 _PAGE = "<!doctype html><html><head><title>Kaggle</title></head><body><h1>We'll be right back</h1></body></html>\n"
@@ -82,27 +83,29 @@ _INSTEAD: dict[str, Callable[[], Response]] = {
 }
 
 
-def fault(faults: Faults, *, at: str) -> str | None:
-    """The fault of the transport that strikes a request, if one does; to be asked once a request."""
-    return faults.first(list(NAMES), at=at)
-
-
-def instead(name: str | None) -> Response | None:
-    """What is answered instead of handling the request; None if it is to be handled."""
-    make = _INSTEAD.get(name or "")
+def instead(faults: Faults, at: str) -> Response | None:
+    """The response that a fault gives without the request being handled; None if it is to be handled."""
+    make = _INSTEAD.get(faults.first(list(NAMES), at=at) or "")
     return make() if make is not None else None
 
 
-def afterwards(name: str | None, answer: Response) -> Response:
-    """What is sent of an answer once the request is handled."""
+async def with_faults(faults: Faults, at: str, answer: Callable[[], Awaitable[Response]]) -> Response:
+    """The response to a request, a refusal among them, or what the fault that strikes it makes of that."""
+    name = faults.first(list(NAMES), at=at) or ""
+    if name in _INSTEAD:
+        return _INSTEAD[name]()
+    try:
+        response = await answer()
+    except ApiError as error:
+        response = error_response(error)
     match name:
         case "500-after":
             return refusal(500, "Something went wrong on our side.")
         case "drop-after":
             return Broken()
         case "truncate":
-            return Halved(answer)
-    return answer
+            return Halved(response)
+    return response
 
 
 async def _until_gone(receive: Receive) -> None:

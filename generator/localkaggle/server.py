@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 import uvicorn
 
 from generator.files import reason
+from generator.localkaggle.app import application
 from generator.localkaggle.errors import LocalKaggleError
-from generator.localkaggle.http.app import application
-from generator.localkaggle.http.calls import Workers
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.protocol import bounded
-from generator.localkaggle.http.traffic import Traffic
+from generator.localkaggle.http.server_state import Workers
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.untrusted import printable
 
@@ -36,7 +35,7 @@ class PortRefusedError(LocalKaggleError):
 
 @dataclass(frozen=True)
 class Listening:
-    """Where the server listens, and which host names it answers to beside those of the loopback."""
+    """The address that the server listens at, and host names that it answers to beside those of the loopback."""
 
     host: str = _LOOPBACK
     port: int = 0
@@ -47,12 +46,7 @@ class Server:
     """A local Kaggle that listens; `run` serves in this thread, `start` in one of its own."""
 
     def __init__(
-        self,
-        local_kaggle: LocalKaggle,
-        listening: Listening | None = None,
-        *,
-        limits: Limits | None = None,
-        traffic: Traffic | None = None,
+        self, local_kaggle: LocalKaggle, listening: Listening | None = None, *, limits: Limits | None = None
     ) -> None:
         """Opens the socket, so that the address is known.
 
@@ -64,13 +58,13 @@ class Server:
         self._socket = _listen(listening)
         self._workers = Workers(limits)
         config = uvicorn.Config(
-            application(local_kaggle, self._workers, limits, hosts=listening.hosts, traffic=traffic),
+            application(local_kaggle, self._workers, limits, hosts=listening.hosts),
             http=bounded(limits),
             ws="none",
             loop="asyncio",
             lifespan="off",
             log_config=None,
-            log_level="critical",  # a request that is no HTTP is the client's affair; the door tells of our mistakes
+            log_level="critical",  # what is no HTTP is the client's affair; `Authentication` tells of our mistakes
             access_log=False,
             server_header=False,
             proxy_headers=False,  # nobody stands between it and its clients

@@ -1,4 +1,4 @@
-"""Answers as Kaggle writes them: JSON with a code and a message where it refuses."""
+"""Responses as Kaggle writes them: JSON with a code and a message where it refuses."""
 
 import json
 from collections.abc import Mapping
@@ -8,29 +8,27 @@ from starlette.responses import JSONResponse, Response
 
 from generator.localkaggle.rpc import Answer, ApiError, Content, Redirect
 
-_JSON = "application/json"
-
 
 def refusal(status: int, message: str, *, headers: Mapping[str, str] | None = None) -> Response:
     """An error of the API."""
     return JSONResponse({"code": status, "message": message}, status_code=status, headers=dict(headers or {}))
 
 
-def refused(error: ApiError) -> Response:
+def error_response(error: ApiError) -> Response:
     """An error of the API, from the exception that says so."""
     return refusal(error.status, error.message)
 
 
-def answered(answer: Answer) -> Response:
-    """What a call answered."""
+def response_to(answer: Answer) -> Response:
+    """The response with what a method answered."""
     if isinstance(answer, Redirect):
         return Response(status_code=302, headers={"Location": answer.url})
     if isinstance(answer, Content):
         return Response(answer.body, media_type=answer.media_type)
-    return Response(json.dumps(answer), media_type=_JSON)
+    return Response(json.dumps(answer), media_type="application/json")
 
 
-def parsed(body: bytes) -> dict[str, Any]:
+def json_object(body: bytes) -> dict[str, Any]:
     """The JSON object in the body of a call; an empty body is an empty one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Who is let in: the Host header, the credentials, and the patience with slow clients, before any route."""
+"""Authentication in front of every route: the Host header, the credentials, and how slowly a client may read."""
 
 import asyncio
 import base64
@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers
-from starlette.requests import cookie_parser
+from starlette.requests import Request, cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from generator.localkaggle.http.answers import refusal
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.protocol import TRANSPORT
+from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.services.accounts import Accounts
 
 _LOG = logging.getLogger(__name__)
 
 CALLER, BASE, BY_COOKIE = "tandem.caller", "tandem.base", "tandem.by_cookie"
-"""Where a request's scope has the account it is made by (empty: none), our origin as the client knows it, and whether
+"""Keys of a request's scope: the account it is made by (empty: none), our origin as the client knows it, and whether
 the account is known by a cookie, which a browser sends along whoever made the request."""
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>\d{1,5}))?")
@@ -35,11 +35,11 @@ _HEADERS = (
 )
 
 
-class Door:
-    """Stands before the routes: refuses other hosts, says who calls, and hangs up on those who stop reading."""
+class Authentication:
+    """ASGI middleware that refuses other hosts, says who calls, and hangs up on those who stop reading."""
 
     def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits, *, hosts: Iterable[str] = ()) -> None:
-        """Makes the door.
+        """Wraps an application.
 
         Args:
             app: The routes.
@@ -57,7 +57,7 @@ class Door:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        send = self._patient(scope, send)
+        send = self._guarded(scope, send)
         host = headers.get("host", "")
         # A web page whose name was made to point at this machine (DNS rebinding) sends its own name.
         if not self._is_ours(host) or len(headers.getlist("host")) != 1:
@@ -89,17 +89,12 @@ class Door:
             case "basic":
                 return self._with_basic(value), False
         value = cookie_parser(headers.get("cookie", "")).get(cookie, "")
-        name, _, proof = value.partition(".")
-        if proof and hmac.compare_digest(value.encode(), self.cookie_value(name, known_only=True).encode()):
+        name = value.partition(".")[0]
+        if self._accounts.is_known(name) and hmac.compare_digest(
+            value.encode(), cookie_value(self._accounts, name).encode()
+        ):
             return name, True
         return "", False
-
-    def cookie_value(self, name: str, *, known_only: bool = False) -> str:
-        """What a browser's cookie holds for an account: proof of its token, and not the token."""
-        if known_only and not self._accounts.is_known(name):
-            return ""
-        token = self._accounts.token(name)
-        return f"{name}.{hmac.new(token.encode(), b'cookie', hashlib.sha256).hexdigest()}"
 
     def _with_basic(self, value: str) -> str:
         try:
@@ -108,8 +103,8 @@ class Door:
             return ""
         return self._accounts.with_key(name, key) or ""
 
-    def _patient(self, scope: Scope, send: Send) -> Send:
-        async def patient(message: Message) -> None:
+    def _guarded(self, scope: Scope, send: Send) -> Send:
+        async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 present = {name.lower() for name, _ in message.get("headers", ())}
                 message["headers"] = [*message.get("headers", ()), *(h for h in _HEADERS if h[0] not in present)]
@@ -120,7 +115,17 @@ class Door:
                 # Whoever takes nothing for so long does not read any more, and holds a file and memory here.
                 scope[TRANSPORT].abort()
 
-        return patient
+        return guarded
+
+
+def has_credentials(request: Request) -> bool:
+    """True if the request has credentials that no browser adds on its own, so that no foreign page made it."""
+    return bool(request.scope[CALLER]) and not request.scope[BY_COOKIE]
+
+
+def cookie_value(accounts: Accounts, name: str) -> str:
+    """The content of a browser's cookie for an account: proof of its token, and not the token."""
+    return f"{name}.{hmac.new(accounts.token(name).encode(), b'cookie', hashlib.sha256).hexdigest()}"
 
 
 def cookie_name(scope: Scope) -> str:
