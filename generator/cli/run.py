@@ -11,7 +11,7 @@ from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.run.handover import Score
-    from generator.run.pair_run import RunResult
+    from generator.run.result import RunResult
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,9 +64,9 @@ def run(context: click.Context, /, **options: Any) -> int:
         context.fail("--resume goes with training, which --only infer leaves out.")
 
     from generator.cli.progress import progress
-    from generator.run.pair_run import RunRequest, run_pair
+    from generator.run.pair_run import RunOptions, run_pair
 
-    request = RunRequest(
+    run_options = RunOptions(
         workspace=Workspace(options["workspace"]),
         pair=options["pair"],
         output=options["output"],
@@ -78,7 +78,7 @@ def run(context: click.Context, /, **options: Any) -> int:
         timeout=options["timeout"],
     )
     with progress() as listener:
-        result = run_pair(request, listener)
+        result = run_pair(run_options, listener)
     click.echo(_as_json(result) if options["as_json"] else _as_text(result))
     return 0
 

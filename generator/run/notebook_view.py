@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from generator.run.notebook_file import parse_notebook, read_notebook
-from generator.run.outline import heading
+from generator.run.notebook_outline import heading
 from generator.run.safe_html import (
     LONGEST_HTML,
     as_written,
