@@ -18,7 +18,7 @@ from generator.pair.folder import (
     existing_pair,
     pair_folder,
 )
-from generator.pair.generation import Request, draft, read_pair, write
+from generator.pair.generation import GenerateOptions, draft, read_pair, write
 from generator.pair.workspace import PairFolder, Role, Workspace
 
 REQUEST = Request("digits", flags={"owner": "ada"})

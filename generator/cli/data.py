@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.asking import TARGETS, connected
+from generator.cli.kaggle_facts import connected
+from generator.cli.options import HELP_OPTIONS, json_option, to_option, workspace_option
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
@@ -21,21 +22,12 @@ _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_UPDATES = 0.2
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP_OPTIONS)
 @click.argument("competition")
-@click.option(
-    "--to",
-    type=click.Choice(TARGETS),
-    help="Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.",
-)
-@click.option(
-    "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="The folder with kernels/ and input/; by default the current one.",
-)
+@to_option("Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.")
+@workspace_option
 @click.option("--dry-run", is_flag=True, help="Say what would be downloaded, and download nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@json_option
 def data(**options: Any) -> int:
     """Download a competition's data to input/competitions/COMPETITION, as Kaggle mounts them.
 

@@ -16,12 +16,12 @@ import click
 
 from generator.files import FileWriteError
 from generator.installation import install_command
-from generator.local_place import serve_command
+from generator.local_server import serve_command
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.local_place import ServerRecord
+    from generator.local_server import ServerRecord
     from generator.localkaggle.http.server import Listening, Server
     from generator.localkaggle.local_kaggle import LocalKaggle
 
@@ -122,7 +122,7 @@ def serve(**options: Any) -> int:
     eval "$(tandem serve --env)"
     kaggle competitions list
     """  # noqa: D301 - click wants the character itself
-    from generator.local_place import default_root
+    from generator.local_server import default_root
 
     root = (options["root"] or default_root()).expanduser().absolute()
     if options["as_environment"]:
@@ -184,7 +184,7 @@ def _listening(options: Mapping[str, Any]) -> "Listening":
 @contextmanager
 def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iterator[None]:
     """Lets `--env` and `push --to local` find the server as long as it runs."""
-    from generator.local_place import ServerRecord, remove_record
+    from generator.local_server import ServerRecord, remove_record
 
     pid = os.getpid()
     ServerRecord(server.address, local_kaggle.token, local_kaggle.site.account, pid).write(root)
@@ -229,7 +229,7 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
 
 
 def _print_environment(root: Path) -> int:
-    from generator.local_place import read_record
+    from generator.local_server import read_record
 
     record = read_record(root)
     if record is None or not record.is_running():

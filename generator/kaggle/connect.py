@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from generator.kaggle.api import Kaggle
 from generator.kaggle.errors import NoLocalKaggleError, OtherKaggleError
-from generator.local_place import ServerRecord, default_root, read_record
+from generator.local_server import ServerRecord, default_root, read_record
 
 REAL_ADDRESS = "https://api.kaggle.com"
 

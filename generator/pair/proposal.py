@@ -19,6 +19,7 @@ from generator.untrusted import is_slug, printable
 from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
+    from generator.competition.introspection.facts import Finding
     from generator.competition.pages import Rules
     from generator.competition.survey.facts import Survey
 
@@ -55,21 +56,6 @@ class DataFolderError(CompetitionError):
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """One value of the task that was weighed against others.
-
-    Attributes:
-        key: A key of the task, or "family".
-        is_thin: Whether it is hardly better than a guess.
-        candidates: Every value, best first, with its evidence and weight; the chosen one is among them.
-    """
-
-    key: str
-    is_thin: bool
-    candidates: tuple[tuple[Value, str, float], ...]
-
-
-@dataclass(frozen=True)
 class Sources:
     """Where the facts of a competition may come from.
 
@@ -99,7 +85,7 @@ class Proposal:
         data: The folder that was looked at; None where there is none.
         survey: What was seen, of a competition that is not built in.
         description: What the hosts say of it, if they were asked.
-        weighed: What was weighed, in the order to show.
+        findings: What was weighed, in the order to show.
         warnings: Sentences for the user.
     """
 
@@ -109,7 +95,7 @@ class Proposal:
     data: Path | None = None
     survey: "Survey | None" = field(default=None, repr=False)
     description: Description | None = field(default=None, repr=False)
-    weighed: tuple[Weighed, ...] = ()
+    findings: "tuple[Finding, ...]" = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -197,7 +183,7 @@ def _read(
     *,
     folder: Path | None = None,
 ) -> Proposal:
-    from generator.competition.introspection.facts import Confidence, Hints
+    from generator.competition.introspection.facts import Hints
     from generator.competition.introspection.reading import read_task
     from generator.competition.pages import evaluation_text, read_rules
 
@@ -214,14 +200,6 @@ def _read(
             file_name_evidence=rules.file_name.evidence if rules.file_name else "",
         )
     reading = read_task(survey, hints)
-    weighed = tuple(
-        Weighed(
-            key=finding.key,
-            is_thin=finding.confidence is Confidence.THIN,
-            candidates=tuple((each.value, each.evidence, each.weight) for each in finding.candidates),
-        )
-        for finding in reading.findings.values()
-    )
     said = description.source if description is not None else "what somebody said"
     return Proposal(
         competition=competition,
@@ -230,7 +208,7 @@ def _read(
         data=folder,
         survey=survey,
         description=description,
-        weighed=weighed,
+        findings=tuple(reading.findings.values()),
         warnings=(
             *(description.warnings if description else ()),
             *survey.notes,

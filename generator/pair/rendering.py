@@ -9,10 +9,10 @@ import jinja2
 
 from generator.errors import PairError
 from generator.installation import template_folder
-from generator.pair.compiled_templates import compiled_templates
 from generator.pair.imports import gathered
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
+from generator.pair.template_cache import compiled_templates
 from generator.pair.workspace import Role
 from generator.untrusted import markdown, markdown_code, printable, python_literal
 

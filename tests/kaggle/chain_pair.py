@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from generator.kaggle.chain.handover import digest_of
-from generator.pair.generation import Request, draft, read_pair, write
+from generator.pair.generation import GenerateOptions, draft, read_pair, write
 from generator.pair.workspace import PairFolder, Workspace
 
 

@@ -19,7 +19,7 @@ import pytest
 import requests
 from miniature import Outcome
 
-from generator.local_place import ServerRecord
+from generator.local_server import ServerRecord
 
 TANDEM = [sys.executable, "-m", "generator"]
 # The notebooks of these tests are known, whatever this machine has to hold them.

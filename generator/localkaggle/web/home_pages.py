@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.local_place import serve_command
+from generator.local_server import serve_command
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import SessionRecord, State
 from generator.localkaggle.web import competition_facts

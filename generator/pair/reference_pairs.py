@@ -7,7 +7,7 @@ from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_bytes
-from generator.pair.drift import Edits, edits
+from generator.pair.edits import Edits, edits
 from generator.pair.folder import edited, pair_folder
 from generator.pair.generation import complete_choices, render_again
 from generator.pair.metadata import metadata_text
