@@ -1,4 +1,4 @@
-"""Who imports whom, that nobody imports in circles, what the command line may import before a verb is chosen, and where templates speak a framework."""
+"""Who imports whom, never in circles; what the command line imports at first; where templates speak a framework."""
 
 import ast
 import subprocess

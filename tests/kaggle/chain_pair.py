@@ -21,7 +21,7 @@ from generator.pair.workspace import PairFolder, Workspace
 def _rendered(owner: str, slug: str) -> Path:
     """A rendered pair of `digits`, or of another competition with the same task; made once a process."""
     workspace = Workspace(Path(mkdtemp(prefix="chain-pair-")))
-    write(draft(workspace, Request(competition="digits", flags={"owner": owner})))
+    write(draft(workspace, GenerateOptions(competition="digits", flags={"owner": owner})))
     folder = workspace.pair("digits")
     if slug != "digits":
         edit_competition(folder, slug)
