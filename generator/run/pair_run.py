@@ -1,5 +1,6 @@
 """The story of a run: train, hand over, infer, validate, score, report."""
 
+import signal
 import threading
 import time
 from collections.abc import Mapping
@@ -12,9 +13,9 @@ from generator.errors import TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
 from generator.pair.shared_cells import check_shared_cells
+from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.cancellation import signals_as_interrupt
 from generator.run.errors import (
     FolderNameError,
     NotebookMissingError,
@@ -107,7 +108,8 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
     )
     # A resumed training moves what is there away instead.
     emptied = [role for role in options.roles if not (options.resume and role is Role.TRAIN)]
-    with signals_as_interrupt(), output.locked(emptied), private_folder() as private:
+    # All of them end a run in the same way.
+    with handled_signals(signal.default_int_handler), output.locked(emptied), private_folder() as private:
         _PairRun(options, pair, output=output, private=private, listener=listener, result=result).execute()
     if result.failure is not None:
         raise result.failure
