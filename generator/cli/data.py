@@ -96,7 +96,7 @@ def _report(facts: dict[str, Any], folder: Path, options: dict[str, Any]) -> int
 
 
 class _Progress:
-    """How far a download is: one line that changes on a terminal, a line every few seconds elsewhere."""
+    """Progress of a download: one line that changes on a terminal, a line every few seconds elsewhere."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()

@@ -134,7 +134,7 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
 
 
 def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the command line decides of the task, by key."""
+    """The decisions of the command line on the task, by key."""
     given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
     flags = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
     return flags | dict(setting_of(text) for text in options["settings"])

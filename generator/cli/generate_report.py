@@ -1,4 +1,4 @@
-"""What `generate` reports of a pair: the choices with their evidence, the files, and what to do next."""
+"""The report of `generate`: the choices with their evidence, the files, and what to do next."""
 
 import json
 import shlex

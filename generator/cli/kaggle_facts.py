@@ -46,7 +46,7 @@ class KaggleFactSource:
     _last_line: float = field(default_factory=time.monotonic)
 
     def describe(self, slug: str) -> "Description":
-        """What the hosts say of a competition, see `RemoteFacts`."""
+        """The hosts' description of a competition, see `RemoteFacts`."""
         from generator.competition import builtin
         from generator.kaggle.errors import NotFoundError
 

@@ -10,7 +10,7 @@ from generator.untrusted import storable
 
 
 class MadeBy(StrEnum):
-    """Who made a choice."""
+    """The maker of a choice."""
 
     INFERRED = "inferred"
     DEFAULT = "default"
@@ -19,7 +19,7 @@ class MadeBy(StrEnum):
 
     @property
     def is_the_users(self) -> bool:
-        """Whether the choice stays when a pair is generated again."""
+        """True if the choice stays when a pair is generated again."""
         return self in (MadeBy.FLAG, MadeBy.HAND)
 
 
@@ -52,7 +52,7 @@ class Choices:
 
 
 def proposed(competition: Competition, task: Task, *, framework: str, owner: Choice) -> Choices:
-    """What the kit would choose for a competition if nobody said anything else.
+    """The kit's own choices for a competition, where nobody says anything else.
 
     Args:
         competition: The competition as its source describes it.
@@ -81,7 +81,7 @@ def proposed(competition: Competition, task: Task, *, framework: str, owner: Cho
 
 
 def decisions(kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value]) -> dict[str, Value]:
-    """What the user has decided of a task, now or before, by key; the family is among it.
+    """The user's decisions on a task, made now or before, by key; the family is among them.
 
     Args:
         kept: The choices of the pair as it is.

@@ -152,7 +152,7 @@ def _toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def _expected_of_toml(value: object) -> str:
-    """What a value, or one in it, has to be for a file to hold it, where Python lets pass that it is not; else ""."""
+    """Says what a value, or one in it, has to be for a file to hold it, where Python would take another; else ""."""
     if isinstance(value, dict | list):
         return next(filter(None, map(_expected_of_toml, value.values() if isinstance(value, dict) else value)), "")
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -250,7 +250,7 @@ def _inline_table(choice: Choice) -> Any:
 
 
 def _says(entry: Value | Mapping[str, Any], choice: Choice) -> bool:
-    """Whether an entry of the file means this choice already; a plain value is a choice by hand."""
+    """True if an entry of the file means this choice already; a plain value is a choice by hand."""
     if isinstance(entry, Mapping):
         meant = (entry.get("value"), entry.get("by", MadeBy.HAND), entry.get("evidence", ""))
         return meant == (choice.value, choice.by, choice.evidence)

@@ -12,7 +12,7 @@ from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
-from generator.pair.choices import Choice, Choices, completed, decisions, merged, proposed
+from generator.pair.choices import Choices, completed, decisions, merged, proposed
 from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
@@ -28,7 +28,7 @@ DEFAULT_FRAMEWORK = "keras"
 
 @dataclass(frozen=True)
 class GenerateOptions:
-    """What a user asks for.
+    """The options of `tandem generate`.
 
     Attributes:
         competition: The competition's slug.
@@ -98,7 +98,8 @@ def draft(workspace: Workspace, options: GenerateOptions, *, templates: Path | N
         ),
         decisions=decisions(kept, flags=flags, task_flags=options.task_flags),
     )
-    choices = merged(_choices_of(made, owner=find_owner()), kept, flags=flags, task_flags=options.task_flags)
+    proposal = proposed(made.competition, made.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
+    choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
     check_storable(choices, path=folder.choices)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
@@ -135,11 +136,13 @@ def complete_choices(folder: PairFolder) -> Choices:
         raise MissingKeyError(path=folder.choices, key="pair.competition")
     if _is_complete(written):
         return written
-    return completed(written, _known_choices(str(competition.value)))
+    known = builtin.require(str(competition.value))
+    proposal = proposed(known.competition, known.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
+    return completed(written, proposal)
 
 
 def read_pair(folder: PairFolder) -> PairSpec:
-    """What the kit knows of an existing pair: its id, kernels, competition and task.
+    """Reads the specification of an existing pair: its id, kernels, competition and task.
 
     Raises:
         ChoicesError: Its `pair.toml` cannot be used.
@@ -160,20 +163,11 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
 
 
 def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:
-    """What the pair's own `pair.toml` renders to before it is changed; nothing if it does not render."""
+    """Renders the pair's `pair.toml` as it is before it is changed; nothing if it does not render."""
     try:
         return render_again(folder, templates=templates) if folder.choices.exists() else {}
     except TandemError:
         return {}
-
-
-def _choices_of(proposal: Proposal, *, owner: Choice) -> Choices:
-    return proposed(proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=owner)
-
-
-def _known_choices(competition: str) -> Choices:
-    built_in = builtin.require(competition)
-    return proposed(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
 
 
 def _is_complete(choices: Choices) -> bool:

@@ -1,4 +1,4 @@
-"""What the kit would choose for a competition: from its own knowledge of it, from its files, or from Kaggle's API.
+"""The task that the kit proposes for a competition: from its own knowledge of it, from its files, or from Kaggle's API.
 
 CompetitionNameError          text that is no competition's name
 CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
@@ -57,7 +57,7 @@ class DataFolderError(CompetitionError):
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the facts of a competition may come from.
+    """The places that the facts of a competition may come from.
 
     Attributes:
         mounted: Where its files are, if they are there.
@@ -100,12 +100,12 @@ class Proposal:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether the kit itself brings the competition, its data included."""
+        """True if the kit itself brings the competition, its data included."""
         return self.survey is None
 
     @property
     def has_data(self) -> bool:
-        """Whether the competition's files are on this machine, or can be written without asking anybody."""
+        """True if the competition's files are on this machine, or can be written without asking anybody."""
         return self.is_built_in or self.data is not None
 
 
@@ -163,7 +163,7 @@ def _has_files(folder: Path) -> bool:
 
 
 def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
-    """What somebody knows of a competition whose files are not here."""
+    """Asks for the facts of a competition whose files are not here."""
     reason = ""
     if sources.ask is not None:
         try:
@@ -219,7 +219,7 @@ def _read(
 
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
-    """What a competition wants of an inference notebook that the templates cannot do."""
+    """Warns of what a competition wants of an inference notebook that the templates cannot do."""
     from generator.competition.introspection.serving import can_serve
 
     if survey.server is not None and not can_serve(task.details):
@@ -232,7 +232,7 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
 
 
 def _beyond_the_formats(task: Task) -> Iterator[str]:
-    """What the name of the submission promises that the inference notebook does not write."""
+    """Warns of what the name of the submission promises that the inference notebook does not write."""
     from generator.competition.submission import FileFormat, format_of
 
     name, promised = task.submission_file, format_of(task.submission_file)
@@ -252,7 +252,7 @@ def _beyond_the_formats(task: Task) -> Iterator[str]:
 
 
 def _nameless(slug: str, survey: "Survey") -> Competition:
-    """What is known of a competition of which there are only files."""
+    """The facts of a competition of which there are only files."""
     evidence = {"title": "made of its name", "code_competition": "nothing in its files says otherwise"}
     if survey.server is not None:
         evidence["code_competition"] = "only notebooks can answer to its inference server"

@@ -152,7 +152,7 @@ def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
 
 
 def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:
-    """Whether metadata at the root say what those of a pair's training kernel say, so that nobody edited them."""
+    """True if metadata at the root say what those of a pair's training kernel say, so that nobody edited them."""
     for pair in workspace.pairs():
         code_file = pair.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
         try:

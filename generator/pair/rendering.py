@@ -116,7 +116,7 @@ def _place(error: Exception, folder: Path) -> tuple[str, int | None] | None:
 
 
 def _line_in_templates(folder: Path, text: str) -> str:
-    """Where a rendered line was copied from, if a template has it word for word."""
+    """The template and line that a rendered line was copied from, if one has it word for word."""
     for path in sorted(folder.rglob(_PATTERN)):
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
             if text.strip() and line == text:

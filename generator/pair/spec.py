@@ -1,4 +1,4 @@
-"""What the templates are told of a pair."""
+"""The specification of a pair: everything that its templates are told."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]
 
 
 class PretrainedModelError(PairError):
-    """What the user named as a pretrained model is none that Kaggle could attach."""
+    """The user named a pretrained model that Kaggle could not attach."""
 
     def __init__(self, *, handle: str) -> None:
         super().__init__(
@@ -51,12 +51,12 @@ class PairSpec(TaskProperties):
 
     @property
     def session_hours(self) -> float:
-        """How long Kaggle lets the training notebook run."""
+        """The hours that Kaggle lets the training notebook run."""
         return float(catalog().training.session_hours)
 
     @property
     def inference_hours(self) -> float:
-        """How long Kaggle lets the inference notebook run: the competition's limit, else that of a session."""
+        """The hours that the inference notebook may run: the competition's limit, else that of a session."""
         session = float(catalog().inference.session_hours)
         return min(session, float(self.competition.inference_hours or session))
 

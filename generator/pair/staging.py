@@ -39,7 +39,7 @@ def pair_files() -> list[Path]:
 
 
 def base_of(path: Path) -> Path:
-    """Where the kit keeps the text of a file as it was rendered; both paths are inside of the pair's folder."""
+    """The path of the kit's copy of a file as it was rendered; both paths are inside of the pair's folder."""
     return PairFolder(Path()).state / "rendered" / path
 
 

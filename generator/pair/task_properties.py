@@ -1,4 +1,4 @@
-"""What templates ask of a task: the properties that decide which of their cells a pair of notebooks has."""
+"""The properties of a task that decide which cells of the templates a pair of notebooks has."""
 
 from dataclasses import dataclass
 
@@ -55,18 +55,18 @@ class TaskProperties:
 
     @property
     def decision(self) -> str:
-        """How predictions become what the metric wants, which is a file of cells."""
+        """The way from predictions to what the metric wants, which names a file of cells."""
         decision = metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
         return "argmax" if decision == "threshold" and self.class_count > _BINARY else decision
 
     @property
     def class_count(self) -> int:
-        """How many classes there are, 0 if that is not known."""
+        """The number of classes, 0 if that is not known."""
         return int(str(self.task.details.get("class_count", 0)))
 
     @property
     def has_several_images(self) -> bool:
-        """Whether an id of the submission has several images."""
+        """True if an id of the submission has several images."""
         return bool(self.task.details.get("has_several_images"))
 
     @property
@@ -76,13 +76,13 @@ class TaskProperties:
 
     @property
     def has_images_in_test_table(self) -> bool:
-        """Whether the test table says which image an id has, or, without a sample submission, which ids there are."""
+        """True if the test table says which image an id has, or, without a sample submission, which ids there are."""
         names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
         return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
 
     @property
     def reads_test_table(self) -> bool:
-        """Whether inference needs the test table: images are found by the ids of the sample submission alone."""
+        """True if inference needs the test table: images are found by the ids of the sample submission alone."""
         is_of_image = self.task.target_kind not in _PICTURES
         has_files = self.has_test_files and is_of_image and "audio_column" not in self.task.details
         is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
@@ -90,7 +90,7 @@ class TaskProperties:
 
     @property
     def reads_sample_alone(self) -> bool:
-        """Whether the sample submission, a plain csv, is the only table that inference reads."""
+        """True if the sample submission, a plain csv, is the only table that inference reads."""
         is_needed = self.reads_test_table or self.looks_up or self.is_served or not self.has_test_files
         is_plain = self.files.has_plain_csv and self.files.has_sample_like_tables and bool(self.task.sample_submission)
         of_images = "audio_column" not in self.task.details
@@ -98,28 +98,28 @@ class TaskProperties:
 
     @property
     def has_channel_files(self) -> bool:
-        """Whether the channels of an image are files of their own."""
+        """True if the channels of an image are files of their own."""
         return bool(self.task.details.get("channel_suffixes"))
 
     @property
     def has_test_files(self) -> bool:
-        """Whether a test example is a file or several, and no row of a table."""
+        """True if a test example is a file or several, and no row of a table."""
         return "test_folder" in self.task.details and self.task.details.get("labels_from") != "pixels"
 
     @property
     def has_parts_in_ids(self) -> bool:
-        """Whether an id may say which part of a file is meant: some seconds, a label, a class."""
+        """True if an id may say which part of a file is meant: some seconds, a label, a class."""
         details = self.task.details
         return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
 
     @property
     def is_served(self) -> bool:
-        """Whether an inference server hands out the test examples."""
+        """True if an inference server hands out the test examples."""
         return bool(self.task.details.get("inference_server"))
 
     @property
     def reads_served_tables(self) -> bool:
-        """Whether a served notebook of files reads a table as training does: the sample submission."""
+        """True if a served notebook of files reads a table as training does: the sample submission."""
         return (
             self.files.has_sample_like_tables
             or self.files.has_packed_tables
@@ -136,33 +136,33 @@ class TaskProperties:
 
     @property
     def looks_up(self) -> bool:
-        """Whether a table says what each row of the submission asks for."""
+        """True if a table says what each row of the submission asks for."""
         return bool(self.task.details.get("lookup_table"))
 
     @property
     def may_lack_targets(self) -> bool:
-        """Whether examples that lack one of several numbers are left out, as measurements often do."""
+        """True if examples that lack one of several numbers are left out, as measurements often do."""
         return families()[self.family].may_lack_targets and len(self.task.targets) > 1
 
     @property
     def has_backbone(self) -> bool:
-        """Whether the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
+        """True if the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
         details = self.task.details
         return details.get("channels") == _COLOURS and int(str(details.get("image_size", 0))) >= _SMALLEST_PHOTOGRAPH
 
     @property
     def has_mirrored_views(self) -> bool:
-        """Whether an image may be mirrored, so that its mirror image is a second view of it."""
+        """True if an image may be mirrored, so that its mirror image is a second view of it."""
         return bool(self.task.details.get("flip")) and not self.has_fixed_places
 
     @property
     def has_fixed_places(self) -> bool:
-        """Whether the targets are places in an image, which may not be moved then."""
+        """True if the targets are places in an image, which may not be moved then."""
         return bool(self.task.details.get("has_fixed_places"))
 
     @property
     def loss(self) -> str:
-        """What training makes small, which is a file of cells."""
+        """The loss that training makes small, which names a file of cells."""
         kind, loss = self.task.target_kind, metrics.loss_of(self.task.metric, self.task.target_kind)
         if kind is TargetKind.LABELS:
             return "binary_cross_entropy"
@@ -172,74 +172,74 @@ class TaskProperties:
 
     @property
     def has_tuned_decision(self) -> bool:
-        """Whether the decision has something to tune out-of-fold, such as a threshold."""
+        """True if the decision has something to tune out-of-fold, such as a threshold."""
         return self.decision not in ("none", "argmax")
 
     @property
     def has_target_encoding(self) -> bool:
-        """Whether categories are described by the mean target of their rows, where that cannot leak between groups."""
+        """True if categories are described by the mean target of their rows, where that cannot leak between groups."""
         is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
         details = self.task.details
         return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
 
     @property
     def has_many_classes(self) -> bool:
-        """Whether there are more classes than a confusion matrix can show."""
+        """True if there are more classes than a confusion matrix can show."""
         return self.class_count > _MOST_CLASSES_SHOWN
 
     @property
     def reads_targets(self) -> bool:
-        """Whether inference needs to know what the targets are called to find out what is asked for."""
+        """True if inference needs to know what the targets are called to find out what is asked for."""
         has_endings = self.has_rows_for_labels and len(self.task.targets) > 1 and not self.is_served
         return not self.task.sample_submission or has_endings
 
     @property
     def submits_decided(self) -> bool:
-        """Whether the submission has what was decided, rather than the predictions behind it."""
+        """True if the submission has what was decided, rather than the predictions behind it."""
         kinds = (SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K)
         return self.decision != "none" and self.task.submission not in kinds
 
     @property
     def predicts_steps(self) -> bool:
-        """Whether an example is a sequence whose rows all have a prediction: what fills it up must not count."""
+        """True if an example is a sequence whose rows all have a prediction: what fills it up must not count."""
         return self.task.details.get("prediction_per") == "row"
 
     @property
     def quantile(self) -> float:
-        """Which quantile the pinball loss aims at; the median where the metric names none."""
+        """The quantile that the pinball loss aims at; the median where the metric names none."""
         facts, parameter = metrics.parsed(self.task.metric)
         return parameter if facts.loss == "pinball" and parameter is not None else 0.5
 
     @property
     def has_members(self) -> bool:
-        """Whether a model is an ensemble of several members, whose predictions are averaged."""
+        """True if a model is an ensemble of several members, whose predictions are averaged."""
         medium = families()[self.family].medium
         return medium is Medium.ROW or (medium is Medium.TEXT and not self.task.details.get("pretrained"))
 
     @property
     def has_log_target(self) -> bool:
-        """Whether the metric compares logarithms, so that training should as well."""
+        """True if the metric compares logarithms, so that training should as well."""
         return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
 
     @property
     def has_rows_for_labels(self) -> bool:
-        """Whether a row of the submission is one label, or one number, of an example, which its id ends in."""
+        """True if a row of the submission is one label, or one number, of an example, which its id ends in."""
         is_pixel = self.task.target_kind is TargetKind.IMAGE
         return self.task.submission is SubmissionKind.KEYED_ROWS and not is_pixel
 
     @property
     def top_k(self) -> int:
-        """How many labels a row of the submission lists."""
+        """The number of labels that a row of the submission lists."""
         return int(self.metric_parameter or _USUAL_TOP_K)
 
     @property
     def files(self) -> TaskFiles:
-        """What the tables and the submission are written in."""
+        """The formats of the tables and of the submission."""
         return TaskFiles(self.task, self.task_values)
 
     @property
     def task_sentence(self) -> str:
-        """What is predicted, for the table at the top of the notebooks; untrusted text."""
+        """A sentence on what is predicted, for the table at the top of the notebooks; untrusted text."""
         predicted = _PREDICTED[self.task.target_kind]
         return f"{predicted}: {', '.join(self.task.targets)} for each {self.task.id_column}"
 

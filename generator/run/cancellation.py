@@ -1,4 +1,4 @@
-"""How a running notebook is made to end early: by a signal or when its time is up."""
+"""Cancelling a running notebook: by a signal or when its time is up."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What is said of a notebook that did not reach its end.
+"""The errors of a notebook that did not reach its end, with the cell and the line.
 
 CellError               a cell raised an exception
 NotebookTimeoutError    the notebook took longer than it was given
@@ -40,7 +40,7 @@ class RaisedError:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Where in the notebook an exception arose; `line` counts from 1, and is None where the traceback tells none."""
+    """The place at which an exception arose; `line` counts from 1, and is None where the traceback tells none."""
 
     cell: ExecutedCell
     line: int | None

@@ -76,7 +76,7 @@ def _without_placeholders(path: Path) -> str:
 
 
 class TandemEngine(Engine):  # type: ignore[misc,unused-ignore]
-    """What papermill calls to execute a notebook that it has parameterized and will save."""
+    """The engine that papermill calls to execute a notebook that it has parameterized and will save."""
 
     NAME: ClassVar[str] = "tandem"
 
@@ -269,7 +269,7 @@ def _raised(cell: NotebookNode, error: CellExecutionError) -> RaisedError:
 
 
 def _is_clean_exit(error: RaisedError) -> bool:
-    """Whether the notebook ended itself by `sys.exit()`, which papermill, and so Kaggle, takes for success."""
+    """True if the notebook ended itself by `sys.exit()`, which papermill, and so Kaggle, takes for success."""
     return error.name == "SystemExit" and error.message in ("", "0", "None")
 
 

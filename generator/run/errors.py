@@ -1,4 +1,4 @@
-"""What keeps a pair from being run to its end, beside what happens inside of a notebook (`cell_errors`, `kernel`).
+"""The errors of a run outside of its notebooks; those inside are in `cell_errors` and `kernel`.
 
 RunError
 ├── NotebookMissingError        a pair without one of its notebooks

@@ -11,7 +11,7 @@ from generator.run.kernel import KernelSetup
 
 @dataclass(frozen=True)
 class CellTiming:
-    """How long one code cell took, and under which H2 heading it stands ("" above the first)."""
+    """The time that one code cell took, and the H2 heading above it ("" above the first)."""
 
     name: str
     section: str

@@ -70,7 +70,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class KernelSources:
-    """What a kernel's metadata says of its id and its inputs, checked."""
+    """The id and the inputs of a kernel from its metadata, checked."""
 
     path: Path
     ref: str

@@ -103,7 +103,7 @@ def require_packages() -> None:
 
 @dataclass(frozen=True)
 class KernelSetup:
-    """What one kernel is started with: `private` is the run's own temporary folder; `read_only` are its inputs.
+    """The set-up of one kernel: `private` is the run's own temporary folder; `read_only` are its inputs.
 
     `variables` are environment variables that it gets beside the user's, as a session on Kaggle has some; with
     `offline` its Python code reaches no other machine.

@@ -43,7 +43,7 @@ class Figure:
 
     @property
     def description(self) -> str:
-        """What to read where it cannot be seen."""
+        """The text to read where it cannot be seen."""
         return f"{self.section}: {self.cell}" if self.section else self.cell
 
     @property
@@ -173,7 +173,7 @@ def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
 
 
 def _is_folded(metadata: Mapping[str, Any]) -> bool:
-    """Whether the code is folded away: by Kaggle's mark, JupyterLab's, or the tag that nbconvert is told of."""
+    """True if the code is folded away: by Kaggle's mark, JupyterLab's, or the tag that nbconvert is told of."""
     jupyter, tags = metadata.get("jupyter"), metadata.get("tags")
     return (
         metadata.get("_kg_hide-input") is True

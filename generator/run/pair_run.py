@@ -36,7 +36,7 @@ from generator.untrusted import storable
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What the user asked for; `assignments` are texts such as `EPOCHS=3`.
+    """The options of `tandem run`; `assignments` are texts such as `EPOCHS=3`.
 
     With `specimen` the pair runs on made-up data in the layout of the competition's.
     """
@@ -52,7 +52,7 @@ class RunOptions:
     timeout: float | None = None
 
     def output_folder(self, *, is_smoke: bool) -> Path:
-        """Where everything is written: what says nothing of the model lies below what does, and never replaces it."""
+        """The folder of the results: made-up ones lie below those of the model, and never replace them."""
         folder = self.output or self.workspace.output(self.pair)
         below = [name for name, is_meant in (("specimen", self.specimen), ("smoke", is_smoke)) if is_meant]
         return folder.joinpath(*below).absolute()
@@ -220,7 +220,7 @@ class _PairRun:
         return mounts(sources, self.options.workspace, outputs=outputs, specimens=specimens)
 
     def _checked(self, submission: Path) -> SubmissionSummary:
-        """What a submission holds, if it is what the competition asks for."""
+        """Validates a submission against the sample, and returns the facts of it."""
         task = self.pair.spec.task
         if not task.sample_submission:
             return summarize(submission)

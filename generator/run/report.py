@@ -31,7 +31,7 @@ class Tile(NamedTuple):
 
 
 class ParameterValue(NamedTuple):
-    """What one notebook has for a parameter, in Python's words."""
+    """The value and the default of a parameter in one notebook, as Python literals."""
 
     value: str
     default: str
@@ -46,7 +46,7 @@ class Bar(NamedTuple):
 
 
 class NotebookPart(NamedTuple):
-    """What the page shows of one notebook; `problem` says why there is none of it."""
+    """The page's part on one notebook; `problem` says why there is no view of it."""
 
     role: Role
     word: str

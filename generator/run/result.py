@@ -1,4 +1,4 @@
-"""What comes out of a run, filled in as it gets on."""
+"""The result of a run, filled in as it gets on."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +13,7 @@ from generator.run.parameters import NotebookParameters
 
 @dataclass
 class RunResult:
-    """What came of a run so far; a score is None where there is none to be had."""
+    """The results of a run so far; a score is None where there is none to be had."""
 
     pair: str
     title: str

@@ -1,4 +1,4 @@
-"""What a cell prints, as a terminal would show it: without control sequences, in whole lines."""
+"""Printed text as a terminal would show it: without control sequences, in whole lines."""
 
 import re
 
