@@ -57,8 +57,9 @@ def import_graph() -> dict[str, set[str]]:
             if isinstance(node, ast.Import):
                 graph[name] |= {alias.name for alias in node.names} & paths.keys()
             elif isinstance(node, ast.ImportFrom):
-                members = {f"{node.module}.{alias.name}" for alias in node.names}
-                graph[name] |= members & paths.keys() or {node.module or ""} & paths.keys()
+                for alias in node.names:
+                    member = f"{node.module}.{alias.name}"
+                    graph[name] |= {member if member in paths else node.module or ""} & paths.keys()
     return graph
 
 

@@ -70,7 +70,3 @@ class Listener(Protocol):
 
     def __call__(self, event: Event, /) -> None:
         """Hears of one event, in the order in which they happen."""
-
-
-def ignore(event: Event, /) -> None:
-    """The listener that does not listen."""

@@ -208,7 +208,8 @@ class _PairRun:
             raise executed.failure
 
     def _mounts(self, role: Role, *, outputs: Mapping[str, Path]) -> list[Mount]:
-        sources, specimens = self.pair.sources[role], {}
+        sources = self.pair.sources[role]
+        specimens: dict[str, Path] = {}
         for slug in sources.competitions:
             built_in = builtin.find(slug)
             if self.options.specimen:
