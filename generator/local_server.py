@@ -82,9 +82,9 @@ def default_root(environment: Mapping[str, str] = os.environ) -> Path:
     return (Path(data) if Path(data).is_absolute() else home / ".local" / "share") / "tandem" / "local-kaggle"
 
 
-def serve_command(root: Path, *options: str, environment: Mapping[str, str] = os.environ) -> str:
+def serve_command(root: Path, *options: str) -> str:
     """The command for this root that works in another terminal, where nothing is set for a local Kaggle."""
-    usual = default_root({name: value for name, value in environment.items() if name != ROOT_VARIABLE})
+    usual = default_root({name: value for name, value in os.environ.items() if name != ROOT_VARIABLE})
     named = [] if root == usual else ["--root", str(root)]
     return printable(shlex.join(["tandem", "serve", *named, *options]))
 

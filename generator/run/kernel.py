@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jupyter_client.manager import AsyncKernelManager
 
 START_SECONDS = 60
+_SAID_LINES = 12  # of what the process said last
 REQUIRED_PACKAGES = ("papermill", "nbclient", "nbformat", "ipykernel")
 
 # A Unix socket's address holds 104 bytes on macOS and 108 on Linux, with its final zero.
@@ -275,11 +276,11 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _tail(path: Path, *, lines: int = 12) -> str:
+def _tail(path: Path) -> str:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 16_384))
         text = file.read().decode(errors="replace")
-    return "\n".join(f"    {printable(line)}" for line in text.splitlines()[-lines:])
+    return "\n".join(f"    {printable(line)}" for line in text.splitlines()[-_SAID_LINES:])
 
 
 def _end_process_group(process_group: int | None) -> None:
