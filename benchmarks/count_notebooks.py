@@ -11,7 +11,7 @@ from typing import Any
 from generator.competition.schema import families
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.generation import complete_choices
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 from generator.pair.percent import FOLDED_TAG
 from generator.pair.workspace import Role, Workspace
 

@@ -1,4 +1,4 @@
-"""Where the kit's own files are, in a clone and in an installed package, and how packages are added to it."""
+"""The kit's own files, in a clone and in an installed package, and the command that adds packages to it."""
 
 import re
 import shlex

@@ -33,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """What a message shows of a value that somebody else chose: printable, and cut where it is long.
+    """Makes a value that somebody else chose fit for a message: printable, and cut where it is long.
 
     Args:
         text: The value, of any length.
@@ -140,7 +140,7 @@ def storable(text: str) -> str:
 
 
 def is_slug(text: str) -> bool:
-    """Whether the text can be a folder and part of a Kaggle URL: lower-case letters, digits, hyphens between them."""
+    """True if the text can be a folder and part of a Kaggle URL: lower-case letters, digits, hyphens between them."""
     return len(text) <= _LONGEST_SLUG and _SLUG.fullmatch(text) is not None
 
 

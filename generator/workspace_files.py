@@ -27,7 +27,7 @@ _LONGEST_PREFIX = 100  # characters of a name that a temporary one repeats
 
 
 class UnsafePlaceError(TandemError):
-    """What is written or removed here would be somewhere else."""
+    """A file that is written or removed here would be somewhere else."""
 
     def __init__(self, *, path: Path, what: str) -> None:
         super().__init__(

@@ -1,6 +1,7 @@
 """Fixtures, each named for what it guarantees."""
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,13 @@ from miniature import MINIATURE, Outcome, write_tree
 
 from generator.cli.main import main
 from generator.pair.workspace import Workspace
+
+# Under `nohup … &` both are ignored, here and in every program that a test starts and means to interrupt. A program
+# starts with the default for a signal that has a handler; one that does nothing leaves the tests themselves deaf to it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from generator.competition.introspection import Hints, read_task
 from generator.competition.schema import families
 from generator.competition.survey import survey_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 from generator.pair.workspace import Role
 
 FRAMEWORKS_OF = {family.name: family.frameworks for family in families().values()}

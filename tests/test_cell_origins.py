@@ -14,7 +14,7 @@ from rendered_pairs import ALL_LAYOUTS, layout_choices
 
 from generator.installation import template_folder
 from generator.pair.choices import Choices
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 from generator.pair.notebook import written_cells
 from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import Role

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from generator.competition import builtin
-from generator.pair.choices import Choice, Choices, ChoicesError, MadeBy, completed, merged, parsed, proposed
-from generator.pair.choices_text import text_of
+from generator.pair.choices import Choice, Choices, MadeBy, completed, merged, proposed
+from generator.pair.choices_toml import ChoicesError, parsed, text_of
 
 PATH = Path("kernels/digits/pair.toml")
 

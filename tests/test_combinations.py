@@ -14,7 +14,7 @@ from generator.competition.introspection.serving import can_serve
 from generator.competition.metrics import METRICS
 from generator.competition.schema import families, keys_of
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 from generator.pair.workspace import Role
 
 RULES = Path(__file__).resolve().parents[1] / "kernels" / "ruff.toml"

@@ -18,10 +18,10 @@ from generator.pair.folder import (
     existing_pair,
     pair_folder,
 )
-from generator.pair.generation import Request, draft, read_pair, write
+from generator.pair.generation import GenerateOptions, draft, read_pair, write
 from generator.pair.workspace import PairFolder, Role, Workspace
 
-REQUEST = Request("digits", flags={"owner": "ada"})
+REQUEST = GenerateOptions("digits", flags={"owner": "ada"})
 TRAIN = Path("train/train.ipynb")
 
 
@@ -36,7 +36,7 @@ def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., d
 
     def run(**flags: str) -> dict[Path, FileState]:
         force = flags.pop("force", "") == "yes"
-        request = Request("digits", flags={"owner": "ada", **flags}, force=force)
+        request = GenerateOptions("digits", flags={"owner": "ada", **flags}, force=force)
         made = draft(workspace, request, templates=miniature_templates)
         write(made)
         return dict(made.states)

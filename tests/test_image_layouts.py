@@ -13,7 +13,7 @@ from notebook_session import Ended, Mirror, Notebook, Sessions, read_table
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)

@@ -15,7 +15,7 @@ import pytest
 from generator.competition import builtin
 from generator.installation import template_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 from generator.pair.percent import read_cells
 from generator.pair.rendering import render_text
 from generator.pair.spec import spec_of

@@ -11,7 +11,7 @@ from generator.competition.description import CannotAskError, Description
 from generator.competition.facts import Competition
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
-from generator.pair.description_file import keep_description, kept_description
+from generator.pair.kept_description import keep_description, kept_description
 from generator.pair.proposal import CompetitionUnknownError, Sources, propose
 from generator.pair.workspace import PairFolder
 

@@ -9,12 +9,12 @@ import pytest
 
 from generator.competition import builtin
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.compiled_templates import compiled_templates
-from generator.pair.kernels import render_kernels
+from generator.pair.kernel_files import render_kernels
 from generator.pair.notebook import CellSyntaxError
 from generator.pair.parameters import ParameterTypeError, UnknownParameterError, read_parameters
 from generator.pair.percent import PercentError
 from generator.pair.rendering import TemplateRenderError, environment
+from generator.pair.template_cache import compiled_templates
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")

@@ -11,7 +11,7 @@ import pytest
 
 from generator.run import kernel, kernel_process
 from generator.run.kernel import (
-    KernelPlace,
+    KernelSetup,
     KernelStartError,
     PackagesMissingError,
     environment,
@@ -30,8 +30,8 @@ except PermissionError as error:
 """
 
 
-def place(tmp_path: Path) -> KernelPlace:
-    return KernelPlace(private=tmp_path / "private", working=tmp_path / "working", read_only=(tmp_path / "input",))
+def place(tmp_path: Path) -> KernelSetup:
+    return KernelSetup(private=tmp_path / "private", working=tmp_path / "working", read_only=(tmp_path / "input",))
 
 
 def attempt(code: str, inputs: Path) -> str:

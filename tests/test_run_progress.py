@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.cli.progress import PlainProgress, TerminalProgress, clock
+from generator.cli.progress import PlainProgress, clock, terminal_progress
 from generator.run.events import (
     CellFinished,
     CellStarted,
@@ -28,9 +28,9 @@ EVENTS: list[Event] = [
 
 
 def test_without_a_terminal_progress_is_plain_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    with PlainProgress() as listener:
-        for event in EVENTS:
-            listener(event)
+    listener = PlainProgress()
+    for event in EVENTS:
+        listener(event)
 
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -49,7 +49,7 @@ def test_on_a_terminal_printed_lines_scroll_above_the_status() -> None:
     from rich.console import Console
 
     screen = io.StringIO()
-    with TerminalProgress(Console(file=screen, force_terminal=True, width=100)) as listener:
+    with terminal_progress(Console(file=screen, force_terminal=True, width=100)) as listener:
         for event in EVENTS:
             listener(event)
 

@@ -55,10 +55,10 @@ ALLOWED = {
     "kaggle/data_download.py": ("a folder that was just checked, and is locked", {"mkdir", "rename", "unlink"}),
     "kaggle/downloads.py": ("a handle of workspace_files", {"fdopen"}),
     "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
-    "local_place.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
-    "pair/compiled_templates.py": ("the user's own cache", {"mkdir"}),
+    "local_server.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
+    "pair/template_cache.py": ("the user's own cache", {"mkdir"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
-    "run/mirror.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
+    "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
     "kaggle/chain/journal.py": ("a handle of workspace_files", {"os.ftruncate"}),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class AcceleratorKind(StrEnum):
-    """What computes in a session."""
+    """The kinds of device that compute in a session."""
 
     CPU = "cpu"
     GPU = "gpu"

@@ -8,34 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.asking import TARGETS, connected
+from generator.cli.kaggle_facts import connected
+from generator.cli.options import HELP_OPTIONS, json_option, to_option, workspace_option
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.competition.builtin import BuiltIn
-    from generator.kaggle.data_download import Downloaded, Step
+    from generator.kaggle.data_download import Step
 
 _MEGABYTE = 1e6
 _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_UPDATES = 0.2
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP_OPTIONS)
 @click.argument("competition")
-@click.option(
-    "--to",
-    type=click.Choice(TARGETS),
-    help="Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.",
-)
-@click.option(
-    "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="The folder with kernels/ and input/; by default the current one.",
-)
+@to_option("Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.")
+@workspace_option
 @click.option("--dry-run", is_flag=True, help="Say what would be downloaded, and download nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@json_option
 def data(**options: Any) -> int:
     """Download a competition's data to input/competitions/COMPETITION, as Kaggle mounts them.
 
@@ -50,21 +41,24 @@ def data(**options: Any) -> int:
 
     workspace, slug = Workspace(options["workspace"]), options["competition"]
     _check_name(slug)
+    folder = workspace.competition_data(slug)
     built_in = builtin.find(slug)
     if built_in is not None and options["to"] != "local":
-        return _write_built_in(built_in, workspace, options)
+        if not options["dry_run"]:
+            builtin.ensure_data(built_in, workspace)
+        return _report({"built_in": True}, folder, options)
     kaggle = connected(options["to"])
     if options["dry_run"]:
         from generator.kaggle.api import total_size
 
         files = kaggle.competition_files(slug)
-        return _report({"files": len(files), "size": total_size(files)}, workspace.competition_data(slug), options)
+        return _report({"files": len(files), "size": total_size(files)}, folder, options)
     from generator.kaggle.data_download import download_data
 
     click.echo(f"Listing the files of {printable(slug)} …", err=True)
     with _Progress() as progress:
-        done = download_data(kaggle, slug, workspace.competition_data(slug), workspace.files, tell=progress)
-    return _report_download(done, options)
+        done = download_data(kaggle, slug, folder, workspace.files, tell=progress)
+    return _report({"files": done.files, "size": done.size, "was_there": done.was_there}, done.folder, options)
 
 
 def _check_name(slug: str) -> None:
@@ -74,20 +68,6 @@ def _check_name(slug: str) -> None:
 
     if not is_slug(slug):
         raise CompetitionNameError(slug=slug, known=builtin.known())
-
-
-def _write_built_in(built_in: "BuiltIn", workspace: Workspace, options: dict[str, Any]) -> int:
-    from generator.competition import builtin
-
-    folder = workspace.competition_data(built_in.competition.slug)
-    if not options["dry_run"]:
-        builtin.ensure_data(built_in, workspace)
-    return _report({"built_in": True}, folder, options)
-
-
-def _report_download(done: "Downloaded", options: dict[str, Any]) -> int:
-    facts = {"files": done.files, "size": done.size, "was_there": done.was_there}
-    return _report(facts, done.folder, options)
 
 
 def _report(facts: dict[str, Any], folder: Path, options: dict[str, Any]) -> int:
@@ -104,7 +84,7 @@ def _report(facts: dict[str, Any], folder: Path, options: dict[str, Any]) -> int
 
 
 class _Progress:
-    """How far a download is: one line that changes on a terminal, a line every few seconds elsewhere."""
+    """Progress of a download: one line that changes on a terminal, a line every few seconds elsewhere."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()

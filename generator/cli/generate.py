@@ -4,24 +4,24 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
-from generator.cli.asking import TARGETS, AskedKaggle
 from generator.cli.generate_report import pair_as_json, pair_as_text, value_text
+from generator.cli.kaggle_facts import KaggleFactSource
+from generator.cli.options import HELP_OPTIONS, data_option, json_option, to_option, workspace_option
 from generator.cli.table import table
 from generator.competition import builtin
 from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, Key, common, families, keys_of
 from generator.installation import template_folder
 from generator.pair import generation
-from generator.pair.generation import Draft, Request
+from generator.pair.generation import Draft, GenerateOptions
 from generator.pair.owner import checked_owner
 from generator.pair.proposal import link_data
 from generator.pair.settings import setting_of
-from generator.pair.template_folder import frameworks
+from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
@@ -41,19 +41,12 @@ def _flags_of_keys(command: _Command) -> _Command:
     return command
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP_OPTIONS)
 @click.option("--competition", metavar="SLUG", help="The competition, as in its address on Kaggle; or a built-in one.")
-@click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The folder with its files; by default input/competitions/SLUG.",
-)
-@click.option(
-    "--to",
-    type=click.Choice(TARGETS),
-    help="Which Kaggle to ask about a competition whose files are not here: kaggle by default, or the one of "
-    "`tandem serve`. Said in so many words, it is asked for title, metric and rules even if the files are here.",
+@data_option(default="input/competitions/SLUG")
+@to_option(
+    "Which Kaggle to ask about a competition whose files are not here: kaggle by default, or the one of "
+    "`tandem serve`. Said in so many words, it is asked for title, metric and rules even if the files are here."
 )
 @_flags_of_keys
 @click.option(
@@ -68,15 +61,10 @@ def _flags_of_keys(command: _Command) -> _Command:
 @click.option(
     "--force", is_flag=True, help="Overwrite what was edited in notebooks and metadata; with --all in every pair."
 )
-@click.option(
-    "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="The folder with kernels/ and input/; by default the current one.",
-)
+@workspace_option
 @click.option("--explain", is_flag=True, help="Show everything that was weighed for each value.")
 @click.option("--dry-run", is_flag=True, help="Say what would be written, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@json_option
 @click.option("--list", "show_list", is_flag=True, help="Show families, frameworks, built-in competitions and metrics.")
 @click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
 @click.option("--check", is_flag=True, help="With --all: write nothing, and exit 1 with a diff if anything differs.")
@@ -122,19 +110,19 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
     flags = {key: options[key] for key in (*_keys_with_flags("pair"), "inference_hours") if options[key]}
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
-    request = Request(
+    asked_for = GenerateOptions(
         options["competition"],
         name=options["name"],
         flags=flags,
         task_flags=_task_flags(options),
         data=options["data"],
-        ask=AskedKaggle(options["to"]),
+        ask=KaggleFactSource(options["to"]),
         asks_always=options["to"] is not None,
         force=options["force"],
     )
-    draft = generation.draft(workspace, request)
+    draft = generation.draft(workspace, asked_for)
     if _may_ask(options):
-        draft = _asked(workspace, request, draft)
+        draft = _asked(workspace, asked_for, draft)
     if not options["dry_run"]:
         _bring_data(workspace, draft)
         generation.write(draft)
@@ -146,7 +134,7 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
 
 
 def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the command line decides of the task, by key."""
+    """The decisions of the command line on the task, by key."""
     given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
     flags = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
     return flags | dict(setting_of(text) for text in options["settings"])
@@ -156,22 +144,24 @@ def _may_ask(options: Mapping[str, Any]) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not (options["as_json"] or options["dry_run"])
 
 
-def _asked(workspace: Workspace, request: Request, draft: Draft) -> Draft:
+def _asked(workspace: Workspace, asked_for: GenerateOptions, draft: Draft) -> Draft:
     """The draft after the user was asked about every value that is hardly better than a guess."""
-    for weighed in draft.proposal.weighed:
-        if not weighed.is_thin or len(weighed.candidates) < 2:  # noqa: PLR2004 (there is nothing to choose)
+    for finding in draft.proposal.findings:
+        if finding.confidence != "thin" or len(finding.candidates) < 2:  # noqa: PLR2004 (there is nothing to choose)
             continue
-        click.echo(f"The {weighed.key} is not clear from the files:", err=True)
-        for number, (value, evidence, _) in enumerate(weighed.candidates, start=1):
-            click.echo(f"  {number}  {printable(value_text(value))}  {printable(evidence)}", err=True)
-        number = click.prompt("Which one", type=click.IntRange(1, len(weighed.candidates)), default=1, err=True)
-        chosen = weighed.candidates[number - 1][0]
-        if weighed.key == "family":
-            request = replace(request, flags={**request.flags, "family": str(chosen)})
+        click.echo(f"The {finding.key} is not clear from the files:", err=True)
+        for number, candidate in enumerate(finding.candidates, start=1):
+            click.echo(
+                f"  {number}  {printable(value_text(candidate.value))}  {printable(candidate.evidence)}", err=True
+            )
+        number = click.prompt("Which one", type=click.IntRange(1, len(finding.candidates)), default=1, err=True)
+        chosen = finding.candidates[number - 1].value
+        if finding.key == "family":
+            asked_for = replace(asked_for, flags={**asked_for.flags, "family": str(chosen)})
         else:
-            request = replace(request, task_flags={**request.task_flags, weighed.key: chosen})
+            asked_for = replace(asked_for, task_flags={**asked_for.task_flags, finding.key: chosen})
         if number > 1:
-            return _asked(workspace, request, generation.draft(workspace, request))
+            return _asked(workspace, asked_for, generation.draft(workspace, asked_for))
     return draft
 
 
@@ -221,9 +211,9 @@ def _family_as_json(family: Family) -> dict[str, Any]:
 
 
 def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
-    from generator.pair import reference
+    from generator.pair import reference_pairs
 
-    written = [path.as_posix() for path in reference.write(workspace, force=force)]
+    written = [path.as_posix() for path in reference_pairs.write(workspace, force=force)]
     text = "\n".join(f"{path}  written" for path in written) or "Every file is as rendered."
     click.echo(json.dumps({"written": written}, indent=2) if as_json else text)
     return 0
@@ -231,10 +221,10 @@ def _write_all(workspace: Workspace, *, force: bool, as_json: bool) -> int:
 
 def _check_all(workspace: Workspace, *, as_json: bool) -> int:
     from generator.cli.main import EXIT_ERROR
-    from generator.pair import reference
+    from generator.pair import reference_pairs
 
-    diffs = reference.differences(workspace)
-    edited = reference.edits_of(workspace, reference.rendered(workspace)) if diffs else {}
+    diffs = reference_pairs.differences(workspace)
+    edited = reference_pairs.edits_of(workspace, reference_pairs.rendered(workspace)) if diffs else {}
     if as_json:
         report = {
             "differs": {path.as_posix(): diff for path, diff in diffs.items()},
@@ -243,7 +233,7 @@ def _check_all(workspace: Workspace, *, as_json: bool) -> int:
         click.echo(json.dumps(report, indent=2))
     elif diffs:
         click.echo("".join(diffs.values()))
-        ways = reference.EditedPairsError(edited=edited) if edited else "`tandem generate --all` writes them."
+        ways = reference_pairs.EditedPairsError(edited=edited) if edited else "`tandem generate --all` writes them."
         click.echo(f"{len(diffs)} files differ from what renders. {ways}", err=True)
     else:
         click.echo("Every file is as rendered.")

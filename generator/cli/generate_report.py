@@ -1,7 +1,8 @@
-"""What `generate` reports of a pair: the choices with their evidence, the files, and what to do next."""
+"""The report of `generate`: the choices with their evidence, the files, and what to do next."""
 
 import json
 import shlex
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,13 @@ def _explanation(draft: Draft) -> str:
     """Everything that was weighed, the best candidate of each key first."""
     rows = [
         [
-            weighed.key if place == 0 else "",
-            value_text(value),
-            f"{weight:g}",
-            f"{evidence}{' (thin)' if weighed.is_thin and place == 0 else ''}",
+            finding.key if place == 0 else "",
+            value_text(each.value),
+            f"{each.weight:g}",
+            f"{each.evidence}{' (thin)' if finding.confidence == 'thin' and place == 0 else ''}",
         ]
-        for weighed in draft.proposal.weighed
-        for place, (value, evidence, weight) in enumerate(weighed.candidates)
+        for finding in draft.proposal.findings
+        for place, each in enumerate(finding.candidates)
     ]
     if not rows:
         return f"Nothing was weighed: the task is known from {draft.proposal.source}."
@@ -66,11 +67,7 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     }
     if explain:
         report["weighed"] = {
-            weighed.key: [
-                {"value": value, "evidence": evidence, "weight": weight}
-                for value, evidence, weight in weighed.candidates
-            ]
-            for weighed in draft.proposal.weighed
+            finding.key: [asdict(candidate) for candidate in finding.candidates] for finding in draft.proposal.findings
         }
     return json.dumps(report, indent=2)
 

@@ -2,9 +2,11 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,7 @@ from generator.run.events import (
     CellFinished,
     CellStarted,
     Event,
+    Listener,
     NotebookFinished,
     NotebookStarted,
     OutputKept,
@@ -22,6 +25,7 @@ from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 _LONGEST_LINE = 500
 # A cell that is done sooner is not worth a line of its own in a log.
@@ -44,12 +48,6 @@ class PlainProgress:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
 
     def __call__(self, event: Event, /) -> None:
         """Tells of one event."""
@@ -77,27 +75,10 @@ class PlainProgress:
 class TerminalProgress:
     """Progress as one line at the bottom of a terminal, above which the notebooks' lines scroll."""
 
-    def __init__(self, console: "Console") -> None:
-        self._console = console
+    def __init__(self, bar: "Progress") -> None:
+        self._bar = bar
+        self._task = bar.add_task("Starting")
         self._notebook = ""
-
-    def __enter__(self) -> Self:
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            TimeElapsedColumn(),
-            console=self._console,
-            transient=True,
-            refresh_per_second=5,  # the machine is busy with other things
-        )
-        self._task = self._bar.add_task("Starting")
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._bar.stop()
 
     def __call__(self, event: Event, /) -> None:
         """Shows one event."""
@@ -121,16 +102,26 @@ class TerminalProgress:
     def _print(self, text: str, *, style: str) -> None:
         from rich.text import Text
 
-        self._console.print(Text(text, style=style), highlight=False, soft_wrap=True)
+        self._bar.console.print(Text(text, style=style), highlight=False, soft_wrap=True)
 
 
-def progress() -> PlainProgress | TerminalProgress:
+@contextmanager
+def terminal_progress(console: "Console") -> Iterator[Listener]:
+    """Progress on a terminal, for the length of the block."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    # The machine is busy with other things than the display.
+    with Progress(*columns, console=console, transient=True, refresh_per_second=5) as bar:
+        yield TerminalProgress(bar)
+
+
+def progress() -> AbstractContextManager[Listener]:
     """The progress that suits where stderr goes."""
-    if not sys.stderr.isatty():
-        return PlainProgress()
-    try:
+    if sys.stderr.isatty() and find_spec("rich") is not None:
         from rich.console import Console
-    except ImportError:
-        return PlainProgress()
-    console = Console(stderr=True)
-    return TerminalProgress(console) if console.is_terminal and not console.is_dumb_terminal else PlainProgress()
+
+        console = Console(stderr=True)
+        if console.is_terminal and not console.is_dumb_terminal:
+            return terminal_progress(console)
+    return nullcontext(PlainProgress())

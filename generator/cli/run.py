@@ -1,20 +1,20 @@
 """The verb `run`: the pair on this machine, in a mirror of Kaggle's file tree."""
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from generator.cli.options import HELP_OPTIONS, json_option, output_option, shortest, workspace_option
 from generator.pair.workspace import Role, Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.pair.handover import Score
-    from generator.run.pair_run import RunResult
+    from generator.run.result import RunResult
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP_OPTIONS)
 @click.argument("pair")
 @click.option("--smoke", is_flag=True, help="Run every cell on very little data, in under a minute.")
 @click.option(
@@ -34,19 +34,9 @@ if TYPE_CHECKING:
 )
 @click.option("--resume", is_flag=True, help="Attach the last training output to the training, as Kaggle can.")
 @click.option("--specimen", is_flag=True, help="Run on the made-up data that `tandem specimen` wrote.")
-@click.option(
-    "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="The folder with kernels/ and input/; by default the current one.",
-)
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIRECTORY",
-    help="Where to write, instead of output/PAIR.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@workspace_option
+@output_option(metavar="DIRECTORY", default="output/PAIR")
+@json_option
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> int:
     """Execute a pair on this machine, check and score its submission, and write a report.
@@ -64,9 +54,9 @@ def run(context: click.Context, /, **options: Any) -> int:
         context.fail("--resume goes with training, which --only infer leaves out.")
 
     from generator.cli.progress import progress
-    from generator.run.pair_run import RunRequest, run_pair
+    from generator.run.pair_run import RunOptions, run_pair
 
-    request = RunRequest(
+    run_options = RunOptions(
         workspace=Workspace(options["workspace"]),
         pair=options["pair"],
         output=options["output"],
@@ -78,7 +68,7 @@ def run(context: click.Context, /, **options: Any) -> int:
         timeout=options["timeout"],
     )
     with progress() as listener:
-        result = run_pair(request, listener)
+        result = run_pair(run_options, listener)
     click.echo(_as_json(result) if options["as_json"] else _as_text(result))
     return 0
 
@@ -91,8 +81,8 @@ def _as_text(result: "RunResult") -> str:
         rows.append(("hidden test", _score_text(result.hidden_test)))
     if result.submission is not None:
         checked = "valid" if result.submission.has_sample else "there is no sample to check it against"
-        rows.append(("submission", f"{_shortest(result.submission.path)} ({result.submission.rows:,} rows, {checked})"))
-    rows.append(("report", _shortest(result.report)))
+        rows.append(("submission", f"{shortest(result.submission.path)} ({result.submission.rows:,} rows, {checked})"))
+    rows.append(("report", shortest(result.report)))
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
     if result.is_smoke and (result.hidden_test or result.out_of_fold):
         lines.append("A smoke run: the scores say nothing of the model.")
@@ -131,9 +121,3 @@ def _score_text(score: "Score") -> str:
 
 def _score_fields(score: "Score | None") -> dict[str, str | float] | None:
     return None if score is None else {"metric": score.metric, "score": score.value}
-
-
-def _shortest(path: Path) -> str:
-    """The path as the user would type it here."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -16,7 +16,7 @@ import click
 
 from generator.files import FileWriteError
 from generator.installation import install_command
-from generator.local_place import ServerRecord, default_root, read_record, remove_record, serve_command
+from generator.local_server import ServerRecord, default_root, read_record, remove_record, serve_command
 from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.asking import TARGETS
+from generator.cli.options import HELP_OPTIONS, data_option, json_option, output_option, to_option, workspace_option
 from generator.cli.table import table
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
@@ -21,19 +21,10 @@ _USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
 _USUAL_SEED = 1
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP_OPTIONS)
 @click.argument("competition")
-@click.option(
-    "--data",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The folder with its files; by default input/competitions/COMPETITION.",
-)
-@click.option(
-    "--to",
-    type=click.Choice(TARGETS),
-    help="Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.",
-)
+@data_option(default="input/competitions/COMPETITION")
+@to_option("Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.")
 @click.option(
     "--rows",
     type=click.IntRange(_FEWEST_ROWS, _MOST_ROWS),
@@ -45,20 +36,10 @@ _USUAL_SEED = 1
 @click.option(
     "--signal/--no-signal", default=True, help="Whether the labels can be learned from the inputs; they can by default."
 )
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Where to write, instead of input/specimens/COMPETITION.",
-)
+@output_option(metavar="DIR", default="input/specimens/COMPETITION")
 @click.option("--force", is_flag=True, help="Replace the specimen that is there; anything else never is.")
-@click.option(
-    "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="The folder with kernels/ and input/; by default the current one.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
+@workspace_option
+@json_option
 def specimen(**options: Any) -> int:
     """Write a miniature synthetic copy of a competition's data to input/specimens/COMPETITION.
 
@@ -70,10 +51,10 @@ def specimen(**options: Any) -> int:
     tandem specimen titanic
     tandem specimen birdclef --data /mnt/birdclef --rows 200
     """  # noqa: D301 - click wants the character itself
-    from generator.cli.asking import AskedKaggle
+    from generator.cli.kaggle_facts import KaggleFactSource
     from generator.pair.choices import decisions
-    from generator.pair.description_file import kept_description
     from generator.pair.folder import pair_folder, read_choices
+    from generator.pair.kept_description import kept_description
     from generator.pair.proposal import Sources, propose
 
     workspace, slug = Workspace(options["workspace"]), options["competition"]
@@ -83,7 +64,7 @@ def specimen(**options: Any) -> int:
     sources = Sources(
         mounted=workspace.competition_data(slug),
         data=options["data"],
-        ask=AskedKaggle(options["to"]),
+        ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )
     proposal = propose(slug, sources, decisions=decided)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from generator.kaggle.errors import NoLocalKaggleError, OtherKaggleError
-from generator.local_place import ServerRecord, default_root, read_record
+from generator.local_server import ServerRecord, default_root, read_record
 
 if TYPE_CHECKING:
     from generator.kaggle.gateway import Kaggle

@@ -32,7 +32,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from generator.errors import TandemError
-from generator.local_place import serve_command
+from generator.local_server import serve_command
 from generator.untrusted import printable
 
 _LONGEST_QUOTE = 300  # characters of what a server said

@@ -1,1 +1,15 @@
-"""Pairs: their choices, their rendering, and the folder they live in."""
+"""Pairs of notebooks: their choices, their rendering, and the folder they live in.
+
+In goes a competition with the user's options, out come two notebooks with their metadata and a `pair.toml`:
+
+    generation               the story: propose, merge with what the user chose, render, write
+    ├── proposal             the task that the kit infers
+    ├── choices              who chose what, and which choice prevails; `choices_toml` is the file of them
+    ├── spec                 all that templates are told; `task_properties` and `file_formats` are a part of it
+    ├── kernel_files         the files of both kernels: `rendering`, `percent`, `imports`, `parameters`, `metadata`
+    └── folder               writing without losing edits (`edits`), all files or none (`staging`)
+    reference_pairs          the same for every pair of a workspace, and whether any file drifted from its templates
+    workspace                the folders of a workspace, and of a pair in it
+
+`run`, `kaggle` and `cli` import it; it imports `competition` and `accelerators`.
+"""

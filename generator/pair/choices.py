@@ -1,64 +1,16 @@
-"""The choices behind a pair: what they are, who made each, and which of two prevails.
+"""The choices behind a pair: what they are, who made each, and which of two prevails."""
 
-ChoicesError                  pair.toml cannot be used as it stands
-├── BrokenChoicesError        it is not TOML
-├── UnknownKeyError           a section or key that does not exist
-├── MissingKeyError           a key without which the pair is not known
-└── WrongValueError           a value of the wrong type, or one that is not allowed
-"""
-
-import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
-from typing import Any, cast
 
-from generator.competition import metrics
 from generator.competition.facts import Competition, Task, Value
-from generator.competition.schema import common, expected_anywhere, keys_of, known_keys, values_of
-from generator.errors import CompetitionError, PairError, did_you_mean
-from generator.untrusted import printable, storable
-
-
-class ChoicesError(PairError):
-    """A `pair.toml` that cannot be used as it stands."""
-
-
-class BrokenChoicesError(ChoicesError):
-    """The file is not TOML."""
-
-    def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))} is not TOML: {printable(problem)}.")
-
-
-class UnknownKeyError(ChoicesError):
-    """A section or key that does not exist."""
-
-    def __init__(self, *, path: Path, key: str, known: Iterable[str]) -> None:
-        names = list(known)
-        super().__init__(
-            f'{printable(str(path))}: there is no "{printable(key)}"; known here: {", ".join(names)}.'
-            f"{did_you_mean(key, names)}"
-        )
-
-
-class MissingKeyError(ChoicesError):
-    """A key without which the pair is not known."""
-
-    def __init__(self, *, path: Path, key: str) -> None:
-        super().__init__(f'{printable(str(path))}: "{key}" is missing; add it, or run `tandem generate` again.')
-
-
-class WrongValueError(ChoicesError):
-    """A value of the wrong type, or one that is not allowed."""
-
-    def __init__(self, *, path: Path, key: str, expected: str, value: object) -> None:
-        super().__init__(f"{printable(str(path))}: {key} is {printable(repr(value))}, but it must be {expected}.")
+from generator.competition.schema import common, keys_of, values_of
+from generator.untrusted import storable
 
 
 class MadeBy(StrEnum):
-    """Who made a choice."""
+    """The maker of a choice."""
 
     INFERRED = "inferred"
     DEFAULT = "default"
@@ -67,7 +19,7 @@ class MadeBy(StrEnum):
 
     @property
     def is_the_users(self) -> bool:
-        """Whether the choice stays when a pair is generated again."""
+        """True if the choice stays when a pair is generated again."""
         return self in (MadeBy.FLAG, MadeBy.HAND)
 
 
@@ -99,11 +51,8 @@ class Choices:
         return {"pair": self.pair, "task": self.task, "parameters": self.parameters}
 
 
-_CHOICE_KEYS = ("value", "by", "evidence")
-
-
 def proposed(competition: Competition, task: Task, *, framework: str, owner: Choice) -> Choices:
-    """What the kit would choose for a competition if nobody said anything else.
+    """The kit's own choices for a competition, where nobody says anything else.
 
     Args:
         competition: The competition as its source describes it.
@@ -132,7 +81,7 @@ def proposed(competition: Competition, task: Task, *, framework: str, owner: Cho
 
 
 def decisions(kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[str, Value]) -> dict[str, Value]:
-    """What the user has decided of a task, now or before, by key; the family is among it.
+    """The user's decisions on a task, made now or before, by key; the family is among them.
 
     Args:
         kept: The choices of the pair as it is.
@@ -169,18 +118,6 @@ def merged(
     )
 
 
-def check_storable(choices: Choices, *, path: Path) -> None:
-    """Makes sure that the file can hold what was chosen on a command line.
-
-    Raises:
-        WrongValueError: It cannot.
-    """
-    for section, entries in choices.sections().items():
-        for key, choice in entries.items():
-            if expected := _expected_of_toml(choice.value):
-                raise WrongValueError(path=path, key=f"{section}.{key}", expected=expected, value=choice.value)
-
-
 def completed(written: Choices, proposal: Choices) -> Choices:
     """Adds to the choices of a file those of the proposal that it leaves open; what the file says stays."""
     return Choices(
@@ -188,34 +125,6 @@ def completed(written: Choices, proposal: Choices) -> Choices:
         task={**proposal.task, **written.task},
         parameters={**proposal.parameters, **written.parameters},
     )
-
-
-def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
-    """Reads the choices of a `pair.toml`.
-
-    Args:
-        text: The file's content.
-        path: The file, for messages.
-        as_written: The content as the kit last wrote it. A value that differs from it was edited by hand.
-
-    Returns:
-        The choices that the file has; it may leave any of them out.
-
-    Raises:
-        ChoicesError: One sentence with the file, the key, and what is wrong with it.
-    """
-    data = _toml(text, path)
-    _check_known(path, data, ("pair", "task", "parameters"), prefix="")
-    written = _values_as_written(as_written)
-    sections = {}
-    for name, known in (("pair", common()["pair"]), ("task", known_keys()), ("parameters", None)):
-        entries = data.get(name, {})
-        if not isinstance(entries, dict):
-            raise WrongValueError(path=path, key=name, expected="a section", value=entries)
-        if known is not None:
-            _check_known(path, entries, known, prefix=f"{name}.")
-        sections[name] = {key: _choice(path, name, key, entry, written) for key, entry in entries.items()}
-    return Choices(**sections)
 
 
 def _task_choices(task: Task) -> dict[str, Choice]:
@@ -235,88 +144,3 @@ def _flagged(flags: Mapping[str, Value], kept: Mapping[str, Choice]) -> dict[str
 def _prevailing(proposal: Mapping[str, Choice], kept: Mapping[str, Choice]) -> dict[str, Choice]:
     users = {key: choice for key, choice in kept.items() if choice.by.is_the_users}
     return {**proposal, **users}
-
-
-def _toml(text: str, path: Path) -> dict[str, Any]:
-    try:
-        data = tomllib.loads(text)
-    # A number of 5,000 digits is a ValueError of Python's, not of the parser's.
-    except (ValueError, RecursionError) as error:
-        raise BrokenChoicesError(path=path, problem=str(error)) from error
-    if expected := _expected_of_toml(data):
-        raise BrokenChoicesError(path=path, problem=f"a value in it must be {expected}")
-    return data
-
-
-def _expected_of_toml(value: object) -> str:
-    """What a value, or one in it, has to be for a file to hold it, where Python lets pass that it is not; else ""."""
-    if isinstance(value, dict | list):
-        return next(filter(None, map(_expected_of_toml, value.values() if isinstance(value, dict) else value)), "")
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        return "a number of at most 64 bits"
-    is_storable = not isinstance(value, str) or ("\0" not in value and storable(value) == value)
-    return "" if is_storable else "text in UTF-8 without NUL"
-
-
-def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *, prefix: str) -> None:
-    for key in entries:
-        if key not in known:
-            raise UnknownKeyError(path=path, key=f"{prefix}{key}", known=[f"{prefix}{name}" for name in known])
-
-
-def _values_as_written(text: str | None) -> dict[str, Any]:
-    """The value of every choice table in the kit's own copy, by section and key; nothing if there is no good copy."""
-    try:
-        data = tomllib.loads(text or "")
-    except (ValueError, RecursionError):
-        return {}
-    return {
-        f"{section}.{key}": entry["value"]
-        for section, entries in data.items()
-        if isinstance(entries, dict)
-        for key, entry in entries.items()
-        if isinstance(entry, dict) and "value" in entry
-    }
-
-
-def _choice(path: Path, section: str, key: str, entry: Any, written: Mapping[str, Any]) -> Choice:
-    name = f"{section}.{key}"
-    if not isinstance(entry, dict):
-        return Choice(_checked(path, section, key, entry), MadeBy.HAND)
-    _check_known(path, entry, _CHOICE_KEYS, prefix=f"{name}.")
-    if "value" not in entry:
-        expected = 'a value, or a table with one, such as { value = "x" }'
-        raise WrongValueError(path=path, key=name, expected=expected, value=entry)
-    value = _checked(path, section, key, entry["value"])
-    by, evidence = entry.get("by", MadeBy.HAND), entry.get("evidence", "")
-    if by not in list(MadeBy):
-        raise WrongValueError(path=path, key=f"{name}.by", expected=f"one of {', '.join(MadeBy)}", value=by)
-    if not isinstance(evidence, str):
-        raise WrongValueError(path=path, key=f"{name}.evidence", expected="text", value=evidence)
-    if name in written and not _is_same(written[name], entry["value"]):
-        return Choice(value, MadeBy.HAND)
-    return Choice(value, MadeBy(by), evidence)
-
-
-def _is_same(first: object, second: object) -> bool:
-    return type(first) is type(second) and first == second
-
-
-def _checked(path: Path, section: str, key: str, value: Any) -> Value:
-    name = f"{section}.{key}"
-    if section == "parameters":
-        if not isinstance(value, bool | int | float | str | list):
-            raise WrongValueError(path=path, key=name, expected="a number, true or false, text, or a list", value=value)
-        return value
-    rules = (common()["pair"][key],) if section == "pair" else known_keys()[key]
-    if expected := expected_anywhere(rules, value) or (_missing_metric(value) if key == "metric" else ""):
-        raise WrongValueError(path=path, key=name, expected=expected, value=value)
-    return cast("Value", value)
-
-
-def _missing_metric(name: str) -> str:
-    try:
-        metrics.parsed(name)
-    except CompetitionError as error:
-        return f"a metric that can be computed. {error}".rstrip(".")
-    return ""

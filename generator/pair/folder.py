@@ -6,8 +6,9 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import FileReadError, contained, read_bytes, read_text
-from generator.pair.choices import Choices, parsed
-from generator.pair.drift import Edits, edits
+from generator.pair.choices import Choices
+from generator.pair.choices_toml import parsed
+from generator.pair.edits import Edits, edits
 from generator.pair.staging import base_of, commit, recover
 from generator.pair.workspace import PairFolder, Workspace
 from generator.untrusted import is_slug, printable
@@ -45,7 +46,7 @@ class EditedPairError(PairError):
 
 
 class FileState(StrEnum):
-    """What writing a pair does to one of its files."""
+    """The effect of writing a pair on one of its files."""
 
     WRITTEN = "written"
     UNCHANGED = "unchanged"
@@ -170,7 +171,7 @@ def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[
 
 
 def _is_current(folder: PairFolder, path: Path, rendered: bytes) -> bool:
-    """Whether a file says what was rendered; the kit's copy of `pair.toml` is compared to the letter."""
+    """True if a file says what was rendered; the kit's copy of `pair.toml` is compared to the letter."""
     existing = _content(folder.path / path)
     if existing is None or path == Path(folder.choices.name):
         return existing == rendered

@@ -12,32 +12,23 @@ from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
-from generator.pair.choices import (
-    Choice,
-    Choices,
-    MissingKeyError,
-    check_storable,
-    completed,
-    decisions,
-    merged,
-    proposed,
-)
-from generator.pair.choices_text import text_of
-from generator.pair.description_file import keep_description, kept_description
+from generator.pair.choices import Choices, completed, decisions, merged, proposed
+from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
-from generator.pair.kernels import render_kernels
+from generator.pair.kept_description import keep_description, kept_description
+from generator.pair.kernel_files import render_kernels
 from generator.pair.owner import find_owner, unknown_owner
 from generator.pair.proposal import Proposal, Sources, propose
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.template_folder import check_offered
+from generator.pair.template_catalog import check_offered
 from generator.pair.workspace import PairFolder, Workspace
 
 DEFAULT_FRAMEWORK = "keras"
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a user asks for.
+class GenerateOptions:
+    """The options of `tandem generate`.
 
     Attributes:
         competition: The competition's slug.
@@ -79,37 +70,38 @@ class Draft:
     states: Mapping[Path, FileState]
 
 
-def draft(workspace: Workspace, request: Request, *, templates: Path | None = None) -> Draft:
+def draft(workspace: Workspace, options: GenerateOptions, *, templates: Path | None = None) -> Draft:
     """Infers, merges with what the user chose before, and renders. Nothing is written.
 
     Args:
         workspace: The user's workspace.
-        request: What is asked for.
+        options: What is asked for.
         templates: The folder of templates; by default the kit's own.
 
     Raises:
         CompetitionError: The competition is not known.
         PairError: Its choices cannot be used or rendered, or writing them would lose edits.
     """
-    folder = pair_folder(workspace, request.name or request.competition)
+    folder = pair_folder(workspace, options.name or options.competition)
     kept = read_choices(folder)
-    flags = {"competition": request.competition, **request.flags}
-    if folder.name != request.competition and not kept.pair:
+    flags = {"competition": options.competition, **options.flags}
+    if folder.name != options.competition and not kept.pair:
         flags["name"] = folder.name
     made = propose(
-        request.competition,
+        options.competition,
         Sources(
-            mounted=workspace.competition_data(request.competition),
-            data=request.data,
-            ask=request.ask,
-            asks_always=request.asks_always,
-            known=kept_description(folder, request.competition),
+            mounted=workspace.competition_data(options.competition),
+            data=options.data,
+            ask=options.ask,
+            asks_always=options.asks_always,
+            known=kept_description(folder, options.competition),
         ),
-        decisions=decisions(kept, flags=flags, task_flags=request.task_flags),
+        decisions=decisions(kept, flags=flags, task_flags=options.task_flags),
     )
-    choices = merged(_choices_of(made, owner=find_owner()), kept, flags=flags, task_flags=request.task_flags)
+    proposal = proposed(made.competition, made.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
+    choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
     check_storable(choices, path=folder.choices)
-    source = "The command line" if {"family", "framework"} & set(request.flags) else str(folder.choices)
+    source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
     existing = read_text(folder.choices) if folder.choices.exists() else None
     files = {
@@ -117,7 +109,7 @@ def draft(workspace: Workspace, request: Request, *, templates: Path | None = No
         **render_kernels(choices, templates=templates),
     }
     before = partial(_as_it_says_now, folder, templates)
-    return Draft(folder, choices, made, files, planned(folder, files, force=request.force, without_base=before))
+    return Draft(folder, choices, made, files, planned(folder, files, force=options.force, without_base=before))
 
 
 def write(made: Draft) -> None:
@@ -144,11 +136,13 @@ def complete_choices(folder: PairFolder) -> Choices:
         raise MissingKeyError(path=folder.choices, key="pair.competition")
     if _is_complete(written):
         return written
-    return completed(written, _known_choices(str(competition.value)))
+    known = builtin.require(str(competition.value))
+    proposal = proposed(known.competition, known.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
+    return completed(written, proposal)
 
 
 def read_pair(folder: PairFolder) -> PairSpec:
-    """What the kit knows of an existing pair: its id, kernels, competition and task.
+    """Reads the specification of an existing pair: its id, kernels, competition and task.
 
     Raises:
         ChoicesError: Its `pair.toml` cannot be used.
@@ -169,20 +163,11 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
 
 
 def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:
-    """What the pair's own `pair.toml` renders to before it is changed; nothing if it does not render."""
+    """Renders the pair's `pair.toml` as it is before it is changed; nothing if it does not render."""
     try:
         return render_again(folder, templates=templates) if folder.choices.exists() else {}
     except TandemError:
         return {}
-
-
-def _choices_of(proposal: Proposal, *, owner: Choice) -> Choices:
-    return proposed(proposal.competition, proposal.task, framework=DEFAULT_FRAMEWORK, owner=owner)
-
-
-def _known_choices(competition: str) -> Choices:
-    built_in = builtin.require(competition)
-    return proposed(built_in.competition, built_in.task, framework=DEFAULT_FRAMEWORK, owner=unknown_owner())
 
 
 def _is_complete(choices: Choices) -> bool:

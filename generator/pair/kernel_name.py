@@ -1,4 +1,4 @@
-"""What the two kernels of a pair are called on Kaggle."""
+"""The names of a pair's two kernels on Kaggle."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ _LONGEST_TITLE = 50
 
 @dataclass(frozen=True)
 class KernelName:
-    """What a kernel is called: `title` is 5 to 50 characters, and its slug is the kernel's slug on Kaggle."""
+    """The name of a kernel: `title` is 5 to 50 characters, and its slug is the kernel's slug on Kaggle."""
 
     title: str
     owner: str
 
     @property
     def slug(self) -> str:
-        """What Kaggle makes of the title."""
+        """The slug that Kaggle makes of the title."""
         return slugified(self.title)
 
     @property

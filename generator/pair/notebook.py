@@ -37,7 +37,7 @@ class NotebookReadError(PairError):
 
 @dataclass(frozen=True)
 class WrittenCell:
-    """What somebody wrote into a cell, without what running it left there."""
+    """The text that somebody wrote into a cell, without the outputs."""
 
     kind: str
     source: str

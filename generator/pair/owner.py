@@ -1,4 +1,4 @@
-"""Who owns the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration."""
+"""The owner of the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration."""
 
 import json
 import os

@@ -43,7 +43,7 @@ class PercentError(PairError):
 
 
 class CellKind(StrEnum):
-    """What a cell holds, in the words of the notebook format."""
+    """The kinds of cell, in the words of the notebook format."""
 
     CODE = "code"
     MARKDOWN = "markdown"
@@ -60,7 +60,7 @@ class Cell:
 
     @property
     def is_folded(self) -> bool:
-        """Whether only the outputs are in sight until a reader opens the cell."""
+        """True if only the outputs are in sight until a reader opens the cell."""
         return FOLDED_TAG in self.tags
 
 

@@ -1,4 +1,4 @@
-"""What the kit would choose for a competition: from its own knowledge of it, from its files, or from Kaggle's API.
+"""The task that the kit proposes for a competition: from its own knowledge of it, from its files, or from Kaggle's API.
 
 CompetitionNameError          text that is no competition's name
 CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
@@ -19,6 +19,7 @@ from generator.untrusted import is_slug, printable
 from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
+    from generator.competition.introspection.facts import Finding
     from generator.competition.pages import Rules
     from generator.competition.survey.facts import Survey
 
@@ -55,23 +56,8 @@ class DataFolderError(CompetitionError):
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """One value of the task that was weighed against others.
-
-    Attributes:
-        key: A key of the task, or "family".
-        is_thin: Whether it is hardly better than a guess.
-        candidates: Every value, best first, with its evidence and weight; the chosen one is among them.
-    """
-
-    key: str
-    is_thin: bool
-    candidates: tuple[tuple[Value, str, float], ...]
-
-
-@dataclass(frozen=True)
 class Sources:
-    """Where the facts of a competition may come from.
+    """The places that the facts of a competition may come from.
 
     Attributes:
         mounted: Where its files are, if they are there.
@@ -99,7 +85,7 @@ class Proposal:
         data: The folder that was looked at; None where there is none.
         survey: What was seen, of a competition that is not built in.
         description: What the hosts say of it, if they were asked.
-        weighed: What was weighed, in the order to show.
+        findings: What was weighed, in the order to show.
         warnings: Sentences for the user.
     """
 
@@ -109,17 +95,17 @@ class Proposal:
     data: Path | None = None
     survey: "Survey | None" = field(default=None, repr=False)
     description: Description | None = field(default=None, repr=False)
-    weighed: tuple[Weighed, ...] = ()
+    findings: "tuple[Finding, ...]" = ()
     warnings: tuple[str, ...] = ()
 
     @property
     def is_built_in(self) -> bool:
-        """Whether the kit itself brings the competition, its data included."""
+        """True if the kit itself brings the competition, its data included."""
         return self.survey is None
 
     @property
     def has_data(self) -> bool:
-        """Whether the competition's files are on this machine, or can be written without asking anybody."""
+        """True if the competition's files are on this machine, or can be written without asking anybody."""
         return self.is_built_in or self.data is not None
 
 
@@ -177,7 +163,7 @@ def _has_files(folder: Path) -> bool:
 
 
 def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
-    """What somebody knows of a competition whose files are not here."""
+    """Asks for the facts of a competition whose files are not here."""
     reason = ""
     if sources.ask is not None:
         try:
@@ -197,7 +183,7 @@ def _read(
     *,
     folder: Path | None = None,
 ) -> Proposal:
-    from generator.competition.introspection.facts import Confidence, Hints
+    from generator.competition.introspection.facts import Hints
     from generator.competition.introspection.reading import read_task
     from generator.competition.pages import evaluation_text, read_rules
 
@@ -214,14 +200,6 @@ def _read(
             file_name_evidence=rules.file_name.evidence if rules.file_name else "",
         )
     reading = read_task(survey, hints)
-    weighed = tuple(
-        Weighed(
-            key=finding.key,
-            is_thin=finding.confidence is Confidence.THIN,
-            candidates=tuple((each.value, each.evidence, each.weight) for each in finding.candidates),
-        )
-        for finding in reading.findings.values()
-    )
     said = description.source if description is not None else "what somebody said"
     return Proposal(
         competition=competition,
@@ -230,7 +208,7 @@ def _read(
         data=folder,
         survey=survey,
         description=description,
-        weighed=weighed,
+        findings=tuple(reading.findings.values()),
         warnings=(
             *(description.warnings if description else ()),
             *survey.notes,
@@ -241,7 +219,7 @@ def _read(
 
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
-    """What a competition wants of an inference notebook that the templates cannot do."""
+    """Warns of what a competition wants of an inference notebook that the templates cannot do."""
     from generator.competition.introspection.serving import can_serve
 
     if survey.server is not None and not can_serve(task.details):
@@ -254,7 +232,7 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
 
 
 def _beyond_the_formats(task: Task) -> Iterator[str]:
-    """What the name of the submission promises that the inference notebook does not write."""
+    """Warns of what the name of the submission promises that the inference notebook does not write."""
     from generator.competition.submission import FileFormat, format_of
 
     name, promised = task.submission_file, format_of(task.submission_file)
@@ -274,7 +252,7 @@ def _beyond_the_formats(task: Task) -> Iterator[str]:
 
 
 def _nameless(slug: str, survey: "Survey") -> Competition:
-    """What is known of a competition of which there are only files."""
+    """The facts of a competition of which there are only files."""
     evidence = {"title": "made of its name", "code_competition": "nothing in its files says otherwise"}
     if survey.server is not None:
         evidence["code_competition"] = "only notebooks can answer to its inference server"

@@ -9,10 +9,10 @@ import jinja2
 
 from generator.errors import PairError
 from generator.installation import template_folder
-from generator.pair.compiled_templates import compiled_templates
 from generator.pair.imports import gathered
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
+from generator.pair.template_cache import compiled_templates
 from generator.pair.workspace import Role
 from generator.untrusted import markdown, markdown_code, printable, python_literal
 
@@ -116,7 +116,7 @@ def _place(error: Exception, folder: Path) -> tuple[str, int | None] | None:
 
 
 def _line_in_templates(folder: Path, text: str) -> str:
-    """Where a rendered line was copied from, if a template has it word for word."""
+    """The template and line that a rendered line was copied from, if one has it word for word."""
     for path in sorted(folder.rglob(_PATTERN)):
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
             if text.strip() and line == text:

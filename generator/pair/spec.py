@@ -1,4 +1,4 @@
-"""What the templates are told of a pair."""
+"""The specification of a pair: everything that its templates are told."""
 
 import hashlib
 import json
@@ -7,34 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator.accelerators.catalog import catalog
-from generator.competition import metrics
-from generator.competition.facts import Competition, Medium, SubmissionKind, TargetKind, Task, Value
-from generator.competition.schema import families, keys_of, task_of, values_of
+from generator.competition.facts import Competition
+from generator.competition.schema import keys_of, task_of
 from generator.errors import PairError
 from generator.pair.choices import Choices
 from generator.pair.kernel_name import KernelName, kernel_name
-from generator.pair.task_files import TaskFiles
+from generator.pair.task_properties import TaskProperties
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
 _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
-_USUAL_TOP_K = 5
-_MOST_CLASSES_SHOWN = 20
-_BINARY = 2
-_PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
-_COLOURS = 3
-_SMALLEST_PHOTOGRAPH = 96  # pixels
-_PREDICTED = {
-    TargetKind.CLASS: "classification",
-    TargetKind.LABELS: "multilabel classification",
-    TargetKind.NUMBER: "regression",
-    TargetKind.MASK: "segmentation",
-    TargetKind.IMAGE: "image to image",
-}
 
 
 class PretrainedModelError(PairError):
-    """What the user named as a pretrained model is none that Kaggle could attach."""
+    """The user named a pretrained model that Kaggle could not attach."""
 
     def __init__(self, *, handle: str) -> None:
         super().__init__(
@@ -44,8 +30,8 @@ class PretrainedModelError(PairError):
 
 
 @dataclass(frozen=True)
-class PairSpec:
-    """Everything that the templates need to know of a pair.
+class PairSpec(TaskProperties):
+    """Everything that the templates need to know of a pair, the properties of its task among it.
 
     Attributes:
         pair_id: What both notebooks must agree on: the competition, the framework, and a digest of the rest.
@@ -54,7 +40,6 @@ class PairSpec:
         train: The training kernel's name.
         infer: The inference kernel's name.
         competition: The competition.
-        task: The task, with the evidence for it.
     """
 
     pair_id: str
@@ -63,217 +48,17 @@ class PairSpec:
     train: KernelName
     infer: KernelName
     competition: Competition
-    task: Task
-
-    @property
-    def family(self) -> str:
-        """The kind of task, which has its own templates."""
-        return self.task.family
 
     @property
     def session_hours(self) -> float:
-        """How long Kaggle lets the training notebook run."""
+        """The hours that Kaggle lets the training notebook run."""
         return float(catalog().training.session_hours)
 
     @property
     def inference_hours(self) -> float:
-        """How long Kaggle lets the inference notebook run: the competition's limit, else that of a session."""
+        """The hours that the inference notebook may run: the competition's limit, else that of a session."""
         session = float(catalog().inference.session_hours)
         return min(session, float(self.competition.inference_hours or session))
-
-    @property
-    def metric_cell(self) -> str:
-        """The file of the metric's cell, without its parameter: "map_at_k" for "map@5"."""
-        return metrics.parsed(self.task.metric)[0].name
-
-    @property
-    def metric_parameter(self) -> float | None:
-        """The number in a metric's name, such as 5 in "map@5"."""
-        return metrics.parsed(self.task.metric)[1]
-
-    @property
-    def metric_title(self) -> str:
-        """The metric's name for people."""
-        return metrics.parsed(self.task.metric)[0].title
-
-    @property
-    def decision(self) -> str:
-        """How predictions become what the metric wants, which is a file of cells."""
-        decision = metrics.decision_of(self.task.metric, self.task.target_kind, self.task.submission)
-        return "argmax" if decision == "threshold" and self.class_count > _BINARY else decision
-
-    @property
-    def class_count(self) -> int:
-        """How many classes there are, 0 if that is not known."""
-        return int(str(self.task.details.get("class_count", 0)))
-
-    @property
-    def has_several_images(self) -> bool:
-        """Whether an id of the submission has several images."""
-        return bool(self.task.details.get("has_several_images"))
-
-    @property
-    def training_id(self) -> str:
-        """The column that names a training example: the id's, or the images' where an id has several."""
-        return str(self.task.details["image_column"]) if self.has_several_images else self.task.id_column
-
-    @property
-    def has_images_in_test_table(self) -> bool:
-        """Whether the test table says which image an id has, or, without a sample submission, which ids there are."""
-        names_images = self.task.details.get("image_column") not in (None, "", self.task.id_column)
-        return bool(self.task.test_table) and (names_images or not self.task.sample_submission)
-
-    @property
-    def reads_test_table(self) -> bool:
-        """Whether inference needs the test table: images are found by the ids of the sample submission alone."""
-        is_of_image = self.task.target_kind not in _PICTURES
-        has_files = self.has_test_files and is_of_image and "audio_column" not in self.task.details
-        is_needed = not has_files or self.has_several_images or self.has_images_in_test_table
-        return bool(self.task.test_table) and is_needed
-
-    @property
-    def reads_sample_alone(self) -> bool:
-        """Whether the sample submission, a plain csv, is the only table that inference reads."""
-        is_needed = self.reads_test_table or self.looks_up or self.is_served or not self.has_test_files
-        is_plain = self.files.has_plain_csv and self.files.has_sample_like_tables and bool(self.task.sample_submission)
-        of_images = "audio_column" not in self.task.details
-        return is_plain and of_images and not is_needed and self.task.target_kind not in _PICTURES
-
-    @property
-    def has_channel_files(self) -> bool:
-        """Whether the channels of an image are files of their own."""
-        return bool(self.task.details.get("channel_suffixes"))
-
-    @property
-    def has_test_files(self) -> bool:
-        """Whether a test example is a file or several, and no row of a table."""
-        return "test_folder" in self.task.details and self.task.details.get("labels_from") != "pixels"
-
-    @property
-    def has_parts_in_ids(self) -> bool:
-        """Whether an id may say which part of a file is meant: some seconds, a label, a class."""
-        details = self.task.details
-        return self.has_rows_for_labels or bool(details.get("part_seconds")) or details.get("mask_rows") == "id"
-
-    @property
-    def is_served(self) -> bool:
-        """Whether an inference server hands out the test examples."""
-        return bool(self.task.details.get("inference_server"))
-
-    @property
-    def reads_served_tables(self) -> bool:
-        """Whether a served notebook of files reads a table as training does: the sample submission."""
-        return (
-            self.files.has_sample_like_tables
-            or self.files.has_packed_tables
-            or self.task.details.get("mask_rows") == "column"
-        )
-
-    @property
-    def file_column(self) -> str:
-        """The column that names the files of examples, "" where that is the one of the ids."""
-        details = self.task.details
-        named = "" if details.get("mask_rows") in ("id", "column") else details.get("image_column", "")
-        named = str(named or details.get("audio_column", ""))
-        return "" if named == self.task.id_column else named
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether a table says what each row of the submission asks for."""
-        return bool(self.task.details.get("lookup_table"))
-
-    @property
-    def may_lack_targets(self) -> bool:
-        """Whether examples that lack one of several numbers are left out, as measurements often do."""
-        return families()[self.family].may_lack_targets and len(self.task.targets) > 1
-
-    @property
-    def has_backbone(self) -> bool:
-        """Whether the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
-        details = self.task.details
-        return details.get("channels") == _COLOURS and int(str(details.get("image_size", 0))) >= _SMALLEST_PHOTOGRAPH
-
-    @property
-    def has_mirrored_views(self) -> bool:
-        """Whether an image may be mirrored, so that its mirror image is a second view of it."""
-        return bool(self.task.details.get("flip")) and not self.has_fixed_places
-
-    @property
-    def has_fixed_places(self) -> bool:
-        """Whether the targets are places in an image, which may not be moved then."""
-        return bool(self.task.details.get("has_fixed_places"))
-
-    @property
-    def loss(self) -> str:
-        """What training makes small, which is a file of cells."""
-        kind, loss = self.task.target_kind, metrics.loss_of(self.task.metric, self.task.target_kind)
-        if kind is TargetKind.LABELS:
-            return "binary_cross_entropy"
-        if kind is TargetKind.IMAGE:
-            return f"image_{loss}"
-        return "squared_error" if loss == "squared_log_error" else loss  # the logarithm is taken of the target
-
-    @property
-    def has_tuned_decision(self) -> bool:
-        """Whether the decision has something to tune out-of-fold, such as a threshold."""
-        return self.decision not in ("none", "argmax")
-
-    @property
-    def has_target_encoding(self) -> bool:
-        """Whether categories are described by the mean target of their rows, where that cannot leak between groups."""
-        is_one = self.task.target_kind in (TargetKind.CLASS, TargetKind.NUMBER) and len(self.task.targets) == 1
-        details = self.task.details
-        return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
-
-    @property
-    def has_many_classes(self) -> bool:
-        """Whether there are more classes than a confusion matrix can show."""
-        return self.class_count > _MOST_CLASSES_SHOWN
-
-    @property
-    def reads_targets(self) -> bool:
-        """Whether inference needs to know what the targets are called to find out what is asked for."""
-        has_endings = self.has_rows_for_labels and len(self.task.targets) > 1 and not self.is_served
-        return not self.task.sample_submission or has_endings
-
-    @property
-    def submits_decided(self) -> bool:
-        """Whether the submission has what was decided, rather than the predictions behind it."""
-        kinds = (SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS, SubmissionKind.TOP_K)
-        return self.decision != "none" and self.task.submission not in kinds
-
-    @property
-    def predicts_steps(self) -> bool:
-        """Whether an example is a sequence whose rows all have a prediction: what fills it up must not count."""
-        return self.task.details.get("prediction_per") == "row"
-
-    @property
-    def quantile(self) -> float:
-        """Which quantile the pinball loss aims at; the median where the metric names none."""
-        facts, parameter = metrics.parsed(self.task.metric)
-        return parameter if facts.loss == "pinball" and parameter is not None else 0.5
-
-    @property
-    def has_members(self) -> bool:
-        """Whether a model is an ensemble of several members, whose predictions are averaged."""
-        medium = families()[self.family].medium
-        return medium is Medium.ROW or (medium is Medium.TEXT and not self.task.details.get("pretrained"))
-
-    @property
-    def has_log_target(self) -> bool:
-        """Whether the metric compares logarithms, so that training should as well."""
-        return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
-
-    @property
-    def has_rows_for_labels(self) -> bool:
-        """Whether a row of the submission is one label, or one number, of an example, which its id ends in."""
-        is_pixel = self.task.target_kind is TargetKind.IMAGE
-        return self.task.submission is SubmissionKind.KEYED_ROWS and not is_pixel
-
-    @property
-    def top_k(self) -> int:
-        """How many labels a row of the submission lists."""
-        return int(self.metric_parameter or _USUAL_TOP_K)
 
     @property
     def model_sources(self) -> tuple[str, ...]:
@@ -286,27 +71,6 @@ class PairSpec:
         if handle and not _MODEL_HANDLE.fullmatch(handle):
             raise PretrainedModelError(handle=handle)
         return (handle,) if handle else ()
-
-    @property
-    def files(self) -> TaskFiles:
-        """What the tables and the submission are written in."""
-        return TaskFiles(self.task, self.task_values)
-
-    @property
-    def task_sentence(self) -> str:
-        """What is predicted, for the table at the top of the notebooks; untrusted text."""
-        predicted = _PREDICTED[self.task.target_kind]
-        return f"{predicted}: {', '.join(self.task.targets)} for each {self.task.id_column}"
-
-    @property
-    def task_values(self) -> dict[str, Value]:
-        """Every key of the task."""
-        return values_of(self.task, keys_of(self.family))
-
-    def task_values_for(self, role: Role) -> dict[str, Value]:
-        """The keys of the task whose scope has a notebook, for its templates."""
-        keys = {key: rule for key, rule in keys_of(self.family).items() if rule.scope in ("", role)}
-        return values_of(self.task, keys)
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""

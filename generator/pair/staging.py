@@ -14,7 +14,7 @@ from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import FileWriteError, reason
-from generator.pair.interrupts import deferred_interrupts
+from generator.pair.signals import deferred_interrupts
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
 from generator.workspace_files import UnsafePlaceError
@@ -39,7 +39,7 @@ def pair_files() -> list[Path]:
 
 
 def base_of(path: Path) -> Path:
-    """Where the kit keeps the text of a file as it was rendered; both paths are inside of the pair's folder."""
+    """The path of the kit's copy of a file as it was rendered; both paths are inside of the pair's folder."""
     return PairFolder(Path()).state / "rendered" / path
 
 

@@ -1,4 +1,4 @@
-"""Where a user's files are: pairs, the competitions' data, and what the notebooks wrote."""
+"""The folders of a workspace: pairs, the competitions' data, and the outputs of the notebooks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +22,7 @@ class PairFolder:
 
     @property
     def name(self) -> str:
-        """What the pair is called on the command line."""
+        """The name of the pair on the command line."""
         return self.path.name
 
     @property
@@ -37,7 +37,7 @@ class PairFolder:
 
     @property
     def state(self) -> Path:
-        """What the kit keeps for itself: the text as rendered, staged writes, journals."""
+        """The folder of the kit's own files: the text as rendered, staged writes, journals."""
         return self.path / ".tandem"
 
     def notebook(self, role: Role) -> Path:
@@ -45,7 +45,7 @@ class PairFolder:
         return self.path / role / f"{role}.ipynb"
 
     def metadata(self, role: Role) -> Path:
-        """What Kaggle is told of one kernel."""
+        """The metadata of one kernel for Kaggle."""
         return self.path / role / "kernel-metadata.json"
 
 
@@ -82,5 +82,5 @@ class Workspace:
         return self.input / "specimens" / slug
 
     def output(self, pair_name: str) -> Path:
-        """Where the notebooks of a pair write: `train/` and `infer/` below it mirror `/kaggle/working`."""
+        """The folder that the notebooks of a pair write to: `train/` and `infer/` below it mirror `/kaggle/working`."""
         return self.root / "output" / pair_name

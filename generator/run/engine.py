@@ -1,6 +1,7 @@
-"""The papermill engine that drives a kernel of our own and tells a listener what goes on.
+"""One notebook executed by papermill, from its first cell to its last or as far as it gets.
 
-Imported by `execution` when a run begins, because papermill and nbclient are needed to define its classes.
+Papermill injects the parameters, saves the notebook and records each cell. Its engine here drives nbclient and a kernel
+of our own, and tells a listener what goes on. Imported when a run begins: it needs what the extra `run` brings.
 """
 
 import asyncio
@@ -9,27 +10,73 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbformat import NotebookNode
-from papermill.engines import Engine, NotebookExecutionManager  # type: ignore[import-untyped]
+from papermill.engines import (  # type: ignore[import-untyped]
+    Engine,
+    NotebookExecutionManager,
+    papermill_engines,
+)
+from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
-from generator.run.events import CellFinished, CellStarted, Listener, NotebookStarted, OutputLine
-from generator.run.execution import CellTiming, Execution
-from generator.run.failure import CellError, ExecutedCell, NotebookTimeoutError, RaisedError, locate
+from generator.run.cancellation import Stop, StoppedError, StopReason
+from generator.run.cell_errors import CellError, ExecutedCell, NotebookTimeoutError, RaisedError, locate
+from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
+from generator.run.execution import CellTiming, ExecutedNotebook, Execution
 from generator.run.kernel import Kernel, KernelDiedError, started_kernel
-from generator.run.outline import PlannedCell, plan
-from generator.run.printed_lines import PrintedLines, settled
-from generator.run.stopping import Stop, StoppedError, StopReason
+from generator.run.notebook_outline import PlannedCell, plan
+from generator.run.terminal_text import PrintedLines, without_overwritten
 
 # A cell that floods its output is done long before the output has all arrived.
 _LATE_OUTPUT_SECONDS = 60
 
 
+def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
+    """Executes a notebook and saves it, also when it fails or is interrupted.
+
+    What ends a notebook early is its failure, not this function's, and stands in the result: a cell that raises, a
+    kernel that dies, a timeout.
+
+    Raises:
+        KernelStartError: The kernel did not start.
+        KeyboardInterrupt: A signal asked for the end; the kernel is gone and the notebook saved.
+    """
+    papermill_engines.register(TandemEngine.NAME, TandemEngine)
+    run = NotebookRun(execution, listener)
+    started = time.monotonic()
+    failure: CellError | KernelDiedError | NotebookTimeoutError | None = None
+    complete = False
+    try:
+        execute_notebook(
+            _without_placeholders(execution.source),
+            _without_placeholders(execution.saved_as),
+            parameters=dict(execution.parameters),
+            engine_name=TandemEngine.NAME,
+            kernel_name="python3",
+            language="python",
+            progress_bar=False,
+            notebook_run=run,
+        )
+        complete = True
+    except (CellError, KernelDiedError, NotebookTimeoutError) as error:
+        failure = error
+    finally:
+        seconds = time.monotonic() - started
+        listener(NotebookFinished(execution.title, seconds, complete))
+    return ExecutedNotebook(execution.saved_as, seconds, tuple(run.timings), failure)
+
+
+def _without_placeholders(path: Path) -> str:
+    # papermill fills in `{name}` in paths.
+    return str(path).replace("{", "{{").replace("}", "}}")
+
+
 class TandemEngine(Engine):  # type: ignore[misc,unused-ignore]
-    """What papermill calls to execute a notebook that it has parameterized and will save."""
+    """The engine that papermill calls to execute a notebook that it has parameterized and will save."""
 
     NAME: ClassVar[str] = "tandem"
 
@@ -79,7 +126,7 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
                 self._listener(OutputLine(line, stream))
         for output in cell.outputs:
             if output.output_type == "stream":
-                output.text = settled(output.text)
+                output.text = without_overwritten(output.text)
 
 
 class NotebookRun:
@@ -97,7 +144,7 @@ class NotebookRun:
 
         Raises:
             CellError: A cell raised.
-            KernelStartError, KernelDiedError, NotebookTimeoutError, KeyboardInterrupt: As `execution.execute` says.
+            KernelStartError, KernelDiedError, NotebookTimeoutError, KeyboardInterrupt: As `execute` says.
         """
         try:
             with asyncio.Runner() as runner:
@@ -118,7 +165,7 @@ class NotebookRun:
         self._listener(NotebookStarted(self._execution.title, len(cells)))
         with stop.on_signals(), stop.after(self._execution.timeout):
             try:
-                async with started_kernel(self._execution.place) as kernel:
+                async with started_kernel(self._execution.kernel) as kernel:
                     try:
                         await self._execute_cells(cells, notebook=notebook, kernel=kernel, stop=stop)
                     finally:
@@ -222,7 +269,7 @@ def _raised(cell: NotebookNode, error: CellExecutionError) -> RaisedError:
 
 
 def _is_clean_exit(error: RaisedError) -> bool:
-    """Whether the notebook ended itself by `sys.exit()`, which papermill, and so Kaggle, takes for success."""
+    """True if the notebook ended itself by `sys.exit()`, which papermill, and so Kaggle, takes for success."""
     return error.name == "SystemExit" and error.message in ("", "0", "None")
 
 

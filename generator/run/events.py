@@ -1,4 +1,4 @@
-"""What a listener hears while a notebook runs."""
+"""The events of a run, in the order in which a listener hears of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ class NotebookFinished:
 
 @dataclass(frozen=True)
 class OutputKept:
-    """What an earlier run left was moved out of the way of this one."""
+    """The results of an earlier run were moved out of the way of this one."""
 
     path: Path
 
@@ -70,7 +70,3 @@ class Listener(Protocol):
 
     def __call__(self, event: Event, /) -> None:
         """Hears of one event, in the order in which they happen."""
-
-
-def ignore(event: Event, /) -> None:
-    """The listener that does not listen."""

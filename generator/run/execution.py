@@ -1,20 +1,17 @@
-"""One notebook executed by papermill, from its first cell to its last or as far as it gets."""
+"""The execution of one notebook as data: what is asked for, and what came of it."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.competition.facts import Value
 from generator.errors import RunError
-from generator.run.events import Listener, NotebookFinished
-from generator.run.failure import CellError, NotebookTimeoutError
-from generator.run.kernel import KernelDiedError, KernelPlace
+from generator.run.kernel import KernelSetup
 
 
 @dataclass(frozen=True)
 class CellTiming:
-    """How long one code cell took, and under which H2 heading it stands ("" above the first)."""
+    """The time that one code cell took, and the H2 heading above it ("" above the first)."""
 
     name: str
     section: str
@@ -32,7 +29,7 @@ class Execution:
     source: Path
     saved_as: Path
     parameters: Mapping[str, Value]
-    place: KernelPlace
+    kernel: KernelSetup
     mounted: Mapping[Path, Path] = field(default_factory=dict)
     timeout: float | None = None
 
@@ -52,48 +49,3 @@ class ExecutedNotebook:
         for cell in self.cells:
             seconds[cell.section] = seconds.get(cell.section, 0.0) + cell.seconds
         return seconds
-
-
-def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
-    """Executes a notebook and saves it, also when it fails or is interrupted.
-
-    What ends a notebook early is its failure, not this function's, and stands in the result: a cell that raises, a
-    kernel that dies, a timeout.
-
-    Raises:
-        KernelStartError: The kernel did not start.
-        KeyboardInterrupt: A signal asked for the end; the kernel is gone and the notebook saved.
-    """
-    from papermill.engines import papermill_engines  # type: ignore[import-untyped]
-    from papermill.execute import execute_notebook  # type: ignore[import-untyped]
-
-    from generator.run.engine import NotebookRun, TandemEngine
-
-    papermill_engines.register(TandemEngine.NAME, TandemEngine)
-    run = NotebookRun(execution, listener)
-    started = time.monotonic()
-    failure: RunError | None = None
-    complete = False
-    try:
-        execute_notebook(
-            _without_placeholders(execution.source),
-            _without_placeholders(execution.saved_as),
-            parameters=dict(execution.parameters),
-            engine_name=TandemEngine.NAME,
-            kernel_name="python3",
-            language="python",
-            progress_bar=False,
-            notebook_run=run,
-        )
-        complete = True
-    except (CellError, KernelDiedError, NotebookTimeoutError) as error:
-        failure = error
-    finally:
-        seconds = time.monotonic() - started
-        listener(NotebookFinished(execution.title, seconds, complete))
-    return ExecutedNotebook(execution.saved_as, seconds, tuple(run.timings), failure)
-
-
-def _without_placeholders(path: Path) -> str:
-    # papermill fills in `{name}` in paths.
-    return str(path).replace("{", "{{").replace("}", "}}")

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from generator.errors import RunError
 from generator.installation import install_command
 from generator.run import kernel_process
+from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
     from jupyter_client.manager import AsyncKernelManager
 
 START_SECONDS = 60
+_SAID_LINES = 12  # of what the process said last
 REQUIRED_PACKAGES = ("papermill", "nbclient", "nbformat", "ipykernel")
 
 # A Unix socket's address holds 104 bytes on macOS and 108 on Linux, with its final zero.
@@ -101,8 +103,8 @@ def require_packages() -> None:
 
 
 @dataclass(frozen=True)
-class KernelPlace:
-    """Where one kernel lives: `private` is the run's own temporary folder; `read_only` are its inputs.
+class KernelSetup:
+    """The set-up of one kernel: `private` is the run's own temporary folder; `read_only` are its inputs.
 
     `variables` are environment variables that it gets beside the user's, as a session on Kaggle has some; with
     `offline` its Python code reaches no other machine.
@@ -145,18 +147,18 @@ def private_folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def started_kernel(place: KernelPlace) -> AsyncIterator[Kernel]:
+async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
     """Start a kernel, and leave nothing of it behind: neither its process nor those that its notebook started.
 
     Raises:
         KernelStartError: It ended or did not answer within `START_SECONDS`.
     """
-    stderr = place.private / f"{place.working.name}-stderr.txt"
-    manager = _manager(place)
+    stderr = setup.private / f"{setup.working.name}-stderr.txt"
+    manager = _manager(setup)
     client: Any = None
     process_group: int | None = None
     try:
-        await _launch(manager, place, stderr=stderr)
+        await _launch(manager, setup, stderr=stderr)
         process_group = getattr(manager.provisioner, "pgid", None)
         client = manager.client()
         client.start_channels()
@@ -176,16 +178,16 @@ async def started_kernel(place: KernelPlace) -> AsyncIterator[Kernel]:
             _end_process_group(process_group)
 
 
-async def _launch(manager: "AsyncKernelManager", place: KernelPlace, *, stderr: Path) -> None:
-    variables = environment(place, base=os.environ)
+async def _launch(manager: "AsyncKernelManager", setup: KernelSetup, *, stderr: Path) -> None:
+    variables = environment(setup, base=os.environ)
     with stderr.open("wb") as sink:
         try:
-            await manager.start_kernel(cwd=str(place.working), env=variables, stdout=sink, stderr=sink)
+            await manager.start_kernel(cwd=str(setup.working), env=variables, stdout=sink, stderr=sink)
         except OSError as error:
             raise KernelStartError(reason=f"{sys.executable}: {error.strerror}", said="") from error
 
 
-def _manager(place: KernelPlace) -> "AsyncKernelManager":
+def _manager(setup: KernelSetup) -> "AsyncKernelManager":
     from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from jupyter_client.provisioning.local_provisioner import LocalProvisioner
@@ -206,19 +208,19 @@ def _manager(place: KernelPlace) -> "AsyncKernelManager":
         def get_kernel_spec(self, _kernel_name: str) -> KernelSpec:
             return own_kernel
 
-    connection = place.private / f"{place.working.name}.json"
+    connection = setup.private / f"{setup.working.name}.json"
     transport: dict[str, Any] = {}
     if _fits_a_socket(connection):
         # No ports: nothing for two runs to race for, and nobody else on the machine can connect.
         transport = {"transport": "ipc", "ip": str(connection.with_suffix(""))}
     manager = AsyncKernelManager(
         kernel_name="python3",
-        kernel_spec_manager=OwnKernelOnly(data_dir=str(place.private)),
+        kernel_spec_manager=OwnKernelOnly(data_dir=str(setup.private)),
         connection_file=str(connection),
         **transport,
     )
     # Set here because the manager's own way asks entry points and JUPYTER_DEFAULT_PROVISIONER_NAME.
-    manager.provisioner = LocalProvisioner(kernel_id=place.working.name, kernel_spec=own_kernel, parent=manager)
+    manager.provisioner = LocalProvisioner(kernel_id=setup.working.name, kernel_spec=own_kernel, parent=manager)
     return manager
 
 
@@ -226,26 +228,26 @@ def _fits_a_socket(connection: Path) -> bool:
     return os.name == "posix" and len(os.fsencode(connection.with_suffix(""))) + len("-5") <= _SOCKET_PATH_BYTES
 
 
-def environment(place: KernelPlace, *, base: Mapping[str, str]) -> dict[str, str]:
+def environment(setup: KernelSetup, *, base: Mapping[str, str]) -> dict[str, str]:
     """The kernel's environment variables: the user's, without credentials and without what changes notebooks."""
     variables = {name: value for name, value in base.items() if name not in _CREDENTIALS + _INTERFERENCE}
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR"):
-        variables[name] = str(_made(place.private / "jupyter" / name.lower()))
+        variables[name] = str(_made(setup.private / "jupyter" / name.lower()))
     variables["PYTHONUNBUFFERED"] = "1"
     # TensorFlow writes the code that it makes of Python functions there, and Python what it compiles of that.
-    variables["TMPDIR"] = str(_made(place.private / "tmp"))
+    variables["TMPDIR"] = str(_made(setup.private / "tmp"))
     variables.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    variables["MPLCONFIGDIR"] = str(_matplotlib_folder(place, base))
+    variables["MPLCONFIGDIR"] = str(_matplotlib_folder(setup, base))
     if not _is_writable(_home(base)):
-        variables["HOME"] = str(_made(place.private / "home"))
-    variables.update(place.variables)
-    if place.offline:
+        variables["HOME"] = str(_made(setup.private / "home"))
+    variables.update(setup.variables)
+    if setup.offline:
         variables[kernel_process.OFFLINE_VARIABLE] = "1"
-    variables[kernel_process.READ_ONLY_VARIABLE] = json.dumps([str(path) for path in place.read_only])
+    variables[kernel_process.READ_ONLY_VARIABLE] = json.dumps([str(path) for path in setup.read_only])
     return variables
 
 
-def _matplotlib_folder(place: KernelPlace, base: Mapping[str, str]) -> Path:
+def _matplotlib_folder(setup: KernelSetup, base: Mapping[str, str]) -> Path:
     """A folder without the user's matplotlibrc that outlives the run: indexing the fonts takes seconds."""
     lasting = Path(base.get("XDG_CACHE_HOME") or _home(base) / ".cache") / "tandem" / "matplotlib"
     try:
@@ -253,7 +255,7 @@ def _matplotlib_folder(place: KernelPlace, base: Mapping[str, str]) -> Path:
             return lasting
     except OSError:
         pass
-    return _made(place.private / "matplotlib")
+    return _made(setup.private / "matplotlib")
 
 
 def _home(base: Mapping[str, str]) -> Path:
@@ -274,13 +276,11 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _tail(path: Path, *, lines: int = 12) -> str:
-    from generator.untrusted import printable
-
+def _tail(path: Path) -> str:
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - 16_384))
         text = file.read().decode(errors="replace")
-    return "\n".join(f"    {printable(line)}" for line in text.splitlines()[-lines:])
+    return "\n".join(f"    {printable(line)}" for line in text.splitlines()[-_SAID_LINES:])
 
 
 def _end_process_group(process_group: int | None) -> None:

@@ -78,7 +78,7 @@ class Guard:
 
 
 def _real_entry(path: str) -> str:
-    """Where an entry of a folder really is; if the entry is a link, it is the link that would be changed."""
+    """The real path of an entry of a folder; if the entry is a link, it is the link that would be changed."""
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100 (pathlib would follow the link)
     return f"{os.path.realpath(folder).rstrip(os.sep)}{os.sep}{name}"
 

@@ -60,7 +60,7 @@ def _cells(notebook: Any, path: Path) -> list[Any]:
 
 
 def _is_cell(cell: object) -> bool:
-    """Whether a cell has what is read of it; nbformat lets most of what breaks the format pass with a warning."""
+    """True if a cell has what is read of it; nbformat lets most of what breaks the format pass with a warning."""
     if not (_has(cell, cell_type=str, source=str, metadata=Mapping) and isinstance(cell, Mapping)):
         return False
     if not isinstance(cell.get("id", ""), str):

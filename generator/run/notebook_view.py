@@ -14,7 +14,7 @@ from typing import Any
 from markupsafe import Markup
 
 from generator.run.notebook_file import parse_notebook, read_notebook
-from generator.run.outline import heading
+from generator.run.notebook_outline import heading
 from generator.run.safe_html import (
     LONGEST_HTML,
     as_written,
@@ -43,7 +43,7 @@ class Figure:
 
     @property
     def description(self) -> str:
-        """What to read where it cannot be seen."""
+        """The text to read where it cannot be seen."""
         return f"{self.section}: {self.cell}" if self.section else self.cell
 
     @property
@@ -55,10 +55,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a code cell; `kind` is stream, stderr, error, figure, table, text, or note, which says of one."""
+    """One output of a code cell; `kind` is stream, stderr, error, figure, table, text, or note, which says of one.
+
+    `source` is the `data:` URL of a figure.
+    """
 
     kind: str
     html: Markup
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -154,26 +158,26 @@ def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
             section = heading(cell.source) or section
             cells.append(CellView(name, section, renderer.markdown(cell.source)))
         elif cell.cell_type == "code" and cell.source.strip():
-            outputs = list(_outputs(cell.outputs, renderer, description=f"{section}: {name}" if section else name))
+            outputs = tuple(_outputs(cell.outputs, renderer, description=f"{section}: {name}" if section else name))
             cells.append(
                 CellView(
                     name=name,
                     section=section,
                     markdown=None,
                     code=renderer.code(cell.source),
-                    outputs=tuple(output for output, _ in outputs),
+                    outputs=outputs,
                     seconds=seconds.get(name),
-                    is_failed=any(output.kind == "error" for output, _ in outputs),
+                    is_failed=any(output.kind == "error" for output in outputs),
                     is_unreached=name not in seconds,
                     is_folded=_is_folded(cell.metadata),
                 )
             )
-            figures += [Figure(source, section, name) for _, source in outputs if source is not None]
+            figures += [Figure(output.source, section, name) for output in outputs if output.source]
     return NotebookView(cells=tuple(cells), figures=tuple(figures))
 
 
 def _is_folded(metadata: Mapping[str, Any]) -> bool:
-    """Whether the code is folded away: by Kaggle's mark, JupyterLab's, or the tag that nbconvert is told of."""
+    """True if the code is folded away: by Kaggle's mark, JupyterLab's, or the tag that nbconvert is told of."""
     jupyter, tags = metadata.get("jupyter"), metadata.get("tags")
     return (
         metadata.get("_kg_hide-input") is True
@@ -182,40 +186,37 @@ def _is_folded(metadata: Mapping[str, Any]) -> bool:
     )
 
 
-def _outputs(outputs: Sequence[Any], renderer: _Renderer, *, description: str) -> Iterator[tuple[Output, str | None]]:
-    """Yields each output, and with a figure its source."""
+def _outputs(outputs: Sequence[Any], renderer: _Renderer, *, description: str) -> Iterator[Output]:
     for output in outputs:
         if output.output_type == "stream":
             kind = "stderr" if output.name == "stderr" else "stream"
-            yield Output(kind, terminal_html(_shortened(output.text))), None
+            yield Output(kind, terminal_html(_shortened(output.text)))
         elif output.output_type == "error":
-            yield Output("error", terminal_html(_shortened("\n".join(output.traceback)))), None
+            yield Output("error", terminal_html(_shortened("\n".join(output.traceback))))
         else:
             yield from _displayed(output.get("data", {}), renderer, description=description)
 
 
-def _displayed(
-    data: Mapping[str, Any], renderer: _Renderer, *, description: str
-) -> Iterator[tuple[Output, str | None]]:
+def _displayed(data: Mapping[str, Any], renderer: _Renderer, *, description: str) -> Iterator[Output]:
     """The richest representation that can be shown safely, behind a sentence on a richer one that cannot be shown."""
     for kind in _FIGURE_TYPES:
         source = image_source(kind, str(data[kind])) if kind in data else None
         if source is not None:
             image = Markup('<img src="{}" alt="{}">').format(source, description)
-            yield Output("figure", image), source
+            yield Output("figure", image, source)
             return
     if "text/html" in data:
         html = str(data["text/html"])
         shown = renderer.html(html)
         if shown is not None:
-            yield Output("table", shown), None
+            yield Output("table", shown)
             return
         why = "are too many, or take too long, to be shown here; the notebook has them."
-        yield Output("note", Markup.escape(f"{len(html):,} characters of HTML {why}")), None
+        yield Output("note", Markup.escape(f"{len(html):,} characters of HTML {why}"))
     if "text/markdown" in data:
-        yield Output("table", renderer.markdown(_shortened(str(data["text/markdown"])))), None
+        yield Output("table", renderer.markdown(_shortened(str(data["text/markdown"]))))
     elif "text/plain" in data or "text/html" not in data:
-        yield Output("text", terminal_html(_shortened(str(data.get("text/plain", ""))))), None
+        yield Output("text", terminal_html(_shortened(str(data.get("text/plain", "")))))
 
 
 def _shortened(text: str) -> str:

@@ -86,7 +86,7 @@ class OutputFolder:
 
     @property
     def previous(self) -> "OutputFolder":
-        """What the last finished run left here before another replaced it."""
+        """The results of the last finished run that another one replaced."""
         return OutputFolder(self.path / "previous", self.root)
 
     @property

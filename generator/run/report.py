@@ -1,31 +1,28 @@
 """The report of a run: one HTML page that needs nothing else, neither a network nor scripts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from generator.competition.facts import Value
 from generator.files import FileReadError
 from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
-from generator.run.notebook_view import Figure, NotebookView, view_notebook
+from generator.run.execution import ExecutedNotebook
+from generator.run.notebook_view import NotebookView, view_notebook
+from generator.run.parameters import NotebookParameters
+from generator.run.result import RunResult
 from generator.run.safe_html import code_styles
 from generator.untrusted import python_literal
 from generator.workspace_files import WorkspaceFiles
-
-if TYPE_CHECKING:
-    from generator.run.execution import ExecutedNotebook
-    from generator.run.pair_run import RunResult
 
 TEMPLATE = "report.html.j2"
 _TENTHS_BELOW = 10
 _WORDS = {Role.TRAIN: "Training", Role.INFER: "Inference"}
 
 
-@dataclass(frozen=True)
-class Tile:
+class Tile(NamedTuple):
     """A number that deserves large type."""
 
     label: str
@@ -33,26 +30,14 @@ class Tile:
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One parameter in one notebook."""
+class ParameterValue(NamedTuple):
+    """The value and the default of a parameter in one notebook, as Python literals."""
 
     value: str
     default: str
-    is_changed: bool
 
 
-@dataclass(frozen=True)
-class ParameterRow:
-    """One parameter; None where a notebook does not have it."""
-
-    name: str
-    train: Setting | None
-    infer: Setting | None
-
-
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """The time of a section, as a share of the longest one in percent."""
 
     label: str
@@ -60,54 +45,24 @@ class Bar:
     percent: float
 
 
-@dataclass(frozen=True)
-class NotebookPart:
-    """What the page shows of one notebook; `problem` says why there is none of it."""
+class NotebookPart(NamedTuple):
+    """The page's part on one notebook; `problem` says why there is no view of it."""
 
     role: Role
     word: str
-    file: str
     seconds: float
     is_failed: bool
-    bars: tuple[Bar, ...]
+    bars: list[Bar]
     view: NotebookView
-    problem: str = ""
+    problem: str
 
 
-@dataclass(frozen=True)
-class Page:
-    """Everything that the template shows."""
-
-    pair: str
-    title: str
-    written: str
-    is_smoke: bool
-    failure: str
-    tiles: tuple[Tile, ...]
-    next_steps: tuple[str, ...]
-    parameters: tuple[ParameterRow, ...]
-    versions: tuple[tuple[str, str], ...]
-    notebooks: tuple[NotebookPart, ...]
-
-    @property
-    def figures(self) -> list[tuple[str, Figure]]:
-        """Every figure with the word for its notebook."""
-        return [(part.word, figure) for part in self.notebooks for figure in part.view.figures]
-
-
-def write_report(result: "RunResult") -> None:
+def write_report(result: RunResult) -> None:
     """Writes the report of a run to `result.report`, whole or not at all.
 
     Raises:
         FileWriteError: It could not be written.
     """
-    page = render(page_of(result, now=datetime.now())).encode("utf-8", "replace")
-    # The run has made sure of the folder.
-    WorkspaceFiles(result.report.parent).write(result.report, page)
-
-
-def render(page: Page) -> str:
-    """Fills in the template."""
     import jinja2  # noqa: TID251 (rendering.py has the rules for notebooks; a page escapes HTML instead)
 
     environment = jinja2.Environment(
@@ -118,25 +73,19 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
     )
     environment.filters["duration"] = duration
-    styles = code_styles(light="default", dark="github-dark")
-    return environment.get_template(TEMPLATE).render(page=page, code_styles=styles)
-
-
-def page_of(result: "RunResult", *, now: datetime) -> Page:
-    """Collects what the page shows of a run."""
-    handover = result.handover
-    return Page(
-        pair=result.pair,
-        title=result.title,
-        written=f"{now:%Y-%m-%d %H:%M}",
-        is_smoke=result.is_smoke,
-        failure="" if result.failure is None else result.failure.message,
-        tiles=tuple(_tiles(result)),
-        next_steps=tuple(_next_steps(result)),
-        parameters=tuple(_parameter_rows(result)),
-        versions=() if handover is None else tuple(handover.versions.items()),
-        notebooks=tuple(_parts(result)),
+    parts = list(_parts(result))
+    page = environment.get_template(TEMPLATE).render(
+        run=result,
+        written=f"{datetime.now():%Y-%m-%d %H:%M}",
+        tiles=list(_tiles(result)),
+        next_steps=list(_next_steps(result)),
+        parameters=_parameter_values(result),
+        notebooks=parts,
+        figures=[(part.word, figure) for part in parts for figure in part.view.figures],
+        code_styles=code_styles(light="default", dark="github-dark"),
     )
+    # The run has made sure of the folder.
+    WorkspaceFiles(result.report.parent).write(result.report, page.encode("utf-8", "replace"))
 
 
 def duration(seconds: float) -> str:
@@ -150,7 +99,7 @@ def duration(seconds: float) -> str:
     return f"{minute} min {second} s" if minute else f"{second} s"
 
 
-def _tiles(result: "RunResult") -> Iterator[Tile]:
+def _tiles(result: RunResult) -> Iterator[Tile]:
     smoke = "smoke run: not a measure of the model" if result.is_smoke else ""
     smoke = "made-up data: not a measure of the competition" if result.is_specimen else smoke
     if result.hidden_test is not None:
@@ -167,7 +116,7 @@ def _tiles(result: "RunResult") -> Iterator[Tile]:
     yield Tile("Time", duration(result.seconds), ", ".join(parts))
 
 
-def _next_steps(result: "RunResult") -> Iterator[str]:
+def _next_steps(result: RunResult) -> Iterator[str]:
     if result.failure is not None:
         yield "The message above says what stopped the run; the notebooks below show how far it got."
         return
@@ -187,18 +136,16 @@ def _next_steps(result: "RunResult") -> Iterator[str]:
         )
 
 
-def _parameter_rows(result: "RunResult") -> Iterator[ParameterRow]:
+def _parameter_values(result: RunResult) -> dict[str, list[ParameterValue | None]]:
+    """By parameter what each notebook has for it, in the order of the roles; None where a notebook does not have it."""
     names = dict.fromkeys(name for parameters in result.parameters.values() for name in parameters.defaults)
-    for name in names:
-        settings: dict[Role, Setting | None] = {}
-        for role in Role:
-            parameters = result.parameters.get(role)
-            if parameters is None or name not in parameters.defaults:
-                settings[role] = None
-                continue
-            value, default = parameters.value(name), parameters.defaults[name]
-            settings[role] = Setting(_literal(value), _literal(default), is_changed=value != default)
-        yield ParameterRow(name, settings[Role.TRAIN], settings[Role.INFER])
+    return {name: [_parameter_value(result.parameters.get(role), name) for role in Role] for name in names}
+
+
+def _parameter_value(parameters: NotebookParameters | None, name: str) -> ParameterValue | None:
+    if parameters is None or name not in parameters.defaults:
+        return None
+    return ParameterValue(_literal(parameters.value(name)), _literal(parameters.defaults[name]))
 
 
 def _literal(value: Value | None) -> str:
@@ -208,11 +155,11 @@ def _literal(value: Value | None) -> str:
         return repr(value)
 
 
-def _parts(result: "RunResult") -> Iterator[NotebookPart]:
+def _parts(result: RunResult) -> Iterator[NotebookPart]:
     times = {role: _times(notebook) for role, notebook in result.notebooks.items()}
     longest = max((seconds for each in times.values() for seconds in each.values()), default=0.0) or 1.0
     for role, notebook in result.notebooks.items():
-        bars = tuple(Bar(label, seconds, 100 * seconds / longest) for label, seconds in times[role].items())
+        bars = [Bar(label, seconds, 100 * seconds / longest) for label, seconds in times[role].items()]
         view, problem = NotebookView((), ()), ""
         try:
             view = view_notebook(notebook.path, seconds={cell.name: cell.seconds for cell in notebook.cells})
@@ -221,7 +168,6 @@ def _parts(result: "RunResult") -> Iterator[NotebookPart]:
         yield NotebookPart(
             role=role,
             word=_WORDS[role],
-            file=f"{role}.ipynb",
             seconds=notebook.seconds,
             is_failed=notebook.failure is not None,
             bars=bars,
@@ -230,7 +176,7 @@ def _parts(result: "RunResult") -> Iterator[NotebookPart]:
         )
 
 
-def _times(notebook: "ExecutedNotebook") -> dict[str, float]:
+def _times(notebook: ExecutedNotebook) -> dict[str, float]:
     """Seconds by section, with what the kernel took to start and to end."""
     sections = {section or "Before the first section": seconds for section, seconds in notebook.sections().items()}
     return {**sections, "Kernel": max(0.0, notebook.seconds - sum(sections.values()))}

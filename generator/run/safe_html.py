@@ -5,18 +5,20 @@ element it is put into.
 """
 
 import base64
+import re
 from functools import cache, lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from generator.run.printed_lines import plain
-from generator.run.terminal_colours import ColouredPart, coloured_parts
+from generator.run.terminal_text import strip_ansi
 from generator.untrusted import storable
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from rich.style import Style
+    from rich.text import Text
 
 LONGEST_HTML = 200_000
 """The characters of HTML up to which `cleaned_html` takes seconds at the worst: nested elements cost their square."""
@@ -32,6 +34,9 @@ _WITHOUT_CONTENT = {"script", "style", "template", "noscript", "iframe", "object
 _ATTRIBUTES = {"td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}, "*": set[str]()}
 _LONGEST_MARKDOWN = 100_000
 _LONGEST_HIGHLIGHTED = 20_000
+# The eight of terminals in their order; black, white and greys have the colour of the text, readable on any ground.
+_COLOURS = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
+_LONE_ESCAPE = re.compile(r"\x1b(?!\[[0-9;]*m)")
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -109,13 +114,31 @@ def code_styles(*, light: str, dark: str) -> Markup:
 
 def terminal_html(text: str) -> Markup:
     """Shows terminal output with its bold and coloured parts; every other control sequence is dropped."""
-    return _trusted("".join(_spanned(part) for part in coloured_parts(text)))
+    from rich.ansi import AnsiDecoder
+
+    coloured = strip_ansi(text, keep_colours=True)
+    shown = "".join(c for c in coloured if c.isprintable() or c in "\n\t\x1b")
+    return _trusted("\n".join(map(_styled_line, AnsiDecoder().decode(_LONE_ESCAPE.sub("", shown)))))
 
 
-def _spanned(part: ColouredPart) -> str:
-    shown = escape("".join(c for c in plain(part.text) if c.isprintable() or c in "\n\t"))
-    classes = [*(["ansi-bold"] if part.is_bold else []), *([f"ansi-{part.colour}"] if part.colour else [])]
-    return f'<span class="{" ".join(classes)}">{shown}</span>' if classes and shown else shown
+def _styled_line(line: "Text") -> str:
+    parts, end = [], 0
+    for span in line.spans:
+        parts += [escape(line.plain[end : span.start]), _styled(line.plain[span.start : span.end], span.style)]
+        end = span.end
+    return "".join([*parts, escape(line.plain[end:])])
+
+
+def _styled(text: str, style: "Style | str") -> str:
+    from rich.color import ColorSystem
+
+    classes = []
+    if not isinstance(style, str):
+        classes += ["ansi-bold"] if style.bold else []
+        number = style.color.downgrade(ColorSystem.STANDARD).number if style.color is not None else None
+        colour = "" if number is None else _COLOURS[number % len(_COLOURS)]
+        classes += [f"ansi-{colour}"] if colour else []
+    return f'<span class="{" ".join(classes)}">{escape(text)}</span>' if classes else escape(text)
 
 
 def image_source(kind: str, data: str) -> str | None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from generator.pair.generation import Request, draft, read_pair, write
+from generator.pair.generation import GenerateOptions, draft, read_pair, write
 from generator.pair.handover import digest_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 
@@ -24,7 +24,7 @@ from generator.pair.workspace import PairFolder, Role, Workspace
 def _rendered(owner: str, slug: str) -> Path:
     """A rendered pair of `digits`, or of another competition with the same task; made once a process."""
     workspace = Workspace(Path(mkdtemp(prefix="chain-pair-")))
-    write(draft(workspace, Request(competition="digits", flags={"owner": owner})))
+    write(draft(workspace, GenerateOptions(competition="digits", flags={"owner": owner})))
     folder = workspace.pair("digits")
     if slug != "digits":
         edit_competition(folder, slug)

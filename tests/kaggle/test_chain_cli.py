@@ -20,7 +20,7 @@ from serving import Served, served
 from generator.kaggle.chain.errors import KernelUnfitError
 from generator.kaggle.chain.prepared_kernel import prepare, with_first_cell
 from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
-from generator.local_place import ROOT_VARIABLE, ServerRecord
+from generator.local_server import ROOT_VARIABLE, ServerRecord
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.owner import PLACEHOLDER_OWNER

@@ -8,7 +8,7 @@ import pytest
 from miniature import Outcome
 from serving import served
 
-from generator.local_place import ROOT_VARIABLE, ServerRecord
+from generator.local_server import ROOT_VARIABLE, ServerRecord
 
 
 @pytest.mark.slow

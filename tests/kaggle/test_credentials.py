@@ -18,7 +18,7 @@ from generator.kaggle.credentials import (
 )
 from generator.kaggle.errors import CredentialsError, NoLocalKaggleError, OtherKaggleError
 from generator.kaggle.gateway import Kaggle
-from generator.local_place import ServerRecord, ServerRecordError, default_root, read_record, remove_record
+from generator.local_server import ServerRecord, ServerRecordError, default_root, read_record, remove_record
 
 SECRET = "KGAT_0123456789abcdef0123456789abcdef"  # noqa: S105 - nobody's
 

@@ -19,7 +19,7 @@ from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
-from generator.local_place import ServerRecord
+from generator.local_server import ServerRecord
 from generator.localkaggle.faults import TRANSPORT, parse_rule
 
 NOTEBOOK = json.dumps(

@@ -12,7 +12,7 @@ from miniature import Outcome, write_tree
 from scripted import ScriptedRunner
 from serving import Served, served
 
-from generator.local_place import ServerRecord
+from generator.local_server import ServerRecord
 from generator.localkaggle.faults import parse_rule
 from generator.pair.workspace import Workspace
 

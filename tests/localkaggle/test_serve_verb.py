@@ -20,7 +20,7 @@ import requests
 from miniature import Outcome
 from serving import notebook
 
-from generator.local_place import ServerRecord
+from generator.local_server import ServerRecord
 
 TANDEM = [sys.executable, "-m", "generator"]
 # The notebooks of these tests are known, whatever this machine has to hold them.

@@ -58,9 +58,10 @@ def main() -> None:
 def execute_work(work: WorkOrder) -> str:
     """Executes the notebook, and returns why it ended before its end, or nothing."""
     from generator.errors import RunError
-    from generator.run.execution import Execution, execute
-    from generator.run.failure import CellError, NotebookTimeoutError
-    from generator.run.kernel import KernelPlace, private_folder
+    from generator.run.cell_errors import CellError, NotebookTimeoutError
+    from generator.run.engine import execute
+    from generator.run.execution import Execution
+    from generator.run.kernel import KernelSetup, private_folder
 
     notebook = Path(work.session, NOTEBOOK)
     refusal = _refusal(notebook)
@@ -73,7 +74,7 @@ def execute_work(work: WorkOrder) -> str:
             source=notebook,
             saved_as=Path(work.session, EXECUTED),
             parameters=_parameters(notebook, work),
-            place=KernelPlace(
+            kernel=KernelSetup(
                 private=private,
                 working=Path(work.working),
                 read_only=tuple(Path(path) for path in work.read_only),

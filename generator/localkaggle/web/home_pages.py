@@ -5,7 +5,7 @@ from datetime import timedelta
 from starlette.responses import Response
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.local_place import serve_command
+from generator.local_server import serve_command
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import SessionRecord, State
 from generator.localkaggle.web.competition_pages import competitions

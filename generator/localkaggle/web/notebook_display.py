@@ -12,8 +12,8 @@ from generator.files import open_file
 from generator.localkaggle.sessions.session_log import read_all, read_piece
 from generator.localkaggle.web.notebook_source import source_cells
 from generator.run.notebook_view import CellView, view_content
-from generator.run.printed_lines import plain, settled
 from generator.run.safe_html import code_html, terminal_html
+from generator.run.terminal_text import strip_ansi, without_overwritten
 
 LONGEST_LOG = 100_000
 """The characters of a log that a page shows; the file has all of it."""
@@ -75,7 +75,7 @@ def shown_log(path: Path) -> ShownLog:
     while (piece := read_piece(path, position=position)).events:
         pieces += [str(event.get("data", "")) for event in piece.events]
         position = piece.position
-    text = settled("".join(pieces))
+    text = without_overwritten("".join(pieces))
     return ShownLog(terminal_html(text[-LONGEST_LOG:]), position, start > 0 or len(text) > LONGEST_LOG)
 
 
@@ -105,4 +105,8 @@ def log_news(path: Path, *, position: int) -> tuple[str, int]:
 
 
 def _harmless(text: str) -> str:
-    return "".join(character for character in plain(settled(text)) if character.isprintable() or character in "\n\t")
+    return "".join(
+        character
+        for character in strip_ansi(without_overwritten(text))
+        if character.isprintable() or character in "\n\t"
+    )

@@ -1,4 +1,4 @@
-"""What Kaggle said of a competition, kept beside a pair so that it need not be asked again once the files are there."""
+"""Kaggle's description of a competition, kept beside a pair so that it need not be asked again."""
 
 import json
 from typing import Any

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from generator.run.failure import CellError, ExecutedCell, RaisedError, locate
+from generator.run.cell_errors import CellError, ExecutedCell, RaisedError, locate
 
 MODEL = ExecutedCell("model", "Model", "def build(width):\n    return 1 / width\n", execution_count=3)
 TRAINING = ExecutedCell("training", "Training", "before = 1\nmodel = build(0)\nafter = 2", execution_count=4)

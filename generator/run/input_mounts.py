@@ -1,8 +1,7 @@
 """Kaggle's file tree on this machine: inputs as they would be mounted, and the folder that a kernel writes to.
 
-MirrorError
-├── KernelMetadataError    a kernel-metadata.json that is missing or not understood
-└── InputMissingError      a source that it names is not on this machine
+KernelMetadataError    a kernel-metadata.json that is missing or not understood
+InputMissingError      a source that it names is not on this machine
 """
 
 import json
@@ -19,18 +18,14 @@ from generator.untrusted import printable
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-class MirrorError(RunError):
-    """The inputs of a kernel cannot be laid out."""
-
-
-class KernelMetadataError(MirrorError):
+class KernelMetadataError(RunError):
     """The metadata of a kernel cannot be used."""
 
     def __init__(self, *, path: Path, problem: str) -> None:
         super().__init__(f"{printable(str(path))}: {problem}. Write it afresh with `tandem generate`.")
 
 
-class InputMissingError(MirrorError):
+class InputMissingError(RunError):
     """A kernel names a source that is not there."""
 
     def __init__(self, *, metadata: Path, kind: str, source: str, looked: Path) -> None:
@@ -75,7 +70,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class KernelSources:
-    """What a kernel's metadata says of its id and its inputs, checked."""
+    """The id and the inputs of a kernel from its metadata, checked."""
 
     path: Path
     ref: str

@@ -1,19 +1,15 @@
-"""How a running notebook is made to end early: by a signal or when its time is up."""
+"""Cancelling a running notebook: by a signal or when its time is up."""
 
 import asyncio
-import os
-import signal
-import threading
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
-from typing import Any, Protocol
+
+from generator.pair.signals import handled_signals
+from generator.run.kernel import Kernel
 
 # How long an interrupted cell has to end by itself: enough to write a checkpoint, short enough for a Ctrl-C.
 GRACE_SECONDS = 3.0
-
-# Ctrl-C, the request to end, and a terminal that was closed.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 
 
 class StopReason(Enum):
@@ -31,13 +27,6 @@ class StoppedError(Exception):
         self.reason = reason
 
 
-class Interruptible(Protocol):
-    """A kernel, as far as stopping needs it."""
-
-    def interrupt(self) -> Coroutine[Any, Any, None]:
-        """Raises KeyboardInterrupt in the running cell."""
-
-
 class Stop:
     """The wish that the current task ends, carried out in the way that its state allows.
 
@@ -50,7 +39,7 @@ class Stop:
         self.reason: StopReason | None = None
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
-        self._kernel: Interruptible | None = None
+        self._kernel: Kernel | None = None
         self._interrupting: asyncio.Task[None] | None = None
         self._grace: asyncio.TimerHandle | None = None
         self._closing = False
@@ -76,7 +65,7 @@ class Stop:
         self._closing = True
 
     @contextmanager
-    def interrupting(self, kernel: Interruptible) -> Iterator[None]:
+    def interrupting(self, kernel: Kernel) -> Iterator[None]:
         """While a cell runs in this kernel."""
         self._kernel = kernel
         try:
@@ -86,18 +75,9 @@ class Stop:
             if self._grace is not None:
                 self._grace.cancel()
 
-    @contextmanager
-    def on_signals(self) -> Iterator[None]:
+    def on_signals(self) -> AbstractContextManager[None]:
         """Turns the signals that ask for an end into a request, where this is the main thread."""
-        kept = _handlers() if os.name == "posix" else {}
-        for number in kept:
-            self._loop.add_signal_handler(number, self.request, StopReason.SIGNAL)
-        try:
-            yield
-        finally:
-            for number, handler in kept.items():
-                self._loop.remove_signal_handler(number)
-                signal.signal(number, handler)
+        return handled_signals(lambda *_: self._loop.call_soon_threadsafe(self.request, StopReason.SIGNAL))
 
     @contextmanager
     def after(self, seconds: float | None) -> Iterator[None]:
@@ -112,24 +92,3 @@ class Stop:
     def _cancel(self) -> None:
         if self._task is not None:
             self._task.cancel()
-
-
-def _handlers() -> dict[signal.Signals, Any]:
-    """The handlers to replace for a while; ignored ones, as under nohup, and foreign ones stay."""
-    if threading.current_thread() is not threading.main_thread():
-        return {}
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    return {number: handler for number, handler in handlers.items() if handler not in (signal.SIG_IGN, None)}
-
-
-@contextmanager
-def signals_as_interrupt() -> Iterator[None]:
-    """Turns every signal that asks for an end into KeyboardInterrupt, so that all end a run in the same way."""
-    kept = _handlers()
-    for number in kept:
-        signal.signal(number, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)

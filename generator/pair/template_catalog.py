@@ -1,4 +1,4 @@
-"""Which frameworks a folder of templates offers, and whether it has what a task wants."""
+"""The frameworks, families and submissions that a folder of templates offers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class NotOfFamilyError(PairError):
 
 @dataclass(frozen=True)
 class Framework:
-    """What notebooks can be written in."""
+    """A framework that notebooks can be written in."""
 
     name: str
     title: str

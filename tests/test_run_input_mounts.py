@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.mirror import InputMissingError, KernelMetadataError, Mount, lay_out, mounts, read_sources
+from generator.run.input_mounts import InputMissingError, KernelMetadataError, Mount, lay_out, mounts, read_sources
 
 
 def pair_with(folder: Path, **fields: object) -> PairFolder:

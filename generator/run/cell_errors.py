@@ -1,4 +1,4 @@
-"""What is said of a notebook that did not reach its end.
+"""The errors of a notebook that did not reach its end, with the cell and the line.
 
 CellError               a cell raised an exception
 NotebookTimeoutError    the notebook took longer than it was given
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import RunError
-from generator.run.printed_lines import plain
+from generator.run.terminal_text import strip_ansi
 from generator.untrusted import printable
 
 _LINES_AROUND = 3
@@ -40,7 +40,7 @@ class RaisedError:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """Where in the notebook an exception arose; `line` counts from 1, and is None where the traceback tells none."""
+    """The place at which an exception arose; `line` counts from 1, and is None where the traceback tells none."""
 
     cell: ExecutedCell
     line: int | None
@@ -57,7 +57,7 @@ class Excerpt:
 def locate(error: RaisedError, *, running: ExecutedCell, executed: Sequence[ExecutedCell]) -> Excerpt:
     """Find the deepest frame of the traceback that lies in a cell, which may be another one than the running one."""
     by_count = {cell.execution_count: cell for cell in executed} | {running.execution_count: running}
-    for found in reversed(list(_CELL_FRAME.finditer(plain(error.traceback)))):
+    for found in reversed(list(_CELL_FRAME.finditer(strip_ansi(error.traceback)))):
         cell, line = by_count.get(int(found[1])), int(found[2] or found[3])
         if cell is not None and line <= cell.source.count("\n") + 1:
             return Excerpt(cell=cell, line=line)
@@ -115,7 +115,7 @@ def _listing(excerpt: Excerpt) -> str:
 
 
 def _exception(error: RaisedError) -> str:
-    lines = plain(error.message).strip().split("\n")
+    lines = strip_ansi(error.message).strip().split("\n")
     shown = [printable(line.expandtabs(4)[:_MESSAGE_WIDTH]) for line in lines[:_MESSAGE_LINES]]
     if len(lines) > _MESSAGE_LINES:
         shown.append(f"… {len(lines) - _MESSAGE_LINES} more lines")

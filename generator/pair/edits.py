@@ -1,4 +1,4 @@
-"""What was edited in a pair's files since they were rendered."""
+"""Edits in a pair's files since they were rendered, cell by cell and field by field."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from generator.untrusted import printable
 
 @dataclass(frozen=True)
 class Edits:
-    """How a file differs from another version of it.
+    """The differences of a file from another version of it.
 
     Attributes:
         what: What the names are, such as `cells`.

@@ -1,18 +1,20 @@
-"""Whole lines out of the pieces in which a kernel delivers what a cell prints."""
+"""Printed text as a terminal would show it: without control sequences, in whole lines."""
 
 import re
 
 # Colours, cursor movements (CSI) and titles or links (OSC), as terminals understand them.
 _TERMINAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+# Longer ones are no colours, and Python refuses to read numbers without an end.
+_COLOUR = re.compile(r"\x1b\[[0-9;]{0,64}m")
 _OVERWRITTEN = re.compile(r"[^\n]*\r(?!\n|$)")
 
 
-def plain(text: str) -> str:
-    """Text without terminal sequences; what else is in it stays."""
-    return _TERMINAL_SEQUENCE.sub("", text)
+def strip_ansi(text: str, *, keep_colours: bool = False) -> str:
+    """Text without what terminals obey; what else is in it stays, and so do colours if they are to be kept."""
+    return _TERMINAL_SEQUENCE.sub(lambda found: found[0] if keep_colours and _COLOUR.fullmatch(found[0]) else "", text)
 
 
-def settled(text: str) -> str:
+def without_overwritten(text: str) -> str:
     """Text as it stands on a terminal in the end: what a carriage return or a backspace overwrote is gone."""
     text = text.replace("\r\n", "\n")
     if "\b" in text:
@@ -28,7 +30,7 @@ class PrintedLines:
 
     def feed(self, piece: str) -> list[str]:
         """Add a piece; return the lines that it completed, blank ones left out."""
-        *whole, self._unfinished = settled(self._unfinished + piece).split("\n")
+        *whole, self._unfinished = without_overwritten(self._unfinished + piece).split("\n")
         return [line for line in (_tidy(text) for text in whole) if line]
 
     def finish(self) -> list[str]:
@@ -38,4 +40,4 @@ class PrintedLines:
 
 
 def _tidy(line: str) -> str:
-    return plain(line.rstrip("\r")).rstrip()
+    return strip_ansi(line.rstrip("\r")).rstrip()

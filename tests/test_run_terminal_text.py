@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.run.printed_lines import PrintedLines, plain, settled
+from generator.run.terminal_text import PrintedLines, strip_ansi, without_overwritten
 
 
 def test_a_line_arrives_when_it_is_whole() -> None:
@@ -27,8 +27,8 @@ def test_a_progress_bar_of_backspaces_is_one_line_too() -> None:
 
 @pytest.mark.parametrize("text", ["\x1b[1;31mred\x1b[0m", "\x1b]8;;http://x\x07red\x1b]8;;\x07", "red\x1b[K"])
 def test_terminal_sequences_are_dropped(text: str) -> None:
-    assert plain(text) == "red"
+    assert strip_ansi(text) == "red"
 
 
 def test_windows_line_ends_overwrite_nothing() -> None:
-    assert settled("one\r\ntwo\r\n") == "one\ntwo\n"
+    assert without_overwritten("one\r\ntwo\r\n") == "one\ntwo\n"

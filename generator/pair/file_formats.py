@@ -1,4 +1,4 @@
-"""What the tables and the submission of a task are written in, which decides what reads and writes them."""
+"""The formats of a task's tables and submission, which decide what reads and writes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class TaskFiles:
 
     @property
     def table_formats(self) -> tuple[str, ...]:
-        """What the tables are written in, by what their names promise: "csv", "json", "parquet"."""
+        """The formats of the tables, by what their names promise: "csv", "json", "parquet"."""
         tables = filter(None, (self.task.train_table, self.task.labels_table, self.task.test_table))
         return tuple(sorted({_format_of_table(name) for name in tables})) or ("csv",)
 
@@ -32,7 +32,7 @@ class TaskFiles:
 
     @property
     def sample_format(self) -> str:
-        """What the sample submission is written in: "csv", "json", "json lines" or "parquet"; "" if there is none."""
+        """The format of the sample submission: "csv", "json", "json lines" or "parquet"; "" if there is none."""
         if not self.task.sample_submission:
             return ""
         is_lines = format_of(self.task.sample_submission).format is FileFormat.JSON_LINES
@@ -40,43 +40,43 @@ class TaskFiles:
 
     @property
     def has_sample_like_tables(self) -> bool:
-        """Whether what reads the tables reads the sample submission as well, since both are csv of one kind."""
+        """True if what reads the tables reads the sample submission as well, since both are csv of one kind."""
         is_csv = self.sample_format == "csv" and "csv" in self.table_formats
         return is_csv and self.sample_separator == self.values["separator"]
 
     @property
     def has_sample_of_its_own(self) -> bool:
-        """Whether the sample submission is csv, but of another kind than the tables."""
+        """True if the sample submission is csv, but of another kind than the tables."""
         return self.sample_format == "csv" and not self.has_sample_like_tables
 
     @property
     def has_packed_tables(self) -> bool:
-        """Whether a table, or the sample submission, is a member of a zip archive."""
+        """True if a table, or the sample submission, is a member of a zip archive."""
         task = self.task
         tables = (task.train_table, task.labels_table, task.test_table, task.sample_submission)
         return any(".zip/" in name for name in tables)
 
     @property
     def has_json_lines(self) -> bool:
-        """Whether the name of the training table promises an object on each line."""
+        """True if the name of the training table promises an object on each line."""
         return format_of(self.task.train_table).format is FileFormat.JSON_LINES
 
     @property
     def has_plain_csv(self) -> bool:
-        """Whether pandas reads the tables, where they are csv, without being told how they are written."""
+        """True if pandas reads the tables, where they are csv, without being told how they are written."""
         values = self.values
         is_usual = (values["separator"], values["encoding"], values["decimal"]) == (",", "utf-8", ".")
         return is_usual and not self.has_packed_tables and not values["keep_null_words"]
 
     @property
     def submission_separator(self) -> str:
-        """What stands between the cells of the submission, where it is a text: what its name says, else the task."""
+        """The separator of the submission's cells, where it is a text: what its name says, else the task."""
         said = format_of(self.task.submission_file).separator
         return said or str(self.values["submission_separator"])
 
     @property
     def sample_separator(self) -> str:
-        """What stands between the cells of the sample submission, where it is a text: the tables may have another."""
+        """The separator of the sample submission's cells, where it is a text: the tables may have another."""
         said = format_of(self.task.sample_submission).separator if self.task.sample_submission else ""
         return said or str(self.values["submission_separator"])
 
@@ -94,18 +94,18 @@ class TaskFiles:
 
     @property
     def has_typed_sample(self) -> bool:
-        """Whether the sample submission says itself which of its columns are numbers."""
+        """True if the sample submission says itself which of its columns are numbers."""
         sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
         return sample in (FileFormat.PARQUET, FileFormat.JSON, FileFormat.JSON_LINES)
 
     @property
     def has_typed_submission(self) -> bool:
-        """Whether the submission's format knows numbers from text."""
+        """True if the submission's format knows numbers from text."""
         return self.submission_writer in ("json", "parquet")
 
     @property
     def writes_json_lines(self) -> bool:
-        """Whether the submission has an object on each line."""
+        """True if the submission has an object on each line."""
         return format_of(self.task.submission_file).format is FileFormat.JSON_LINES
 
 

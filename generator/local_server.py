@@ -1,4 +1,4 @@
-"""Where a local Kaggle lives on this machine, and how its clients find the one that is running."""
+"""The folder of a local Kaggle on this machine, and the record by which clients find the one that is running."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class ServerRecordError(TandemError):
 
 @dataclass(frozen=True)
 class ServerRecord:
-    """What a running local Kaggle leaves for its clients, readable by its owner alone.
+    """The record that a running local Kaggle leaves for its clients, readable by its owner alone.
 
     `address` is an origin without a final slash, such as `http://127.0.0.1:8400`; `pid` the server's process.
     """
@@ -61,7 +61,7 @@ class ServerRecord:
         return path
 
     def is_running(self) -> bool:
-        """Whether the server's process is there; a process of somebody else under its number counts as it."""
+        """True if the server's process is there; a process of somebody else under its number counts as it."""
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
@@ -82,15 +82,15 @@ def default_root(environment: Mapping[str, str] = os.environ) -> Path:
     return (Path(data) if Path(data).is_absolute() else home / ".local" / "share") / "tandem" / "local-kaggle"
 
 
-def serve_command(root: Path, *options: str, environment: Mapping[str, str] = os.environ) -> str:
+def serve_command(root: Path, *options: str) -> str:
     """The command for this root that works in another terminal, where nothing is set for a local Kaggle."""
-    usual = default_root({name: value for name, value in environment.items() if name != ROOT_VARIABLE})
+    usual = default_root({name: value for name, value in os.environ.items() if name != ROOT_VARIABLE})
     named = [] if root == usual else ["--root", str(root)]
     return printable(shlex.join(["tandem", "serve", *named, *options]))
 
 
 def read_record(root: Path) -> ServerRecord | None:
-    """What the server on this root left for its clients, or None if no server ever did; it need not run any more.
+    """Reads the record of the server on this root, or None if no server ever did; it need not run any more.
 
     Raises:
         ServerRecordError: The file is there and says something else.

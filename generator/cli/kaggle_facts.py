@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from generator.kaggle.gateway import Kaggle
     from generator.kaggle.remote_facts import RemoteFacts
 
-TARGETS = ("kaggle", "local")
 _SECONDS_BETWEEN_LINES = 2.0
 
 
@@ -37,7 +36,7 @@ class NoSuchCompetitionError(CompetitionError):
 
 
 @dataclass
-class AskedKaggle:
+class KaggleFactSource:
     """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
 
     to: str | None
@@ -47,7 +46,7 @@ class AskedKaggle:
     _last_line: float = field(default_factory=time.monotonic)
 
     def describe(self, slug: str) -> "Description":
-        """What the hosts say of a competition, see `RemoteFacts`."""
+        """The hosts' description of a competition, see `RemoteFacts`."""
         from generator.competition import builtin
         from generator.kaggle.errors import NotFoundError
 

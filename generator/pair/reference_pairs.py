@@ -2,12 +2,12 @@
 
 import difflib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_bytes
-from generator.pair.drift import Edits, edits
+from generator.pair.edits import Edits, edits
 from generator.pair.folder import edited, pair_folder
 from generator.pair.generation import complete_choices, render_again
 from generator.pair.metadata import metadata_text
@@ -97,9 +97,8 @@ def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Ed
         The edits in each file that has some, by its path inside of the workspace.
     """
     found: dict[Path, Edits] = {}
-    for pair in workspace.pairs():
+    for pair, of_pair in _by_pair(workspace, files):
         relative = pair.path.relative_to(workspace.root)
-        of_pair = {path.relative_to(relative): text for path, text in files.items() if path.is_relative_to(relative)}
         found |= {relative / path: changes for path, changes in edited(pair, of_pair).items()}
     existing = _existing(workspace.root / _ROOT_METADATA)
     if _ROOT_METADATA in files and existing is not None:
@@ -131,14 +130,19 @@ def write(workspace: Workspace, *, force: bool = False, templates: Path | None =
     if lost:
         raise EditedPairsError(edited=lost)
     stale = {path: content for path, content in files.items() if _existing(workspace.root / path) != content}
-    for pair in workspace.pairs():
-        relative = pair.path.relative_to(workspace.root)
-        changes = {path.relative_to(relative): text for path, text in stale.items() if path.is_relative_to(relative)}
-        if changes:
-            commit(pair, changes | {base_of(path): text for path, text in changes.items()})
+    for pair, changes in _by_pair(workspace, stale):
+        commit(pair, changes | {base_of(path): text for path, text in changes.items()})
     if _ROOT_METADATA in stale:
         workspace.files.write(workspace.root / _ROOT_METADATA, stale[_ROOT_METADATA])
     return sorted(stale)
+
+
+def _by_pair(workspace: Workspace, files: Mapping[Path, bytes]) -> Iterator[tuple[PairFolder, dict[Path, bytes]]]:
+    """Yields each pair that some files belong to, with these files by their paths inside of its folder."""
+    for pair in workspace.pairs():
+        folder = pair.path.relative_to(workspace.root)
+        if of_pair := {path.relative_to(folder): text for path, text in files.items() if path.is_relative_to(folder)}:
+            yield pair, of_pair
 
 
 def _is_flagship(pair: PairFolder) -> bool:
@@ -152,7 +156,7 @@ def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
 
 
 def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:
-    """Whether metadata at the root say what those of a pair's training kernel say, so that nobody edited them."""
+    """True if metadata at the root say what those of a pair's training kernel say, so that nobody edited them."""
     for pair in workspace.pairs():
         code_file = pair.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
         try:
