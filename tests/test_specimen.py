@@ -13,8 +13,7 @@ from layouts import LAYOUTS, WARNED, Layout
 
 from generator.cli.specimen import specimen as verb
 from generator.competition.facts import SubmissionKind, TargetKind, Task
-from generator.competition.introspection.facts import Hints
-from generator.competition.introspection.reading import read_task
+from generator.competition.introspection import Hints, read_task
 from generator.competition.specimen import MARKER, SpecimenSummary, write_specimen
 from generator.competition.specimen import specimen as writing
 from generator.competition.specimen.errors import NotASpecimenError, SpecimenExistsError

@@ -197,8 +197,7 @@ def _read(
     *,
     folder: Path | None = None,
 ) -> Proposal:
-    from generator.competition.introspection.facts import Confidence, Hints
-    from generator.competition.introspection.reading import read_task
+    from generator.competition.introspection import Confidence, Hints, read_task
     from generator.competition.pages import evaluation_text, read_rules
 
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
@@ -242,7 +241,7 @@ def _read(
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     """What a competition wants of an inference notebook that the templates cannot do."""
-    from generator.competition.introspection.serving import can_serve
+    from generator.competition.introspection.inference_server import can_serve
 
     if survey.server is not None and not can_serve(task.details):
         yield (

@@ -1,12 +1,11 @@
-"""Which columns are dates or times, and whether these begin with the day."""
+"""The columns that are dates or times, and whether these begin with the day."""
 
 import re
 from collections.abc import Iterable, Sequence
 
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.features import Features, names_of
-from generator.competition.introspection.weighing import settled
+from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.survey.columns import are_dates
 from generator.competition.survey.facts import Column
 
@@ -15,16 +14,16 @@ _YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
 _MONTHS = 12
 
 
-def date_details(columns: Sequence[Column], features: Features, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on dates, and on how they are written."""
-    found = [column for column in columns if are_dates(column)]
-    evidence = f"the values of {listed(names_of(found))} look like dates" if found else "no text looks like dates"
-    chosen = settled("date_columns", names_of(found), evidence, hints)
-    names = chosen.value if isinstance(chosen.value, list) else []
-    return (chosen, _day_first([column for column in columns if column.name in names], features, hints))
+def settle_dates(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles which columns are dates, whose names are returned, and how they are written."""
+    dates = names_of([column for column in columns if are_dates(column)])
+    evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
+    names = found.settle("date_columns", dates, evidence)
+    found.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
+    return names
 
 
-def _day_first(columns: Sequence[Column], features: Features, hints: Hints) -> Finding:
+def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str, Confidence]:
     """Whether the day comes first; a date that begins with the year would be misread by who expects the day first."""
     orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
     for column in columns:
@@ -33,16 +32,14 @@ def _day_first(columns: Sequence[Column], features: Features, hints: Hints) -> F
         if order:
             orders[order].append(column.name)
     by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
-    key, value = "day_first", len(by_day) >= max(1, len(others))
+    value = len(by_day) >= max(1, len(others))
     if by_day and others:
-        clash = f"the day comes first in {listed(by_day)} and not in {listed(others)}"
-        return settled(key, value, clash, hints, confidence=Confidence.THIN)
+        return value, f"the day comes first in {listed(by_day)} and not in {listed(others)}", Confidence.THIN
     if by_day:
-        return settled(key, value, f"the day comes first in {listed(by_day)}", hints)
+        return value, f"the day comes first in {listed(by_day)}", Confidence.SURE
     if unclear and not others:
-        doubt = f"no day of {listed(unclear)} is above {_MONTHS}"
-        return settled(key, value, doubt, hints, confidence=Confidence.THIN)
-    return settled(key, value, "no date begins with its day", hints)
+        return value, f"no day of {listed(unclear)} is above {_MONTHS}", Confidence.THIN
+    return value, "no date begins with its day", Confidence.SURE
 
 
 def _first_of(values: Iterable[str]) -> str:

@@ -39,17 +39,17 @@ class IntrospectionError(CompetitionError):
 class NoTrainingDataError(IntrospectionError):
     """Neither a table nor files to learn from."""
 
-    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
+    def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table with --train."
+        remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table with --train."
         super().__init__(" ".join((f"There is nothing to train on: {what} was seen{remedy}", *notes[:_MOST_NOTES])))
 
 
 class NoTestDataError(IntrospectionError):
     """Nothing to predict."""
 
-    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table of the test examples with --test."
+    def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
+        remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table of the test examples with --test."
         what = f"beside what is trained on, {listed(seen) or 'nothing'} was seen{remedy}"
         super().__init__(" ".join((f"There is nothing to predict: {what}", *notes[:_MOST_NOTES])))
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.targets import Targets
-from generator.competition.introspection.words import looks_like_id
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.target_columns import Targets
+from generator.competition.introspection.vocabulary import looks_like_id
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
 _MOST_CODES = 20

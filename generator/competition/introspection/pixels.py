@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.competition.introspection.columns import is_whole
+from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Column, Table
 

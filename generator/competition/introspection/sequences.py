@@ -1,4 +1,4 @@
-"""Rows that belong together in an order: which column groups them, and which one orders them."""
+"""Rows that belong together in an order: the column that groups them, and the one that orders them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from generator.competition.introspection.facts import Finding, Hints
+from generator.competition.introspection.column_statistics import overlap
 from generator.competition.introspection.features import Features
-from generator.competition.introspection.tables import Tables, overlap
-from generator.competition.introspection.tabular import column_details
-from generator.competition.introspection.weighing import Reason, settled, weighed
-from generator.competition.introspection.words import looks_like_id, words
+from generator.competition.introspection.findings import Findings, Reason, weighed
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.tabular import settle_columns
+from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
 
 _ORDERED = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.DATE))
@@ -50,35 +50,33 @@ class Groups:
     evidence: str
 
 
-def find_groups(tables: Tables, features: Features, hints: Hints) -> Groups | None:
+def find_groups(tables: Tables, features: Features, found: Findings) -> Groups | None:
     """Finds a group column and an order column, or takes those that the user named; None if there are none."""
-    decided = _decided(features, hints)
+    decided = _decided(features, found)
     if decided is not None:
         return decided
     columns = features.train.columns[:_COLUMNS_COMPARED]
     names = {column.name for column in features.columns} | {features.id_column}
     shared = [column for column in columns if column.name in names]
-    found = [
+    fitting = [
         groups
         for group in shared
         if _makes_groups(group) and _is_of_sequences(group, tables, features)
         for order in shared
         if order is not group and (groups := _groups(group, order, features)) is not None
     ]
-    return max(found, key=lambda groups: groups.weight, default=None)
+    return max(fitting, key=lambda groups: groups.weight, default=None)
 
 
-def sequence_details(groups: Groups, features: Features, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the columns that make a sequence, and on those that the model reads."""
+def settle_sequences(groups: Groups, features: Features, found: Findings) -> None:
+    """Settles the columns that make a sequence, and those that the model reads."""
     per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
-    length = sequence_length(groups.longest)
-    return (
-        *column_details(features, hints, group=groups.group, order=groups.order),
-        settled("group_column", groups.group, groups.evidence, hints),
-        settled("order_column", groups.order, f"it grows within each {groups.group} and starts anew", hints),
-        settled("prediction_per", groups.per, per, hints),
-        settled("sequence_length", length, f"the longest group seen has {groups.longest:,} rows", hints),
-    )
+    settle_columns(features, found, group=groups.group, order=groups.order)
+    found.settle("group_column", groups.group, groups.evidence)
+    found.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
+    found.settle("prediction_per", groups.per, per)
+    longest = f"the longest group seen has {groups.longest:,} rows"
+    found.settle("sequence_length", sequence_length(groups.longest), longest)
 
 
 def sequence_length(longest: int) -> int:
@@ -86,9 +84,9 @@ def sequence_length(longest: int) -> int:
     return min(_MOST_STEPS, -(-longest // _MULTIPLE) * _MULTIPLE)
 
 
-def _decided(features: Features, hints: Hints) -> Groups | None:
-    group = features.train.column(str(hints.overrides.get("group_column", "")))
-    order = features.train.column(str(hints.overrides.get("order_column", "")))
+def _decided(features: Features, found: Findings) -> Groups | None:
+    group = features.train.column(found.decided("group_column"))
+    order = features.train.column(found.decided("order_column"))
     if group is None or order is None:
         return None
     per = "group" if group.name == features.id_column else "row"

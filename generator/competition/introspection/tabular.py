@@ -1,15 +1,14 @@
-"""What a table needs: which columns are of no use, and what the others are: numbers, dates or categories."""
+"""The columns of a table: those of no use, and numbers, dates and categories among the others."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from generator.competition.introspection.columns import is_whole
-from generator.competition.introspection.dates import date_details
+from generator.competition.introspection.column_statistics import is_whole
+from generator.competition.introspection.dates import settle_dates
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.facts import Confidence, Finding, Hints
 from generator.competition.introspection.features import Features
-from generator.competition.introspection.weighing import settled
-from generator.competition.introspection.words import looks_like_id, words
+from generator.competition.introspection.findings import Confidence, Findings
+from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.survey.columns import are_dates, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
@@ -25,37 +24,32 @@ _LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
 _KINDS = ("category_columns", "number_columns", "date_columns")
 
 
-def column_details(features: Features, hints: Hints, *, group: str = "", order: str = "") -> tuple[Finding, ...]:
-    """The findings on the columns of a table: which of them the model does not see, and what the others are.
+def settle_columns(features: Features, found: Findings, *, group: str = "", order: str = "") -> None:
+    """Settles which columns of a table the model does not see, and what the others are.
 
     What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
 
     Args:
         features: The columns.
-        hints: With the user's decisions.
+        found: Takes the findings.
         group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
         order: The column that orders them, which it always sees.
     """
     columns = [column for column in features.columns if column.name != group]
-    dropped = _dropped(columns, features, hints, order)
-    gone = dropped.value if isinstance(dropped.value, list) else []
-    left = [column for column in columns if column.name not in gone]
-    coded = _categories(left, hints)
-    codes = coded.value if isinstance(coded.value, list) else []
+    dropped = _settle_dropped(columns, features, found, order)
+    left = [column for column in columns if column.name not in dropped]
+    codes = _settle_categories(left, found)
     others = [column for column in left if column.name not in codes]
-    numbers, dates = _numbers(others, features, hints), date_details(others, features, hints)
-    known = {name for finding in (numbers, *dates) if isinstance(finding.value, list) for name in finding.value}
+    known = {*_settle_numbers(others, features, found), *settle_dates(others, features, found)}
     texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
-    return (dropped, coded, numbers, *dates, _has_categories([*codes, *texts], hints))
-
-
-def _has_categories(names: Sequence[str], hints: Hints) -> Finding:
+    names = [*codes, *texts]
     evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
-    return settled("has_categories", bool(names), evidence, hints)
+    found.settle("has_categories", bool(names), evidence)
 
 
-def _dropped(columns: Sequence[Column], features: Features, hints: Hints, order: str) -> Finding:
-    kept = {order, *(name for key in _KINDS for name in _listed(hints.overrides.get(key, [])))}
+def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:
+    overrides = found.hints.overrides
+    kept = {order, *(name for key in _KINDS for name in _listed(overrides.get(key, [])))}
     free = [column for column in columns if column.name not in kept]
     constant = [column.name for column in free if _is_constant(column)]
     free = [column for column in free if column.name not in constant]
@@ -69,7 +63,7 @@ def _dropped(columns: Sequence[Column], features: Features, hints: Hints, order:
     ]
     clauses = [clause.format(listed(names)) for names, clause in reasons if names]
     value = [*features.others, *constant, *unique, *texts]
-    return settled("drop_columns", value, "; ".join(clauses) or "every column may be of use", hints)
+    return found.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
 
 
 def _listed(names: str | list[str]) -> list[str]:
@@ -114,25 +108,25 @@ def _different(column: Column, table: Table) -> float:
     return len(column.distinct) + times[1] * (times[1] - 1) / (2 * (times[2] + 1))
 
 
-def _categories(columns: Sequence[Column], hints: Hints) -> Finding:
-    found = [column.name for column in columns if _is_category(column)]
-    if len(found) <= _LONGEST_LIST:
-        evidence = "whole numbers whose names say that they are codes" if found else "no number looks like a code"
+def _settle_categories(columns: Sequence[Column], found: Findings) -> list[str]:
+    names = [column.name for column in columns if _is_category(column)]
+    if len(names) <= _LONGEST_LIST:
+        evidence = "whole numbers whose names say that they are codes" if names else "no number looks like a code"
     else:
-        evidence = f"{len(found)} columns of whole numbers whose names say that they are codes"
-    return settled("category_columns", found, evidence, hints, confidence=Confidence.LIKELY)
+        evidence = f"{len(names)} columns of whole numbers whose names say that they are codes"
+    return found.settle("category_columns", names, evidence, Confidence.LIKELY)
 
 
-def _numbers(columns: Sequence[Column], features: Features, hints: Hints) -> Finding:
-    """The finding on numbers that are read as text: in training, or in the test table, which may have other marks."""
-    found = []
+def _settle_numbers(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the numbers that are read as text: in training, or in the test table, which may have other marks."""
+    names = []
     for column in columns:
         tables = [one for one in (column, features.in_test(column.name)) if one is not None]
         is_text = any(one.kind is ColumnKind.TEXT or one.is_quoted for one in tables)
         if is_text and numbers_of(column) is not None:
-            found.append(column.name)
-    evidence = f"nearly all values of {listed(found)} are numbers" if found else "no text stands among numbers"
-    return settled("number_columns", found, evidence, hints)
+            names.append(column.name)
+    evidence = f"nearly all values of {listed(names)} are numbers" if names else "no text stands among numbers"
+    return found.settle("number_columns", names, evidence)
 
 
 def _is_category(column: Column) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.introspection.records import label_feature, training_records
+from generator.competition.introspection.tfrecords import label_feature, training_records
 from generator.competition.specimen.chance import chance
 from generator.competition.specimen.facts import Original, Side, Wishes
 from generator.competition.specimen.ids import are_alike, format_of

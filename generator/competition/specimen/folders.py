@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from generator.competition.introspection.words import TEST, TRAIN, words
+from generator.competition.introspection.vocabulary import TEST, TRAIN, words
 from generator.competition.specimen.cast import Cast
 from generator.competition.specimen.chance import chance
 from generator.competition.specimen.endings import Ending, endings_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from generator.competition.facts import TargetKind
-from generator.competition.introspection.words import TEST, TRAIN, words
+from generator.competition.introspection.vocabulary import TEST, TRAIN, words
 from generator.competition.specimen.cast import Cast
 from generator.competition.specimen.chance import chance
 from generator.competition.specimen.facts import Original, Side

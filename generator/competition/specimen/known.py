@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from generator.competition.facts import SubmissionKind
-from generator.competition.introspection.columns import without_labels
-from generator.competition.introspection.places import match_of, places_of, trees_of
-from generator.competition.introspection.records import training_records
+from generator.competition.introspection.id_column import without_labels
+from generator.competition.introspection.candidate_folders import best_match, candidate_folders, folder_trees
+from generator.competition.introspection.tfrecords import training_records
 from generator.competition.schema import families
 from generator.competition.specimen.facts import Original
 from generator.competition.survey.facts import Column, ColumnKind, Folder, RecordFeature, Table
@@ -141,9 +141,9 @@ def _parts_behind(original: Original, values: Sequence[str], folder: str) -> int
     medium = families()[original.task.family].medium
     if not original.text("labels_from") or original.labels_from == "pixels":
         return 0
-    places = places_of(original.survey, medium)
-    near = [place for place in (*places, *trees_of(places)) if place.path == folder]
-    match = match_of(values, near)
+    places = candidate_folders(original.survey, medium)
+    near = [place for place in (*places, *folder_trees(places)) if place.path == folder]
+    match = best_match(values, near)
     is_hidden = match is None and original.task.details.get("hidden_test") is True
     return match.parts if match is not None else int(is_hidden and all("_" in value for value in values))
 

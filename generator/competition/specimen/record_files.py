@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from generator.competition.introspection.records import label_feature, records_role, training_records
+from generator.competition.introspection.tfrecords import label_feature, records_role, training_records
 from generator.competition.specimen.cast import Cast, record_side
 from generator.competition.specimen.chance import chance, spread
 from generator.competition.specimen.columns import cells_like

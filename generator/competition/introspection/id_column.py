@@ -1,16 +1,16 @@
-"""Which column holds the ids, and whether an id names a part of an example too."""
+"""The id column, and ids that name a part of an example too."""
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from itertools import combinations
 
+from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.introspection.errors import AmbiguousIdError, MissingColumnError
-from generator.competition.introspection.facts import Confidence, Finding, Hints
+from generator.competition.introspection.findings import Confidence, Findings, Reason, weighed
 from generator.competition.introspection.run_length import class_column
-from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
-from generator.competition.introspection.words import looks_like_id
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.vocabulary import looks_like_id
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
 
@@ -20,7 +20,7 @@ _FEWEST_EXAMPLES = 2
 _EXAMPLES_CHECKED = 50
 
 
-def find_id(tables: Tables, hints: Hints, server: InferenceServer | None) -> Finding:
+def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> str:
     """Finds the id column of the sample submission, else that of the test or the training examples.
 
     Without a sample, an inference server may ask for one answer for all rows of a group: its gateway names the column.
@@ -31,20 +31,19 @@ def find_id(tables: Tables, hints: Hints, server: InferenceServer | None) -> Fin
     """
     table = tables.sample or tables.test or tables.train
     if table is None:
-        return settled(_KEY, "id", "the ids are the names of the test files", hints, confidence=Confidence.LIKELY)
-    _check_decided(table, hints)
+        return found.settle(_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
+    decided = found.decided(_KEY)
+    if decided and table.column(decided) is None:
+        raise MissingColumnError(flag=option_of(_KEY), column=decided, table=table.path, columns=table.column_names)
     columns = table.columns[:_CANDIDATES]
     of_masks = class_column(tables.sample, tables.train)
     if of_masks is not None:
         evidence = f"the first column of {table.name}, which has a row for each image and each {of_masks.name}"
-        return settled(_KEY, columns[0].name, evidence, hints)
-    if _KEY not in hints.overrides:
+        return found.settle(_KEY, columns[0].name, evidence)
+    if not decided:
         _check_that_one_is_unique(table, columns)
     of_batches = server if tables.sample is None else None
-    candidates = (
-        weighed(column.name, [*_reasons(column, table, tables), *_of_batches(column, of_batches)]) for column in columns
-    )
-    return chosen(_KEY, candidates, hints)
+    return str(found.choose(_KEY, (weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns)))
 
 
 def parts_of(ids: Sequence[str], separators: int = 1) -> tuple[str, ...]:
@@ -91,13 +90,6 @@ def without_labels(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...
     return tuple(dict.fromkeys(key[:cut] if cut else key for key, cut in cuts))
 
 
-def is_whole(column: Column) -> bool:
-    """Whether all values are whole numbers, however they are written."""
-    if column.kind is ColumnKind.NUMBER:
-        return all(float(value).is_integer() for value in column.distinct)
-    return column.kind is ColumnKind.INTEGER
-
-
 def _start_of_name(key: str, names: Collection[str]) -> int:
     """Where the underscore in front of the longest of the names is that an id ends in; 0 if it ends in none."""
     cuts = (match.start() for match in re.finditer("_", key))
@@ -112,12 +104,6 @@ def _of_all(parts_of_examples: Sequence[Sequence[str]]) -> tuple[str, ...]:
         return ()
     same = sum(set(parts) == set(whole[0]) for parts in whole[:_EXAMPLES_CHECKED])
     return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
-
-
-def _check_decided(table: Table, hints: Hints) -> None:
-    decided = hints.overrides.get(_KEY)
-    if isinstance(decided, str) and table.column(decided) is None:
-        raise MissingColumnError(flag=option_of(_KEY), column=decided, table=table.path, columns=table.column_names)
 
 
 def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
@@ -136,12 +122,14 @@ def _are_unique_together(columns: Iterable[Column]) -> bool:
     return len(set(rows)) == len(rows)
 
 
-def _reasons(column: Column, table: Table, tables: Tables) -> list[Reason]:
+def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServer | None) -> list[Reason]:
     is_sample = table is tables.sample
     in_test = tables.test.column(column.name) if tables.test is not None else None
     in_train = tables.train.column(column.name) if tables.train is not None else None
     is_new = is_sample and tables.test is not None and in_test is None and in_train is not None
     is_measured = column.kind is ColumnKind.NUMBER and not is_whole(column)
+    gateway, gateway_name = (server.gateway, server.gateway_name) if server is not None else ("", "")
+    is_named = any(f"{quote}{column.name}{quote}" in gateway for quote in "'\"")
     return [
         Reason(0.5 * (column is table.columns[0]), f"the first column of {table.name}"),
         Reason(2 if column.is_unique else -3, f"unique in {table.name}"),
@@ -151,14 +139,8 @@ def _reasons(column: Column, table: Table, tables: Tables) -> list[Reason]:
         Reason(-3 * is_new, "a target"),
         Reason(-2 * is_measured, "measured"),
         Reason(-5 * _is_prose(column), "prose"),
+        Reason(8 * is_named, f"named in {gateway_name}"),
     ]
-
-
-def _of_batches(column: Column, server: InferenceServer | None) -> list[Reason]:
-    if server is None:
-        return []
-    is_named = any(f"{quote}{column.name}{quote}" in server.gateway for quote in "'\"")
-    return [Reason(8 * is_named, f"named in {server.gateway_name}")]
 
 
 def _is_unique(column: Column | None) -> bool:

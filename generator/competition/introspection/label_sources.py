@@ -7,22 +7,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from generator.competition.facts import Medium
-from generator.competition.introspection.pixels import FEWEST_PIXELS, PixelLists, pixel_columns, pixel_lists
-from generator.competition.introspection.places import (
-    Match,
-    Place,
+from generator.competition.introspection.candidate_folders import (
+    CandidateFolder,
+    FolderMatch,
+    best_match,
+    candidate_folders,
     class_trees,
+    folder_trees,
     further_below,
-    match_of,
-    places_of,
-    scattered,
-    trees_of,
+    with_bare_names,
 )
-from generator.competition.introspection.records import further_records, label_feature, training_records
+from generator.competition.introspection.findings import Candidate, Reason, joined, weighed
+from generator.competition.introspection.pixels import FEWEST_PIXELS, PixelLists, pixel_columns, pixel_lists
 from generator.competition.introspection.run_length import code_column
-from generator.competition.introspection.tables import Tables, has_target
-from generator.competition.introspection.weighing import Reason, joined, weighed
-from generator.competition.introspection.words import COMPANIONS, TEST, TRAIN, VALIDATION
+from generator.competition.introspection.table_roles import Tables, has_target
+from generator.competition.introspection.tfrecords import further_records, label_feature, training_records
+from generator.competition.introspection.vocabulary import COMPANIONS, TEST, TRAIN, VALIDATION
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 
 _COLUMNS_COMPARED = 60
@@ -33,13 +33,11 @@ _NUMBER_BEHIND = re.compile(r"[._\- ]?\d+$")
 
 
 @dataclass(frozen=True)
-class Labelling:
+class LabelSource:
     """One way in which the examples and their labels are given.
 
     Attributes:
-        labels_from: "table", "folders", "names", "records" or "pixels".
-        weight: What speaks for it.
-        evidence: The same as a clause.
+        candidate: "table", "folders", "names", "records" or "pixels", and what speaks for it.
         train: The folder of the training files, or None.
         match: How a column names them, where the labels are in a table.
         column: That column, or the feature of the records with the image.
@@ -48,40 +46,48 @@ class Labelling:
         lists: The columns whose cells are lists of pixels, where the images are given so.
     """
 
-    labels_from: str
-    weight: float
-    evidence: str
-    train: Place | None = None
-    match: Match | None = None
+    candidate: Candidate
+    train: CandidateFolder | None = None
+    match: FolderMatch | None = None
     column: str = ""
     label: str = ""
     classes: tuple[str, ...] = ()
     lists: PixelLists | None = None
 
+    @property
+    def labels_from(self) -> str:
+        """Where the labels are."""
+        return str(self.candidate.value)
 
-def labellings(survey: Survey, tables: Tables) -> Iterator[tuple[Medium, Labelling]]:
+    @property
+    def is_table(self) -> bool:
+        """Whether a table has the labels, and not the names or the content of files."""
+        return self.labels_from in ("table", "pixels")
+
+
+def label_sources(survey: Survey, tables: Tables) -> Iterator[tuple[Medium, LabelSource]]:
     """Every way that the files allow, with the medium of the examples."""
     for medium in (Medium.IMAGE, Medium.AUDIO):
-        yield from ((medium, way) for way in _of_files(tables, places_of(survey, medium)))
+        yield from ((medium, way) for way in _of_files(tables, candidate_folders(survey, medium)))
     yield from ((Medium.IMAGE, way) for way in (*_pixels(tables), *_records(survey)))
 
 
-def _of_files(tables: Tables, places: Sequence[Place]) -> Iterator[Labelling]:
-    if not places:
+def _of_files(tables: Tables, folders: Sequence[CandidateFolder]) -> Iterator[LabelSource]:
+    if not folders:
         return
-    named = tuple(_named_in_table(tables.train, places))
+    named = tuple(_named_in_table(tables.train, folders))
     is_listed = any(found.match is not None and found.match.share > _LISTED for found in named)
     yield from named
-    yield from _class_folders(places, tables, is_listed=is_listed)
-    yield from _class_names(places, tables)
-    yield from _plain_folder(places, tables)
+    yield from _class_folders(folders, tables, is_listed=is_listed)
+    yield from _class_names(folders, tables)
+    yield from _plain_folder(folders, tables)
 
 
-def _named_in_table(table: Table | None, places: Sequence[Place]) -> Iterator[Labelling]:
+def _named_in_table(table: Table | None, folders: Sequence[CandidateFolder]) -> Iterator[LabelSource]:
     if table is None:
         return
-    trees = trees_of(places)
-    below = scattered(_for_training(trees))
+    trees = folder_trees(folders)
+    below = with_bare_names(_for_training(trees))
     # Where masks have rows, an image has as many as there are pieces of its mask.
     fewest_different = _FEWEST_DIFFERENT if code_column(table) is None else _FEWEST_DIFFERENT_OF_MASKS
     for column in table.columns[:_COLUMNS_COMPARED]:
@@ -90,36 +96,35 @@ def _named_in_table(table: Table | None, places: Sequence[Place]) -> Iterator[La
         if len(column.distinct) < fewest_different * len(column.present):
             continue
         if "/" in column.present[0]:
-            match = match_of(column.present, [*trees, *places])
+            match = best_match(column.present, [*trees, *folders])
         else:
-            match = further_below(column.present, match_of(column.present, _for_training(places)), below)
+            match = further_below(column.present, best_match(column.present, _for_training(folders)), below)
         if match is not None:
             yield _named(table, column, match)
 
 
-def _for_training(places: Sequence[Place]) -> Sequence[Place]:
-    return [place for place in places if not place.words & TEST] or places
+def _for_training(folders: Sequence[CandidateFolder]) -> Sequence[CandidateFolder]:
+    return [folder for folder in folders if not folder.words & TEST] or folders
 
 
-def _named(table: Table, column: Column, match: Match) -> Labelling:
-    where = match.place.path or "the competition's folder"
+def _named(table: Table, column: Column, match: FolderMatch) -> LabelSource:
+    where = match.folder.path or "the competition's folder"
     seen = f"{match.share:.0%} of the sampled {column.name} of {table.name} are seen as files in {where}"
     alike = f"{column.name} of {table.name} looks like the names of the files in {where}"
     reasons = [
         Reason((3 + 2 * match.share) * match.is_seen, seen),
         Reason(2 * (not match.is_seen), alike),
         Reason(0.5 * (column is table.columns[0]), "it is the first column"),
-        Reason(-1 * bool(match.place.words & VALIDATION), "the folder is for something else"),
+        Reason(-1 * bool(match.folder.words & VALIDATION), "the folder is for something else"),
     ]
-    candidate = weighed("table", reasons)
-    return Labelling("table", candidate.weight, candidate.evidence, train=match.place, match=match, column=column.name)
+    return LabelSource(weighed("table", reasons), train=match.folder, match=match, column=column.name)
 
 
-def _class_folders(places: Sequence[Place], tables: Tables, *, is_listed: bool) -> Iterator[Labelling]:
+def _class_folders(folders: Sequence[CandidateFolder], tables: Tables, *, is_listed: bool) -> Iterator[LabelSource]:
     asked = set(tables.sample.column_names) if tables.sample is not None else set()
     ids = _ids(tables.train)
     is_labelled = tables.train is not None and tables.sample is not None and has_target(tables.train, tables.sample)
-    for tree in class_trees(places):
+    for tree in class_trees(folders):
         classes = tuple(sorted({name.partition("/")[0] for name in tree.names}))
         reasons = [
             Reason(3, f"{tree.path} has {len(classes)} folders of files, none of them named for another use"),
@@ -133,8 +138,7 @@ def _class_folders(places: Sequence[Place], tables: Tables, *, is_listed: bool) 
             Reason(-2 * (tree.files < _FILES_PER_CLASS * len(classes)), "there are hardly more files than folders"),
             Reason(-4 * (len(ids & set(classes)) > len(classes) / 2), "they are named for single examples"),
         ]
-        candidate = weighed("folders", reasons)
-        yield Labelling("folders", candidate.weight, candidate.evidence, train=tree, classes=classes)
+        yield LabelSource(weighed("folders", reasons), train=tree, classes=classes)
 
 
 def _ids(table: Table | None) -> frozenset[str]:
@@ -150,49 +154,53 @@ def _are_values(classes: Sequence[str], table: Table | None) -> bool:
     return any(len(column.distinct & set(classes)) > len(classes) / 2 for column in columns)
 
 
-def _class_names(places: Sequence[Place], tables: Tables) -> Iterator[Labelling]:
-    """Classes in front of a number: `cat.123.jpg`, `horse-1.png`."""
-    for place in places:
-        labels = Counter(_NUMBER_BEHIND.sub("", name.rpartition(".")[0]) for name in place.names)
-        if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or place.words & TEST:  # noqa: PLR2004
+def class_in_name(name: str) -> str:
+    """The class that the name of a file says, in front of a number: `cat.123.jpg`, `horse-1.png`."""
+    return _NUMBER_BEHIND.sub("", name.rpartition(".")[0])
+
+
+def _class_names(folders: Sequence[CandidateFolder], tables: Tables) -> Iterator[LabelSource]:
+    for folder in folders:
+        labels = Counter(map(class_in_name, folder.names))
+        if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or folder.words & TEST:  # noqa: PLR2004
             continue
         if not all(re.search("[A-Za-z]", label) for label in labels):
             continue
         reasons = [
-            Reason(2.5, f"the files of {place.path or 'the folder'} are named for {len(labels)} classes"),
-            Reason(1 * bool(place.words & TRAIN), "its name says that it is for training"),
+            Reason(2.5, f"the files of {folder.path or 'the folder'} are named for {len(labels)} classes"),
+            Reason(1 * bool(folder.words & TRAIN), "its name says that it is for training"),
             Reason(1 * (tables.train is None), "there is no table to train on"),
         ]
-        candidate = weighed("names", reasons)
-        yield Labelling("names", candidate.weight, candidate.evidence, train=place, classes=tuple(sorted(labels)))
+        yield LabelSource(weighed("names", reasons), train=folder, classes=tuple(sorted(labels)))
 
 
-def _plain_folder(places: Sequence[Place], tables: Tables) -> Iterator[Labelling]:
+def _plain_folder(folders: Sequence[CandidateFolder], tables: Tables) -> Iterator[LabelSource]:
     """A folder of training files without a table: the labels are files too, such as masks or clean images."""
-    training = sorted((place for place in places if place.words & TRAIN), key=lambda place: len(place.path))
-    inputs = [place for place in training if not place.words & COMPANIONS]
+    training = sorted((folder for folder in folders if folder.words & TRAIN), key=lambda folder: len(folder.path))
+    inputs = [folder for folder in training if not folder.words & COMPANIONS]
     if tables.train is None and inputs and len(training) > 1:
         clause = f"{inputs[0].path} is named for training, and so is a further folder"
-        yield Labelling("folders", 2.0, clause, train=inputs[0])
+        yield LabelSource(Candidate("folders", clause, 2.0), train=inputs[0])
 
 
-def _pixels(tables: Tables) -> Iterator[Labelling]:
+def _pixels(tables: Tables) -> Iterator[LabelSource]:
     """Images whose pixels are columns, `pixel0`, `pixel783` or `1x1`, `28x28`, or whose pixels are all in one cell."""
     if tables.train is None:
         return
     pixels = pixel_columns(tables.train)
     side = math.isqrt(len(pixels))
     if len(pixels) >= FEWEST_PIXELS and side * side == len(pixels):
-        yield Labelling("pixels", 5.0, f"{tables.train.name} has {len(pixels)} columns of pixels, {side} x {side}")
+        evidence = f"{tables.train.name} has {len(pixels)} columns of pixels, {side} x {side}"
+        yield LabelSource(Candidate("pixels", evidence, 5.0))
         return
     lists = pixel_lists(tables.train, tables.test)
     if lists is not None:
         named, side = joined(list(lists.columns)), lists.side
         evidence = f"each cell of {named} in {tables.train.name} has {side} x {side} numbers"
-        yield Labelling("pixels", 5.0, evidence, lists=lists)
+        yield LabelSource(Candidate("pixels", evidence, 5.0), lists=lists)
 
 
-def _records(survey: Survey) -> Iterator[Labelling]:
+def _records(survey: Survey) -> Iterator[LabelSource]:
     train = training_records(survey)
     if train is None:
         return
@@ -203,4 +211,5 @@ def _records(survey: Survey) -> Iterator[Labelling]:
         evidence = f'the records of {where} have an image in "{image.name}" and a class in "{label}"'
         left_out = further_records(train, survey)
         evidence += f"; {joined(left_out)} is left out" if left_out else ""
-        yield Labelling("records", 3.0 if label else 1.0, evidence, column=image.name, label=label)
+        candidate = Candidate("records", evidence, 3.0 if label else 1.0)
+        yield LabelSource(candidate, column=image.name, label=label)

@@ -1,4 +1,4 @@
-"""Which columns hold the training labels."""
+"""The columns with the training labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,22 +6,17 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from generator.competition.facts import TargetKind
-from generator.competition.introspection.columns import labels_behind, parts_of
-from generator.competition.introspection.errors import (
-    MissingColumnError,
-    NoTargetError,
-    TargetNotInSampleError,
-)
-from generator.competition.introspection.facts import Candidate, Finding, Hints
-from generator.competition.introspection.lookup import Lookup, find_lookup
+from generator.competition.introspection.errors import MissingColumnError, NoTargetError, TargetNotInSampleError
+from generator.competition.introspection.example_files import ExampleFiles
+from generator.competition.introspection.findings import Candidate, Findings, Hints, Reason, weighed
+from generator.competition.introspection.id_column import labels_behind, parts_of
+from generator.competition.introspection.inference_server import served_target
+from generator.competition.introspection.lookup_table import Lookup, find_lookup
 from generator.competition.introspection.metric import known_metric
-from generator.competition.introspection.records import label_feature
 from generator.competition.introspection.run_length import class_column, code_column
-from generator.competition.introspection.serving import served_target
-from generator.competition.introspection.source import Source
-from generator.competition.introspection.tables import Tables, names_classes
-from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
-from generator.competition.introspection.words import TARGET, looks_like_id, words
+from generator.competition.introspection.table_roles import Tables, names_classes
+from generator.competition.introspection.tfrecords import label_feature
+from generator.competition.introspection.vocabulary import TARGET, looks_like_id, words
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Survey, Table
 
@@ -46,7 +41,6 @@ class Targets:
         parts: The parts of an example that an id of the sample names, if any.
         are_classes_asked: Whether the sample has a column for each class.
         row_labels: The labels, where a row of the training table is for one label of an example, as in the sample.
-        finding: Why.
         lookup: The table that says which of them each row of the submission asks for, if there is one.
     """
 
@@ -56,7 +50,6 @@ class Targets:
     answers: tuple[Column, ...]
     parts: tuple[str, ...]
     are_classes_asked: bool
-    finding: Finding
     row_labels: tuple[str, ...] = ()
     lookup: Lookup | None = None
 
@@ -83,7 +76,9 @@ class _Question:
         return tuple(column for column in self.labelled.columns if column.name not in known)[:_COLUMNS_COMPARED]
 
 
-def find_targets(survey: Survey, tables: Tables, source: Source | None, id_column: str, hints: Hints) -> Targets:
+def find_targets(
+    survey: Survey, tables: Tables, files: ExampleFiles | None, id_column: str, found: Findings
+) -> Targets:
     """Finds the columns to learn from.
 
     Raises:
@@ -96,15 +91,16 @@ def find_targets(survey: Survey, tables: Tables, source: Source | None, id_colum
     parts = _parts(tables, id_column)
     labelled = tables.labelled
     lookup = find_lookup(survey, tables, id_column)
-    if labelled is None or (source is not None and source.labels_from in ("folders", "names", "records")):
-        finding = _of_files(survey, source, asked, hints)
+    if labelled is None or (files is not None and not files.source.is_table):
+        found.settle(_KEY, *_of_files(survey, files, asked))
     else:
-        column = source.labelling.column if source is not None else ""
-        finding = _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), hints)
-    names = tuple(finding.value) if isinstance(finding.value, list) else (str(finding.value),)
+        column = files.source.column if files is not None else ""
+        _of_table(_Question(labelled, tables, id_column, asked, parts, column, lookup, survey.server), found)
+    value = found[_KEY].value
+    names = tuple(value) if isinstance(value, list) else (str(value),)
     wanted = set(names)
     columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
-    classes = source.labelling.classes if source is not None else ()
+    classes = files.source.classes if files is not None else ()
     return Targets(
         names=names,
         columns=columns,
@@ -112,7 +108,6 @@ def find_targets(survey: Survey, tables: Tables, source: Source | None, id_colum
         answers=answers,
         parts=parts,
         are_classes_asked=_asks_for_classes(asked, columns, classes),
-        finding=finding,
         row_labels=_row_labels(columns, labelled, id_column, parts),
         lookup=lookup,
     )
@@ -156,17 +151,17 @@ def _asks_for_classes(asked: Sequence[str], columns: Sequence[Column], classes: 
     return len(set(classes) & set(asked)) > 1
 
 
-def _of_files(survey: Survey, source: Source | None, asked: Sequence[str], hints: Hints) -> Finding:
-    if source is not None and source.records:
-        feature = label_feature(source.records[0], survey)
-        return settled(_KEY, [feature or _FOLDER_TARGET], "the feature that the test records lack", hints)
+def _of_files(survey: Survey, files: ExampleFiles | None, asked: Sequence[str]) -> tuple[list[str], str]:
+    if files is not None and files.records:
+        feature = label_feature(files.records[0], survey)
+        return [feature or _FOLDER_TARGET], "the feature that the test records lack"
     if len(asked) == 1:
-        return settled(_KEY, list(asked), "the column of the sample submission beside the id", hints)
-    return settled(_KEY, [_FOLDER_TARGET], "the files themselves say the class, no column does", hints)
+        return list(asked), "the column of the sample submission beside the id"
+    return [_FOLDER_TARGET], "the files themselves say the class, no column does"
 
 
-def _of_table(question: _Question, hints: Hints) -> Finding:
-    decided = hints.overrides.get(_KEY)
+def _of_table(question: _Question, found: Findings) -> None:
+    decided = found.hints.overrides.get(_KEY)
     if decided is not None:
         _check_decided([decided] if isinstance(decided, str) else decided, question)
     candidates = [
@@ -177,12 +172,11 @@ def _of_table(question: _Question, hints: Hints) -> Finding:
         *_part_columns(question),
         *_label_columns(question),
     ]
-    if candidates:
-        return chosen(_KEY, candidates, hints)
-    rivals = [_only_in_training(column, question, hints) for column in question.only_in_training]
-    if decided is None:
-        _check_that_there_is_one(rivals, question)
-    return chosen(_KEY, rivals or [Candidate([], "", 0.0)], hints)
+    if not candidates:
+        candidates = [_only_in_training(column, question, found.hints) for column in question.only_in_training]
+        if decided is None:
+            _check_that_there_is_one(candidates, question)
+    found.choose(_KEY, candidates or [Candidate([], "", 0.0)])
 
 
 def _asked_columns(question: _Question) -> list[Candidate]:
@@ -235,12 +229,8 @@ def _looked_up(question: _Question) -> list[Candidate]:
     if question.lookup is None:
         return []
     there = list(question.lookup.targets)
-    clause = f"{question.lookup.part_column} of {question.lookup.path} names {_counted(there)}"
-    return [weighed(there, [Reason(5, clause)])]
-
-
-def _counted(names: Sequence[str]) -> str:
-    return "this column" if len(names) == 1 else f"these {len(names)} columns"
+    few = "this column" if len(there) == 1 else f"these {len(there)} columns"
+    return [weighed(there, [Reason(5, f"{question.lookup.part_column} of {question.lookup.path} names {few}")])]
 
 
 def _only_in_training(column: Column, question: _Question, hints: Hints) -> Candidate:

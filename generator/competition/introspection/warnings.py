@@ -1,12 +1,12 @@
-"""What the user is told of a reading: values that are hardly more than a guess, and what the notebooks cannot do."""
+"""Warnings: values that are hardly more than a guess, and what the notebooks cannot do."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from generator.competition.facts import Medium
-from generator.competition.introspection.clues import Clues
-from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.targets import are_named_alike
-from generator.competition.introspection.words import TARGET, words
+from generator.competition.introspection.findings import Confidence, Finding, Hints
+from generator.competition.introspection.observations import Observations
+from generator.competition.introspection.target_columns import are_named_alike
+from generator.competition.introspection.vocabulary import TARGET, words
 from generator.competition.schema import called, families, option_of
 from generator.competition.survey.facts import ColumnKind
 from generator.untrusted import printable
@@ -19,11 +19,10 @@ _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", 
 _ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
 
 
-def warnings_of(findings: Iterable[Finding], clues: Clues, hints: Hints) -> tuple[str, ...]:
+def warnings_of(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
     """The sentences, each of which names the flag that settles its matter."""
-    known = {finding.key: finding for finding in findings}
     guesses = (_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN)
-    return (*guesses, *_about_files(known, clues), *_about_targets(clues, hints), *_about_ids(known, clues))
+    return (*guesses, *_about_files(known, seen), *_about_targets(seen, hints), *_about_ids(known, seen))
 
 
 def _guess(finding: Finding) -> str:
@@ -35,11 +34,11 @@ def _guess(finding: Finding) -> str:
     )
 
 
-def _about_files(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
-    tables = clues.tables
+def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    tables = seen.tables
     is_served = "inference_server" in known and bool(known["inference_server"].value)
     if tables.sample is None and is_served:
-        asked = _shown(list(clues.targets.names))
+        asked = _shown(list(seen.targets.names))
         yield f"There is no sample submission; the gateway is answered with a column for each target, {asked}."
     elif tables.sample is None:
         where = tables.test.path if tables.test is not None else "the test files"
@@ -47,16 +46,16 @@ def _about_files(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
             f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
             "--sample names one."
         )
-    if _has_rows_for_parts(clues) and tables.train is not None:
+    if _has_rows_for_parts(seen) and tables.train is not None:
         yield (
             f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
             "the notebooks need a table with one row for each file, --train names it."
         )
 
 
-def _about_targets(clues: Clues, hints: Hints) -> Iterator[str]:
+def _about_targets(seen: Observations, hints: Hints) -> Iterator[str]:
     """That the only answer asked for is called as nothing in training is, where no name would do."""
-    targets, sample = clues.targets, clues.tables.sample
+    targets, sample = seen.targets, seen.tables.sample
     if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
         return
     asked, column = targets.asked[0], targets.columns[0]
@@ -71,9 +70,9 @@ def _about_targets(clues: Clues, hints: Hints) -> Iterator[str]:
     )
 
 
-def _about_ids(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
+def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
     """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
-    train, name = clues.tables.train, str(known["id_column"].value)
+    train, name = seen.tables.train, str(known["id_column"].value)
     ids = train.column(name) if train is not None else None
     if ids is None or train is None or families()[str(known["family"].value)].medium not in _ROWS:
         return
@@ -85,10 +84,10 @@ def _about_ids(known: Mapping[str, Finding], clues: Clues) -> Iterator[str]:
         )
 
 
-def _has_rows_for_parts(clues: Clues) -> bool:
+def _has_rows_for_parts(seen: Observations) -> bool:
     """Whether training rows are for parts of examples; run-length codes of masks may be."""
-    match = clues.source.labelling.match if clues.source is not None else None
-    is_understood = clues.traits.is_run_length or bool(clues.targets.row_labels)
+    match = seen.files.source.match if seen.files is not None else None
+    is_understood = seen.labels.is_run_length or bool(seen.targets.row_labels)
     return match is not None and match.parts > 0 and not is_understood
 
 

@@ -1,13 +1,13 @@
-"""Where the files of the examples are, and how the ids or a column's values name them."""
+"""Folders that may hold the files of the examples, and how ids or the values of a column name these files."""
 
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from generator.competition.facts import Medium
-from generator.competition.introspection.words import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, words
+from generator.competition.introspection.vocabulary import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, words
 from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Folder, Survey
 
@@ -22,7 +22,7 @@ _NOT_CLASSES = TRAIN | TEST | VALIDATION | LABELS | SAMPLE | {"images", "image",
 
 
 @dataclass(frozen=True)
-class Place:
+class CandidateFolder:
     """A folder of examples: `names` are relative to `path`, sorted; `folders` are those that it is made of."""
 
     path: str
@@ -54,41 +54,41 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Match:
-    """How values name files: `<value without its last parts><suffix>` in `place`.
+class FolderMatch:
+    """How values name files: `<value without its last parts><suffix>` in `folder`.
 
     Attributes:
-        place: Where the files are.
+        folder: Where the files are.
         suffix: What has to be appended to a value.
         parts: How many parts, separated by underscores, follow the file's name in a value.
         share: The share of the values whose file was seen; both are samples, so that it may be small.
         is_seen: Whether a file was seen at all; else the values only look like its names.
     """
 
-    place: Place
+    folder: CandidateFolder
     suffix: str
     parts: int
     share: float
     is_seen: bool = True
 
 
-def places_of(survey: Survey, medium: Medium) -> tuple[Place, ...]:
+def candidate_folders(survey: Survey, medium: Medium) -> tuple[CandidateFolder, ...]:
     """Every folder with files of this medium."""
-    holding = (folder for folder in survey.folders if _holds(folder, medium))
-    return tuple(Place(folder.path, tuple(sorted(folder.names)), (folder,)) for folder in holding)
+    found = ((folder, folder.images if medium is Medium.IMAGE else folder.audio) for folder in survey.folders)
+    return tuple(CandidateFolder(folder.path, tuple(sorted(folder.names)), (folder,)) for folder, form in found if form)
 
 
-def trees_of(places: Sequence[Place]) -> tuple[Place, ...]:
-    """Every folder that has such places below it, with the names of all files below, relative to it."""
-    below: dict[str, list[Place]] = defaultdict(list)
-    for place in places:
-        parts = place.path.split("/") if place.path else []
+def folder_trees(folders: Sequence[CandidateFolder]) -> tuple[CandidateFolder, ...]:
+    """Every folder that has such folders below it, with the names of all files below, relative to it."""
+    below: dict[str, list[CandidateFolder]] = defaultdict(list)
+    for folder in folders:
+        parts = folder.path.split("/") if folder.path else []
         for depth in range(len(parts)):
-            below["/".join(parts[:depth])].append(place)
+            below["/".join(parts[:depth])].append(folder)
     return tuple(_tree(path, inner) for path, inner in sorted(below.items()))
 
 
-def scattered(trees: Sequence[Place]) -> tuple[Place, ...]:
+def with_bare_names(trees: Sequence[CandidateFolder]) -> tuple[CandidateFolder, ...]:
     """The same trees with the bare names of their files, where no two files are called the same.
 
     So a value finds its file in whatever folder it is, such as that of a patient or of the first letters of a hash.
@@ -97,79 +97,77 @@ def scattered(trees: Sequence[Place]) -> tuple[Place, ...]:
     for tree in trees:
         names = sorted(name.rpartition("/")[2] for name in tree.names)
         if len(set(names)) == len(names):
-            found.append(Place(tree.path, tuple(names), tree.folders))
+            found.append(CandidateFolder(tree.path, tuple(names), tree.folders))
     return tuple(found)
 
 
-def class_trees(places: Sequence[Place]) -> tuple[Place, ...]:
+def class_trees(folders: Sequence[CandidateFolder]) -> tuple[CandidateFolder, ...]:
     """Every folder whose folders are classes of examples: there are several, and none is named for a role."""
-    children: dict[str, list[Place]] = defaultdict(list)
-    for place in places:
-        parent, _, name = place.path.rpartition("/")
+    children: dict[str, list[CandidateFolder]] = defaultdict(list)
+    for folder in folders:
+        parent, _, name = folder.path.rpartition("/")
         if parent and not words(name) & _NOT_CLASSES:
-            children[parent].append(place)
+            children[parent].append(folder)
     return tuple(_tree(path, inner) for path, inner in sorted(children.items()) if len(inner) >= _FEWEST_CLASSES)
 
 
-def match_of(values: Sequence[str], places: Iterable[Place]) -> Match | None:
-    """The place whose files the values name, the one with the largest share of them."""
-    there = list(places)
+def best_match(values: Sequence[str], folders: Iterable[CandidateFolder]) -> FolderMatch | None:
+    """The folder whose files the values name, the one with the largest share of them."""
+    there = list(folders)
     # Among thousands of folders, fewer values are enough to tell them apart.
     tried = evenly_drawn(values, max(_FEWEST_TRIED, _MOST_TRIED // max(1, len(there))))
-    matches = [match for place in there for match in _matches(tried, place)]
+    matches = [match for folder in there for match in _matches(tried, folder)]
     # A file that was seen outweighs any likeness, and whole values outweigh parts of them.
     return max(matches, key=lambda match: (match.is_seen, match.share, -match.parts), default=None)
 
 
-def further_below(values: Sequence[str], match: Match | None, trees: Sequence[Place]) -> Match | None:
+def further_below(
+    values: Sequence[str], match: FolderMatch | None, trees: Sequence[CandidateFolder]
+) -> FolderMatch | None:
     """A match, or one in the folders below a tree, if the files of clearly more values are seen there.
 
     Args:
         values: What names the files.
         match: The best among single folders.
-        trees: Trees as `scattered` gives them; of those that fit alike, the deepest is taken.
+        trees: Trees as `with_bare_names` gives them; of those that fit alike, the deepest is taken.
     """
     if not trees or (match is not None and match.is_seen and match.share > _ALMOST_ALL):
         return match
     deepest_first = sorted(trees, key=lambda tree: -len(tree.path))
-    below = match_of(values, deepest_first)
+    below = best_match(values, deepest_first)
     if below is None or not below.is_seen or below.parts:
         return match
     least = match.share if match is not None and match.is_seen else 0.0
     return below if below.share > _CLEARLY_MORE * least else match
 
 
-def _tree(path: str, inner: Sequence[Place]) -> Place:
+def _tree(path: str, inner: Sequence[CandidateFolder]) -> CandidateFolder:
     start = len(path) + 1 if path else 0
-    names = sorted(f"{place.path[start:]}/{name}" for place in inner for name in place.names)
-    return Place(path, tuple(names), tuple(folder for place in inner for folder in place.folders))
+    names = sorted(f"{folder.path[start:]}/{name}" for folder in inner for name in folder.names)
+    return CandidateFolder(path, tuple(names), tuple(part for folder in inner for part in folder.folders))
 
 
-def _holds(folder: Folder, medium: Medium) -> bool:
-    return (folder.images if medium is Medium.IMAGE else folder.audio) is not None
-
-
-def _matches(values: Sequence[str], place: Place) -> Iterable[Match]:
-    if not values or not place.names:
+def _matches(values: Sequence[str], folder: CandidateFolder) -> Iterable[FolderMatch]:
+    if not values or not folder.names:
         return
     for parts in range(_MOST_KEY_PARTS + 1):
         examples = [value.rsplit("_", parts)[0] for value in values] if parts else list(values)
         if parts and len(set(examples)) == 1:
             return
-        suffixes = Counter(suffix for example in examples for suffix in _suffixes(example, place.names))
+        suffixes = Counter(suffix for example in examples for suffix in endings_behind(example, folder.names))
         suffix, hits = suffixes.most_common(1)[0] if suffixes else ("", 0)
-        if hits and hits / len(values) >= _LEAST_SHARE * place.known:
-            yield Match(place, suffix, parts, hits / len(values))
+        if hits and hits / len(values) >= _LEAST_SHARE * folder.known:
+            yield FolderMatch(folder, suffix, parts, hits / len(values))
         if hits:
             return
-    if place.known < 1:
-        likeness = _alike(values, place)
+    if folder.known < 1:
+        likeness = _alike(values, folder)
         if likeness is not None:
             yield likeness
 
 
-def _suffixes(value: str, names: Sequence[str]) -> Iterable[str]:
-    """What follows the value in the names of files that begin with it."""
+def endings_behind(value: str, names: Sequence[str]) -> Iterator[str]:
+    """What follows a value in those of the sorted names of files that begin with it."""
     if not value:
         return
     at = bisect_left(names, value)
@@ -184,15 +182,15 @@ def _suffixes(value: str, names: Sequence[str]) -> Iterable[str]:
             yield name[len(value) :]
 
 
-def _alike(values: Sequence[str], place: Place) -> Match | None:
+def _alike(values: Sequence[str], folder: CandidateFolder) -> FolderMatch | None:
     """Values that could be names of files which the sample of names does not have."""
-    whole, stems = {_shape(name) for name in place.names}, {_shape(_stem(name)) for name in place.names}
+    whole, stems = {_shape(name) for name in folder.names}, {_shape(_stem(name)) for name in folder.names}
     as_names = sum(_shape(value) in whole for value in values) / len(values)
     as_stems = sum(_shape(value) in stems for value in values) / len(values)
     if max(as_names, as_stems) < 1 / 2:
         return None
-    suffix = "" if as_names >= as_stems else place.suffix
-    return Match(place, suffix, 0, max(as_names, as_stems), is_seen=False)
+    suffix = "" if as_names >= as_stems else folder.suffix
+    return FolderMatch(folder, suffix, 0, max(as_names, as_stems), is_seen=False)
 
 
 def _stem(name: str) -> str:

@@ -1,10 +1,9 @@
-"""What the sampled labels are like, before anything is concluded from it."""
+"""Statistics of sampled columns: whole numbers, shared values, and what labels are like."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.competition.introspection.columns import is_whole
 from generator.competition.introspection.run_length import is_run_length
 from generator.competition.survey.facts import Column, ColumnKind
 
@@ -16,7 +15,7 @@ _ONES = frozenset(("1", "1.0", "true"))
 
 
 @dataclass(frozen=True)
-class LabelTraits:
+class LabelStatistics:
     """What the sampled labels are like.
 
     Attributes:
@@ -42,13 +41,26 @@ class LabelTraits:
     is_different_everywhere: bool = False
 
 
-def traits_of(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelTraits:
+def is_whole(column: Column) -> bool:
+    """Whether all values are whole numbers, however they are written."""
+    if column.kind is ColumnKind.NUMBER:
+        return all(float(value).is_integer() for value in column.distinct)
+    return column.kind is ColumnKind.INTEGER
+
+
+def overlap(one: Column, other: Column) -> float:
+    """Which share of the fewer different values the other column has too, from 0 to 1."""
+    fewer, more = sorted((one.distinct, other.distinct), key=len)
+    return len(fewer & more) / len(fewer) if fewer else 0.0
+
+
+def label_statistics(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelStatistics:
     """Looks at the sampled labels, or at the classes that folders or file names say."""
     if not columns:
-        return LabelTraits(is_binary=len(classes) == 2, is_text=bool(classes), distinct=len(classes))  # noqa: PLR2004
+        return LabelStatistics(is_binary=len(classes) == 2, is_text=bool(classes), distinct=len(classes))  # noqa: PLR2004
     are_flags = len(columns) > 1 and all(_is_flag(column) for column in columns)
     first = columns[0]
-    return LabelTraits(
+    return LabelStatistics(
         is_binary=len(first.distinct) == 2,  # noqa: PLR2004
         are_flags=are_flags,
         is_one_hot=are_flags and _has_one_each(columns),

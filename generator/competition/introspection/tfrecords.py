@@ -1,6 +1,6 @@
 """What TFRecords are for, and which of their features is the label."""
 
-from generator.competition.introspection.words import TEST, TRAIN, VALIDATION, looks_like_id, words
+from generator.competition.introspection.vocabulary import TEST, TRAIN, VALIDATION, looks_like_id, words
 from generator.competition.survey.facts import Records, Survey
 
 _LARGEST_IMAGE = 224

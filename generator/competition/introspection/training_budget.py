@@ -2,8 +2,7 @@
 
 import math
 
-from generator.competition.introspection.facts import Finding, Hints
-from generator.competition.introspection.weighing import settled
+from generator.competition.introspection.findings import Findings
 
 _REPLICAS, _STEPS, _MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
 _SHARE_TRAINED_ON = 0.8
@@ -21,12 +20,10 @@ def epochs(examples: int) -> int:
     return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS, round(_MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))))
 
 
-def budget(examples: int, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on both."""
+def settle_budget(examples: int, found: Findings) -> None:
+    """Settles both."""
     size, times = batch_size(examples), epochs(examples)
     steps = max(1, int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit = "step" if steps == 1 else "steps"
-    return (
-        settled("batch_size", size, f"with 8 replicas, {examples:,} examples are {steps:,} {unit} an epoch", hints),
-        settled("epochs", times, f"usual for {examples:,} examples", hints),
-    )
+    found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples are {steps:,} {unit} an epoch")
+    found.settle("epochs", times, f"usual for {examples:,} examples")

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from generator.competition.introspection.column_statistics import overlap
 from generator.competition.introspection.errors import MissingFileError
-from generator.competition.introspection.facts import Candidate, Confidence, Finding, Hints
-from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
-from generator.competition.introspection.words import (
+from generator.competition.introspection.findings import Candidate, Confidence, Findings, Reason, weighed
+from generator.competition.introspection.vocabulary import (
     CHECKED,
     LABELS,
     SAMPLE,
@@ -36,7 +36,6 @@ class Tables:
     train: Table | None
     labels: Table | None
     test: Table | None
-    findings: tuple[Finding, ...]
 
     @property
     def labelled(self) -> Table | None:
@@ -44,40 +43,27 @@ class Tables:
         return self.labels or self.train
 
 
-def find_tables(survey: Survey, hints: Hints) -> Tables:
+def find_tables(survey: Survey, found: Findings) -> Tables:
     """Tells the tables apart by their names, by the columns that they share, and by their ids.
 
     Raises:
         MissingFileError: The user named a table that does not exist.
     """
     for key in _ROLES:
-        _check_decided(key, survey, hints)
-    sample = _role("sample_submission", _samples(survey), hints, least=_SAMPLE_NEEDS)
-    taken = {str(sample.value)}
-    sample_table = survey.table(str(sample.value))
-    test = _role("test_table", _tests(survey, sample_table, taken), hints, least=_TEST_NEEDS)
-    test_table = survey.table(str(test.value))
-    taken |= {str(test.value)}
-    train = _role("train_table", _trains(survey, sample_table, test_table, taken), hints, least=_TRAIN_NEEDS)
-    train_table = survey.table(str(train.value))
-    taken |= {str(train.value)}
-    if test_table is None and train_table is not None and _is_partly_labelled(train_table, sample_table):
-        evidence = f"the rows of {train_table.name} without a label are those that the sample submission asks for"
-        test, test_table = settled("test_table", train_table.path, evidence, hints), train_table
-    labels = _labels(survey, (sample_table, test_table, train_table), hints, taken)
-    return Tables(
-        sample=sample_table,
-        test=test_table,
-        train=train_table,
-        labels=survey.table(str(labels.value)),
-        findings=(train, labels, test, sample),
-    )
-
-
-def overlap(one: Column, other: Column) -> float:
-    """Which share of the fewer different values the other column has too, from 0 to 1."""
-    fewer, more = sorted((one.distinct, other.distinct), key=len)
-    return len(fewer & more) / len(fewer) if fewer else 0.0
+        _check_decided(key, survey, found)
+    samples = [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
+    sample = _role("sample_submission", samples, _SAMPLE_NEEDS, survey, found)
+    tests = [weighed(table.path, _test_reasons(table, sample)) for table in _others(survey, sample)]
+    test = _role("test_table", tests, _TEST_NEEDS, survey, found)
+    rest = _others(survey, sample, test)
+    most = max((table.rows for table in rest), default=0)
+    trains = [weighed(table.path, _train_reasons(table, sample, test, most)) for table in rest]
+    train = _role("train_table", trains, _TRAIN_NEEDS, survey, found)
+    if test is None and train is not None and _is_partly_labelled(train, sample):
+        evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
+        found.settle("test_table", train.path, evidence)
+        test = train
+    return Tables(sample=sample, test=test, train=train, labels=_labels(survey, (sample, test, train), found))
 
 
 def has_target(table: Table, sample: Table) -> bool:
@@ -125,24 +111,26 @@ def _common_start(names: Sequence[str]) -> str:
     return first[:length].rstrip("0123456789") if first[length:] else first[: first.rfind("_") + 1]
 
 
-def _check_decided(key: str, survey: Survey, hints: Hints) -> None:
-    decided = hints.overrides.get(key)
-    paths = [table.path for table in survey.tables]
-    if isinstance(decided, str) and decided and decided not in paths:
+def _others(survey: Survey, *taken: Table | None) -> list[Table]:
+    return [table for table in survey.tables if not any(table is other for other in taken)]
+
+
+def _check_decided(key: str, survey: Survey, found: Findings) -> None:
+    decided, paths = found.decided(key), [table.path for table in survey.tables]
+    if decided and decided not in paths:
         raise MissingFileError(flag=option_of(key), path=decided, paths=paths)
 
 
-def _role(key: str, candidates: Sequence[Candidate], hints: Hints, *, least: float) -> Finding:
+def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, found: Findings) -> Table | None:
     """The best candidate; none if even that weighs too little."""
-    elsewhere = {str(decided) for role, decided in hints.overrides.items() if role in _ROLES and role != key}
+    overrides = found.hints.overrides
+    elsewhere = {str(decided) for role, decided in overrides.items() if role in _ROLES and role != key}
     fitting = [one for one in candidates if one.weight >= least and one.value not in elsewhere]
-    if fitting or key in hints.overrides:
-        return chosen(key, fitting or [Candidate("", "", 0.0)], hints)
-    return settled(key, "", "no table looks like it", hints, confidence=Confidence.LIKELY)
-
-
-def _samples(survey: Survey) -> list[Candidate]:
-    return [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
+    if fitting or key in overrides:
+        path = found.choose(key, fitting or [Candidate("", "", 0.0)])
+    else:
+        path = found.settle(key, "", "no table looks like it", Confidence.LIKELY)
+    return survey.table(str(path))
 
 
 def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
@@ -173,11 +161,6 @@ def _is_filled_with_placeholders(table: Table) -> bool:
     return len(table.columns) > 1 and all(len(column.distinct) <= 1 for column in table.columns[1:])
 
 
-def _tests(survey: Survey, sample: Table | None, taken: set[str]) -> list[Candidate]:
-    rest = [table for table in survey.tables if table.path not in taken]
-    return [weighed(table.path, _test_reasons(table, sample)) for table in rest]
-
-
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     said, around = words(stem(table.path)), words(folder(table.path))
     reasons = [
@@ -202,18 +185,7 @@ def _has_ids_of(sample: Table, column: Column) -> bool:
     return first is not None and column.name == first.name and overlap(first, column) > _OVERLAP
 
 
-def _trains(survey: Survey, sample: Table | None, test: Table | None, taken: set[str]) -> list[Candidate]:
-    rest = [table for table in survey.tables if table.path not in taken]
-    most = max((table.rows for table in rest), default=0)
-    candidates = []
-    for table in rest:
-        reasons = _train_reasons(table, sample, test)
-        reasons.append(Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"))
-        candidates.append(weighed(table.path, reasons))
-    return candidates
-
-
-def _train_reasons(table: Table, sample: Table | None, test: Table | None) -> list[Reason]:
+def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
     said, around = words(stem(table.path)), words(folder(table.path))
     features = set(test.column_names[1:]) if test is not None else set()
     share = len(features & set(table.column_names)) / len(features) if features else 0.0
@@ -228,6 +200,7 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None) -> li
         Reason(1 * bool(said & CHECKED) - 1 * ("noisy" in said), "its name says that its labels were checked"),
         Reason(4 * share, shared),
         Reason(3 * has_labels, "it has what the sample submission asks for"),
+        Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"),
     ]
 
 
@@ -247,14 +220,14 @@ def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
     return fits > _OVERLAP * sum(without) > 0 and fits == sum(is_asked)
 
 
-def _labels(survey: Survey, roles: tuple[Table | None, ...], hints: Hints, taken: set[str]) -> Finding:
+def _labels(survey: Survey, roles: tuple[Table | None, ...], found: Findings) -> Table | None:
     sample, test, train = roles
     key = "labels_table"
-    if train is None or key in hints.overrides or _is_labelled(train, sample, test):
+    if train is None or key in found.hints.overrides or _is_labelled(train, sample, test):
         evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
-        return settled(key, "", evidence, hints)
-    rest = [table for table in survey.tables if table.path not in taken]
-    return _role(key, [weighed(t.path, _labels_reasons(t, train, sample)) for t in rest], hints, least=_LABELS_NEED)
+        return survey.table(found.settle(key, "", evidence))
+    candidates = [weighed(t.path, _labels_reasons(t, train, sample)) for t in _others(survey, *roles)]
+    return _role(key, candidates, _LABELS_NEED, survey, found)
 
 
 def _is_labelled(train: Table, sample: Table | None, test: Table | None) -> bool:

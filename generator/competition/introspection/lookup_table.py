@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generator.competition.introspection.tables import Tables, overlap
+from generator.competition.introspection.column_statistics import overlap
+from generator.competition.introspection.table_roles import Tables
 from generator.competition.survey.facts import Column, Survey, Table
 
 _FEWEST_COLUMNS, _FEWEST_PARTS = 3, 2
