@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from generator.competition.specimen.columns import Cells
+from generator.competition.specimen.column_cells import Cells
 from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table, TableFormat
 

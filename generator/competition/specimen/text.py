@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.competition.specimen.chance import chance
+from generator.competition.specimen.randomness import random_for
 
 _SPACE = re.compile(r"(\s+)")
 _DIGIT = re.compile(r"\d")
@@ -70,7 +70,7 @@ def vocabulary_of(values: Sequence[str]) -> Vocabulary:
         if len(words) > _PIECES_READ:
             break
     plain = sorted({word for word in words if _PLAIN_WORD.fullmatch(word)})
-    chance(0, "marking").shuffle(plain)
+    random_for(0, "marking").shuffle(plain)
     return Vocabulary(
         texts=tuple(texts),
         words=tuple(word for word in words if word.isascii()) or ("",),

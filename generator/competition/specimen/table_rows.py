@@ -1,4 +1,4 @@
-"""Which made-up example each row of a table is of, and what the column that names it says."""
+"""The rows of a table: the made-up example that each is of, and what the column that names it says."""
 
 import random
 import re
@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.vocabulary import TEST, TRAIN, words
-from generator.competition.specimen.cast import Cast
-from generator.competition.specimen.chance import chance
-from generator.competition.specimen.facts import Original, Side
-from generator.competition.specimen.ids import format_of
-from generator.competition.specimen.known import key_column
+from generator.competition.specimen.examples import Examples, SyntheticData
+from generator.competition.specimen.id_format import format_of
+from generator.competition.specimen.labels import Labels
 from generator.competition.specimen.masks import EMPTY
-from generator.competition.specimen.signal import Truth
+from generator.competition.specimen.original import Original
+from generator.competition.specimen.randomness import random_for
+from generator.competition.specimen.sampled_names import key_column
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.survey.listing import suffix_of
 
@@ -22,11 +22,11 @@ _MOSTLY, _SOME = 0.5, 0.05
 _MOST_ROWS_OF_AN_EXAMPLE = 10
 _PIXEL = re.compile(r"(\d{1,9})_(\d{1,9})")
 
-SizeOf = Callable[[Side, int], tuple[int, int]]
+SizeOf = Callable[[Examples, int], tuple[int, int]]
 
 
 @dataclass(frozen=True)
-class Frame:
+class TableRows:
     """The rows of one table.
 
     Attributes:
@@ -38,7 +38,7 @@ class Frame:
         key_cells: What it says; empty if there is no such column.
     """
 
-    side: Side | None
+    side: Examples | None
     examples: tuple[int, ...]
     parts: tuple[str, ...] = ()
     groups: tuple[int, ...] = ()
@@ -60,25 +60,27 @@ class Frame:
         return [self.side.seen.marks[example] for example in self.examples] if self.side is not None else []
 
 
-def frame_of_role(original: Original, table: Table, side: Side, *, has_row_for_each_example: bool = False) -> Frame:
+def rows_of_role(
+    original: Original, table: Table, side: Examples, *, has_row_for_each_example: bool = False
+) -> TableRows:
     """The rows of the table of the training examples, of their labels, or of the test examples."""
     key = key_column(original, table)
-    is_of_groups = original.text("prediction_per") == "group"
+    is_of_groups = original.is_per_group
     has_groups = bool(side.lengths) and table.column(original.text("group_column")) is not None
-    groups = [group for group, length in enumerate(side.lengths) for _ in range(length)]
+    groups = side.groups
     if has_groups and is_of_groups and not has_row_for_each_example:
         return _named(side, groups, [""] * len(groups), key, groups=groups)
     if side.role == "train" and (original.text("class_column") or original.has_pieces):
-        return _frame_of_masks(original, table, side)
+        return _rows_of_masks(original, table, side)
     # Labels that have rows of their own can be in a table of their own.
-    is_whole = original.has_label_rows and table.path != (original.task.labels_table or original.task.train_table)
+    is_whole = original.is_set("label_rows") and table.path != (original.task.labels_table or original.task.train_table)
     parts = side.parts if side.role == "train" and not is_whole else ("",)
     examples = [example for example in range(len(side)) for _ in parts]
     is_grouped = has_groups and not is_of_groups and len(groups) == len(examples)
     return _named(side, examples, list(parts) * len(side), key, groups=groups if is_grouped else ())
 
 
-def _frame_of_masks(original: Original, table: Table, side: Side) -> Frame:
+def _rows_of_masks(original: Original, table: Table, side: Examples) -> TableRows:
     """A row for each mask, or piece of one; for those that are empty as well, if the real table has such rows."""
     codes = table.column(original.text("mask_column"))
     has_empty = codes is not None and codes.missing > 0
@@ -90,10 +92,10 @@ def _frame_of_masks(original: Original, table: Table, side: Side) -> Frame:
         rows += [(example, side.parts[number]) for number in there]
     examples = tuple(example for example, _ in rows)
     names = tuple(side.names[example] for example in examples)
-    return Frame(side, examples, tuple(part for _, part in rows), (), key.name if key else "", names if key else ())
+    return TableRows(side, examples, tuple(part for _, part in rows), (), key.name if key else "", names if key else ())
 
 
-def frame_of_sample(original: Original, side: Side, size_of: SizeOf) -> Frame:
+def rows_of_sample(original: Original, side: Examples, size_of: SizeOf) -> TableRows:
     """The rows of the sample submission: one for each part of each test example.
 
     Args:
@@ -111,10 +113,9 @@ def frame_of_sample(original: Original, side: Side, size_of: SizeOf) -> Frame:
     examples = [example for example, own in enumerate(parts) for _ in own]
     column = Column(original.task.id_column, ColumnKind.TEXT, ())
     found = _named(side, examples, [part for own in parts for part in own], column)
-    lookup = original.survey.table(original.text("lookup_table"))
-    ids = lookup.column(original.task.id_column) if lookup is not None else None
+    ids = original.lookup.column(original.task.id_column) if original.lookup is not None else None
     if ids is not None:  # which that table explains
-        return replace(found, key_cells=format_of(ids.present).fresh(len(examples), chance(0, "lookup")))
+        return replace(found, key_cells=format_of(ids.present).fresh(len(examples), random_for(0, "lookup")))
     if original.text("mask_rows") == "column":  # which names the part instead of the id
         return replace(found, key_cells=tuple(side.names[example] for example in examples))
     return found
@@ -131,41 +132,41 @@ def _pixels_of(size: tuple[int, int], known: Sequence[tuple[int, int]]) -> Seque
     return [f"{row}_{column}" for row in rows for column in columns]
 
 
-def frame_of_other(original: Original, table: Table, cast: Cast, rows: int) -> Frame:
+def rows_of_other(table: Table, data: SyntheticData) -> TableRows:
     """The rows of a table that has no role in the task: of the examples, if a column names these."""
-    link = _link(original, table, cast)
+    original, link = data.original, _link(table, data)
     if link is None:
-        return Frame(None, tuple(range(_rows_beside(original, table, rows))))
+        return TableRows(None, tuple(range(_rows_beside(original, table))))
     column, side, form = link
     repeats = max(1, round(len(column.present) / max(1, len(column.distinct))))
     repeats = min(repeats, _MOST_ROWS_OF_AN_EXAMPLE)
     examples = [example for example in range(len(side)) for _ in range(repeats)]
-    frame = _named(side, examples, [""] * len(examples), column)
-    cells = tuple(_in_form(cell, form, original.file_suffix) for cell in frame.key_cells)
-    return Frame(side, frame.examples, frame.parts, (), frame.key, cells)
+    rows = _named(side, examples, [""] * len(examples), column)
+    return replace(rows, key_cells=tuple(_in_form(cell, form, original.file_suffix) for cell in rows.key_cells))
 
 
-def _rows_beside(original: Original, table: Table, rows: int) -> int:
+def _rows_beside(original: Original, table: Table) -> int:
     """All rows of a small table; of a large one as many for each training row as there really are, or fewer."""
-    train = original.survey.table(original.task.train_table)
+    train, rows = original.train, original.rows
     share = min(1.0, table.rows / train.rows) if train is not None and train.rows else 1.0
     return max(1, min(table.rows, round(rows * share) if table.rows > rows else rows))
 
 
 def _named(
-    side: Side, examples: Sequence[int], parts: Sequence[str], key: Column | None, groups: Sequence[int] = ()
-) -> Frame:
+    side: Examples, examples: Sequence[int], parts: Sequence[str], key: Column | None, groups: Sequence[int] = ()
+) -> TableRows:
     cells = [
         f"{side.names[example]}_{part}" if part else side.names[example]
         for example, part in zip(examples, parts, strict=True)
     ]
     if key is None:
-        return Frame(side, tuple(examples), tuple(parts), tuple(groups))
-    return Frame(side, tuple(examples), tuple(parts), tuple(groups), key.name, tuple(cells))
+        return TableRows(side, tuple(examples), tuple(parts), tuple(groups))
+    return TableRows(side, tuple(examples), tuple(parts), tuple(groups), key.name, tuple(cells))
 
 
-def _link(original: Original, table: Table, cast: Cast) -> tuple[Column, Side, str] | None:
+def _link(table: Table, data: SyntheticData) -> tuple[Column, Examples, str] | None:
     """The column that names examples, which ones, and in which form."""
+    original = data.original
     names = {original.task.id_column, original.file_column} - {""}
     for column in table.columns[:_COLUMNS_COMPARED]:
         if column.kind not in (ColumnKind.TEXT, ColumnKind.INTEGER) or not column.present:
@@ -175,17 +176,17 @@ def _link(original: Original, table: Table, cast: Cast) -> tuple[Column, Side, s
         if not is_named and column.kind is ColumnKind.INTEGER:
             continue
         for form in ("", "stem", "suffixed"):
-            in_train = _share(column, cast.train, form, original.file_suffix)
-            in_test = _share(column, cast.test, form, original.file_suffix)
+            in_train = _share(column, data.train, form, original.file_suffix)
+            in_test = _share(column, data.test, form, original.file_suffix)
             if in_train + in_test > (_SOME if is_named else _MOSTLY):
-                return column, _sides(cast, in_train, in_test), form
+                return column, _sides(data, in_train, in_test), form
         if is_named and not table.is_complete:
             said = words(table.path)
-            return column, _sides(cast, not said & TEST, not said & TRAIN), ""
+            return column, _sides(data, not said & TEST, not said & TRAIN), ""
     return None
 
 
-def _share(column: Column, side: Side, form: str, suffix: str) -> float:
+def _share(column: Column, side: Examples, form: str, suffix: str) -> float:
     known = {_in_form(name, form, suffix) for name in side.known}
     return len(column.distinct & known) / len(column.distinct)
 
@@ -197,9 +198,9 @@ def _in_form(name: str, form: str, suffix: str) -> str:
     return name + suffix if form == "suffixed" else name
 
 
-def _sides(cast: Cast, in_train: float, in_test: float) -> Side:
+def _sides(data: SyntheticData, in_train: float, in_test: float) -> Examples:
     if in_train > _SOME and in_test > _SOME:
-        train, test = cast.train, cast.test
-        seen = Truth({}, (), train.seen.marks + test.seen.marks, train.seen.levels + test.seen.levels)
-        return Side("both", train.known + test.known, train.names + test.names, seen, seen)
-    return cast.train if in_train >= in_test else cast.test
+        train, test = data.train, data.test
+        seen = Labels({}, (), train.seen.marks + test.seen.marks, train.seen.levels + test.seen.levels)
+        return Examples("both", train.known + test.known, train.names + test.names, seen, seen)
+    return data.train if in_train >= in_test else data.test

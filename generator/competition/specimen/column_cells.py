@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from generator.competition.specimen.chance import spread
-from generator.competition.specimen.ids import format_of
+from generator.competition.specimen.id_format import format_of
+from generator.competition.specimen.randomness import spread
 from generator.competition.specimen.text import is_prose, vocabulary_of
 from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind

@@ -1,87 +1,73 @@
-"""Which real examples were seen: their names, and how these are put together."""
+"""The names of the sampled real examples, and how these are put together."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from generator.competition.facts import SubmissionKind
-from generator.competition.introspection.id_column import without_labels
 from generator.competition.introspection.candidate_folders import best_match, candidate_folders, folder_trees
+from generator.competition.introspection.id_column import without_labels
+from generator.competition.introspection.label_sources import class_in_name
 from generator.competition.introspection.tfrecords import training_records
 from generator.competition.schema import families
-from generator.competition.specimen.facts import Original
+from generator.competition.specimen.original import Original
 from generator.competition.survey.facts import Column, ColumnKind, Folder, RecordFeature, Table
 
-_NUMBER_BEHIND = re.compile(r"[._\- ]?\d+$")
 _MOST_PARTS = 100_000
 
 
 def known_training(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the sampled training examples, and the parts behind them."""
-    task, survey = original.task, original.survey
     if original.labels_from in ("folders", "names"):
-        folders = training_folders(original)
-        return tuple(dict.fromkeys(name for folder in folders for name in folder.names)), ("",)
+        return tuple(dict.fromkeys(name for folder in training_folders(original) for name in folder.names)), ("",)
     if original.labels_from == "records":
-        train = training_records(survey)
+        train = training_records(original.survey)
         feature = id_feature(train.features) if train is not None else None
         return (feature.values if feature is not None else ()), ("",)
-    if original.has_label_rows:
+    if original.is_set("label_rows"):
         return _split(tuple(key for key, _ in _label_rows(original)), 1)
-    column = key_column(original, survey.table(task.train_table))
+    column = key_column(original, original.train)
     if column is None:
         return (), ("",)
-    values = column.present
-    return _split(values, _parts_behind(original, values, original.text("train_folder")))
+    return _split(column.present, _parts_behind(original, column.present, original.text("train_folder")))
 
 
 def known_test(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the sampled test examples, and the parts behind them in the sample submission."""
-    task, survey = original.task, original.survey
-    lookup = survey.table(original.text("lookup_table"))
-    looked_up = lookup.column(original.text("example_column")) if lookup is not None else None
+    task, sample = original.task, original.sample
+    looked_up = original.lookup.column(original.text("example_column")) if original.lookup is not None else None
     if looked_up is not None:
         return tuple(dict.fromkeys(looked_up.present)), task.targets
-    column = key_column(original, survey.table(task.test_table))
-    sample = survey.table(task.sample_submission)
+    column = key_column(original, original.test)
     asked = sample.column(task.id_column) if sample is not None else None
-    if asked is not None and task.submission is SubmissionKind.KEYED_ROWS and len(task.targets) > 1:
+    is_keyed = task.submission is SubmissionKind.KEYED_ROWS
+    if asked is not None and is_keyed and len(task.targets) > 1:
         return without_labels(asked.present, task.targets), task.targets
     if column is not None:
         known = tuple(dict.fromkeys(column.present))
-        is_keyed = task.submission is SubmissionKind.KEYED_ROWS and asked is not None
         return known, _split(asked.present, 1)[1] if is_keyed and asked is not None else ("",)
+    folder = original.text("test_folder")
     if asked is not None and asked.present:
-        place = original.text("test_folder")
-        count = _parts_behind(original, asked.present, place)
-        return _split(asked.present, count or (task.submission is SubmissionKind.KEYED_ROWS))
-    places = [folder for folder in survey.folders if folder.path == original.text("test_folder")]
-    stems = (name.rpartition(".")[0] or name for folder in places for name in folder.names)
-    return tuple(dict.fromkeys(stems)), ("",)
+        return _split(asked.present, _parts_behind(original, asked.present, folder) or is_keyed)
+    folders = [found for found in original.survey.folders if found.path == folder]
+    return tuple(dict.fromkeys(name.rpartition(".")[0] or name for found in folders for name in found.names)), ("",)
 
 
 def key_column(original: Original, table: Table | None) -> Column | None:
     """The column of a table that names the examples, if there is one."""
     if table is None:
         return None
-    task = original.task
-    of_groups = original.text("group_column") * is_per_group(original)
-    for name in (original.file_column, task.id_column, original.text("example_column"), of_groups):
+    of_groups = original.text("group_column") * original.is_per_group
+    for name in (original.file_column, original.task.id_column, original.text("example_column"), of_groups):
         column = table.column(name) if name else None
         if column is not None and column.present:
             return column
     return None
 
 
-def is_per_group(original: Original) -> bool:
-    """Whether there is one prediction for a group of rows."""
-    return original.text("prediction_per") == "group"
-
-
 def training_folders(original: Original) -> list[Folder]:
     """The folder of the training files and those in it."""
-    path = original.text("train_folder")
-    return [folder for folder in original.survey.folders if is_below(folder.path, path) and _is_media(folder)]
+    path, folders = original.text("train_folder"), original.survey.folders
+    return [folder for folder in folders if is_below(folder.path, path) and (folder.images or folder.audio)]
 
 
 def is_below(path: str, folder: str) -> bool:
@@ -89,23 +75,15 @@ def is_below(path: str, folder: str) -> bool:
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
-def _is_media(folder: Folder) -> bool:
-    return folder.images is not None or folder.audio is not None
-
-
 def names_by_class(original: Original) -> dict[str, list[str]]:
     """The names of the sampled training files of each class that folders or names say."""
     by_class: dict[str, list[str]] = defaultdict(list)
+    start = len(original.text("train_folder"))
     for folder in training_folders(original):
+        of_folder = folder.path[start:].strip("/").partition("/")[0]
         for name in folder.names:
-            by_class[_class_of(original, folder, name)].append(name)
+            by_class[of_folder if original.labels_from == "folders" else class_in_name(name)].append(name)
     return by_class
-
-
-def _class_of(original: Original, folder: Folder, name: str) -> str:
-    if original.labels_from == "folders":
-        return folder.path[len(original.text("train_folder")) :].strip("/").partition("/")[0]
-    return _NUMBER_BEHIND.sub("", name.rpartition(".")[0])
 
 
 def id_feature(features: Iterable[RecordFeature]) -> RecordFeature | None:
@@ -129,8 +107,7 @@ def label_columns(original: Original) -> tuple[Column, ...]:
 
 
 def _label_rows(original: Original) -> list[tuple[str, str]]:
-    task = original.task
-    table = original.survey.table(task.labels_table or task.train_table)
+    task, table = original.task, original.labelled
     columns = [table.column(name) for name in (task.id_column, task.targets[0])] if table is not None else []
     cells = zip(*(column.values for column in columns if column is not None), strict=True)
     return [(key, label) for key, label in cells if key is not None and label is not None]
@@ -138,13 +115,11 @@ def _label_rows(original: Original) -> list[tuple[str, str]]:
 
 def _parts_behind(original: Original, values: Sequence[str], folder: str) -> int:
     """How many parts of the values do not belong to the name of a file."""
-    medium = families()[original.task.family].medium
-    if not original.text("labels_from") or original.labels_from == "pixels":
+    if original.text("labels_from") in ("", "pixels"):
         return 0
-    places = candidate_folders(original.survey, medium)
-    near = [place for place in (*places, *folder_trees(places)) if place.path == folder]
-    match = best_match(values, near)
-    is_hidden = match is None and original.task.details.get("hidden_test") is True
+    folders = candidate_folders(original.survey, families()[original.task.family].medium)
+    match = best_match(values, [each for each in (*folders, *folder_trees(folders)) if each.path == folder])
+    is_hidden = match is None and original.is_set("hidden_test")
     return match.parts if match is not None else int(is_hidden and all("_" in value for value in values))
 
 

@@ -5,16 +5,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from generator.competition.introspection.tfrecords import label_feature, records_role, training_records
-from generator.competition.specimen.cast import Cast, record_side
-from generator.competition.specimen.chance import chance, spread
-from generator.competition.specimen.columns import cells_like
-from generator.competition.specimen.facts import Original, Side, Wishes
+from generator.competition.introspection.tfrecords import records_role
+from generator.competition.specimen.column_cells import cells_like
+from generator.competition.specimen.examples import Examples, SyntheticData, record_examples
 from generator.competition.specimen.images import Appearance
-from generator.competition.specimen.known import id_feature
-from generator.competition.specimen.media import Media
-from generator.competition.specimen.records import Values, example_of, record_file
-from generator.competition.specimen.signal import column_of_values
+from generator.competition.specimen.labels import column_of_values
+from generator.competition.specimen.media_files import MediaFiles
+from generator.competition.specimen.randomness import spread
+from generator.competition.specimen.sampled_names import id_feature
+from generator.competition.specimen.tfrecord_format import Values, example_of, record_file
 from generator.competition.specimen.writing import Writer
 from generator.competition.survey.facts import RecordFeature, Records
 from generator.untrusted import printable
@@ -30,16 +29,14 @@ _COUNT_IN_NAME = re.compile(r"(.*-)(\d+)(\.[a-z]+)")  # as in `00-224x224-798.tf
 class RecordMaker:
     """Writes the TFRecord files."""
 
-    original: Original
-    cast: Cast
-    wishes: Wishes
+    data: SyntheticData
     writer: Writer
-    media: Media
-    _others: dict[str, Side] = field(default_factory=dict, init=False)
+    media: MediaFiles
+    _others: dict[str, Examples] = field(default_factory=dict, init=False)
 
     def make(self) -> None:
         """Writes the files of all groups."""
-        for group in self.original.survey.records:
+        for group in self.data.original.survey.records:
             side = self._side(group)
             cells = self._cells(group, side)
             files = max(1, min(len(group.names), _MOST_FILES, len(side)))
@@ -49,49 +46,47 @@ class RecordMaker:
                 path = f"{group.path}/{_counted(group, name, len(rows))}".lstrip("/")
                 self.writer.write(path, content)
 
-    def _side(self, group: Records) -> Side:
+    def _side(self, group: Records) -> Examples:
         role = records_role(group)
         if role in ("train", "test"):
-            return self.cast.train if role == "train" else self.cast.test
+            return self.data.train if role == "train" else self.data.test
         feature = id_feature(group.features)
         # The same examples come in several sizes, in folders that are named alike but for the size.
         if role not in self._others:
             known = feature.values if feature is not None else ()
-            self._others[role] = record_side(self.cast, "validation", known, self.wishes)
+            self._others[role] = record_examples(self.data, "validation", known)
         return self._others[role]
 
-    def _cells(self, group: Records, side: Side) -> Mapping[str, Sequence[str]]:
+    def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
         """The values of the features that are one text or number for each example."""
         named = id_feature(group.features)
-        train = training_records(self.original.survey)
-        label = label_feature(train, self.original.survey) if train is not None else ""
         cells: dict[str, Sequence[str]] = {}
         for feature in group.features:
             if feature is named:
                 cells[feature.name] = side.names
-            elif feature.name == label and feature.name in side.truth.cells:
+            elif feature.name in side.truth.cells:
                 cells[feature.name] = [cell or "0" for cell in side.truth.cells[feature.name]]
             elif feature.length == 1 and feature.values:
-                source = chance(self.wishes.seed, "feature", feature.name, side.role)
+                source = self.data.original.random("feature", feature.name, side.role)
                 # Missing values cannot occur: a feature without a value has another length.
                 drawn = cells_like(column_of_values("", feature.values), spread(len(side), source), source)
                 cells[feature.name] = [cell or "0" for cell in drawn]
         return cells
 
-    def _example(self, group: Records, side: Side, cells: Mapping[str, Sequence[str]], row: int) -> bytes:
+    def _example(self, group: Records, side: Examples, cells: Mapping[str, Sequence[str]], row: int) -> bytes:
         features: dict[str, tuple[str, Values]] = {}
         for feature in group.features:
             given = cells[feature.name][row] if feature.name in cells else None
             features[feature.name] = feature.kind, self._values(feature, side, row, given)
         return example_of(features)
 
-    def _values(self, feature: RecordFeature, side: Side, row: int, given: str | None) -> Values:
+    def _values(self, feature: RecordFeature, side: Examples, row: int, given: str | None) -> Values:
         if feature.is_image and feature.image is not None:
             suffix = ".jpg" if feature.image.mode in ("RGB", "L") else ".png"
             seen = Appearance(side.seen.marks[row], side.seen.levels[row], side.shapes[row] if side.shapes else ())
             # A picture that is there in several sizes is the same picture.
             return [self.media.image(feature.image, suffix, seen, (side.role, row)) or b""]
-        source = chance(self.wishes.seed, "values", feature.name, side.role, row)
+        source = self.data.original.random("values", feature.name, side.role, row)
         count = _VALUES_WHERE_IT_VARIES if feature.length is None else min(feature.length, _MOST_VALUES)
         texts = [given] if given is not None else [source.choice(feature.values or ("0",)) for _ in range(count)]
         if feature.kind == "bytes":

@@ -1,10 +1,10 @@
-"""Chance that is the same for the same seed."""
+"""Random numbers that are the same for the same seed."""
 
 import random
 from collections.abc import Sequence
 
 
-def chance(seed: int, *names: object) -> random.Random:
+def random_for(seed: int, *names: object) -> random.Random:
     """A source of random numbers for one purpose, so that one part of a specimen does not change another."""
     # Bytes are hashed by SHA-512, the same on every machine; names of files may have bytes that are no characters.
     key = "/".join(map(str, (seed, *names))).encode("utf-8", "surrogatepass")

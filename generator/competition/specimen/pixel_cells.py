@@ -1,17 +1,14 @@
-"""Made-up pictures as a table has them: a pixel in each column, or all pixels of a channel in a cell."""
+"""Pictures as a table has them: a pixel in each column, or all pixels of a channel in a cell."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 
 from generator.competition.introspection.pixels import FEWEST_PIXELS, WHITE, PixelLists, pixel_columns, pixel_lists
-from generator.competition.specimen.columns import Cells
+from generator.competition.specimen.column_cells import Cells
 from generator.competition.survey.facts import Table
 
 _BETWEEN_POINTS = 100
 
 Pictures = Callable[[int], Iterator[Sequence[float]]]
-# Twice the share of pixels that may be left out when the darkest and the lightest shade are looked for.
-_EXTREME = 0.002
 
 
 def pixel_cells(table: Table, pictures: Pictures) -> dict[str, Cells]:
@@ -43,11 +40,3 @@ def _in_cell(picture: Sequence[float], lists: PixelLists, known: str) -> str:
     numbers = [lists.low + points.get(at, shade) * scale for at, shade in enumerate(picture)]
     texts = [f"{number:.4f}" for number in numbers] if "." in known else [str(round(number)) for number in numbers]
     return f"[{', '.join(texts)}]" if known.startswith("[") else " ".join(texts)
-
-
-def _from_black_to_white(picture: Sequence[float]) -> Sequence[float]:
-    """The picture with a few black and white pixels, as the real ones have, where it is darkest and lightest."""
-    order = sorted(range(len(picture)), key=lambda pixel: picture[pixel])
-    count = math.ceil(_EXTREME * len(picture))
-    extremes = dict.fromkeys(order[:count], 0.0) | dict.fromkeys(order[-count:], float(WHITE))
-    return [extremes.get(pixel, shade) for pixel, shade in enumerate(picture)]

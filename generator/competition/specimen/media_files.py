@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from generator.competition.facts import TargetKind
-from generator.competition.specimen.chance import chance
-from generator.competition.specimen.facts import Original, Side, Wishes
+from generator.competition.specimen.examples import Examples
 from generator.competition.specimen.images import Appearance, encoded, picture, size_of
 from generator.competition.specimen.masks import mask_image
-from generator.competition.specimen.sound import WRITTEN, sound
+from generator.competition.specimen.original import Original
+from generator.competition.specimen.sampled_names import is_below
+from generator.competition.specimen.sounds import WRITTEN, sound
 from generator.competition.survey import images as image_files
 from generator.competition.survey import sound as sound_files
 from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat, Survey
@@ -24,6 +25,7 @@ _LARGEST_TARGET = 400_000  # each pixel of a picture that is predicted is a row 
 _SAMPLES, _LONGEST_SOUND = 40_000_000, 60.0  # of one side's sounds together, in 16 bits; of one sound, in seconds
 _STRANGER_CLASSES = 4
 _USUAL_PICTURE = ImageFormat("RGB", 256, 256, is_uniform=False)
+_UNSEEN_PICTURE = ImageFormat("RGB", 64, 64, is_uniform=True)
 _USUAL_SOUND = AudioFormat(sample_rate=16_000, seconds=5.0, channels=1)
 
 
@@ -36,28 +38,25 @@ def _with_usual_format(folder: Folder, note: Callable[[str], None]) -> Folder:
     if folder.images is not None or folder.audio is not None or not folder.suffixes:
         return folder
     suffix = max(folder.suffixes, key=lambda known: folder.suffixes[known])
-    if suffix in image_files.SUFFIXES:
-        note(f"Nothing is known of the pictures in {printable(folder.path) or 'the folder'} but their names.")
-        return replace(folder, images=_USUAL_PICTURE)
-    if suffix in sound_files.SUFFIXES:
-        note(f"Nothing is known of the sounds in {printable(folder.path) or 'the folder'} but their names.")
-        return replace(folder, audio=_USUAL_SOUND)
-    return folder
+    usual = {"pictures": suffix in image_files.SUFFIXES, "sounds": suffix in sound_files.SUFFIXES}
+    what = next((what for what, is_such in usual.items() if is_such), "")
+    if not what:
+        return folder
+    note(f"Nothing is known of the {what} in {printable(folder.path) or 'the folder'} but their names.")
+    return replace(folder, images=_USUAL_PICTURE) if what == "pictures" else replace(folder, audio=_USUAL_SOUND)
 
 
 @dataclass(frozen=True)
-class Media:
+class MediaFiles:
     """Makes the files of a specimen.
 
     Attributes:
         original: What is copied.
-        wishes: What the user decides.
         files: How many examples have files, who have to share what a small specimen can hold.
         note: Takes sentences on what is not like the original.
     """
 
     original: Original
-    wishes: Wishes
     files: int
     note: Callable[[str], None]
 
@@ -67,7 +66,7 @@ class Media:
         largest = _LARGEST_TARGET if self.original.task.target_kind is TargetKind.IMAGE else _LARGEST_PICTURE
         return min(largest, _PIXELS // max(1, self.files))
 
-    def of_example(self, folder: Folder, suffix: str, side: Side, example: int) -> bytes | None:
+    def of_example(self, folder: Folder, suffix: str, side: Examples, example: int) -> bytes | None:
         """The file of an example in a folder; None if such files cannot be written."""
         is_mask = folder.path and folder.path == self.original.text("mask_folder")
         if is_mask and side.shapes and folder.images is not None:
@@ -75,26 +74,32 @@ class Media:
             return self._encoded(mask_image(side.shapes[example], size, folder.images.mode), suffix)
         # What is to be segmented is all that stands on a picture; without a signal not even that does.
         marks = () if side.shapes else side.seen.marks[example]
-        shapes = side.shapes[example] if side.shapes and self.wishes.signal else ()
+        shapes = side.shapes[example] if side.shapes and self.original.signal else ()
         seen = Appearance(marks, side.seen.levels[example], shapes)
         return self._content(self._shortened(folder, len(side)), suffix, seen, (side.role, example))
 
     def of_nobody(self, folder: Folder, suffix: str, name: str) -> bytes | None:
         """A file that belongs to no example."""
-        source = chance(self.wishes.seed, "stranger", folder.path, name)
+        source = self.original.random("stranger", folder.path, name)
         seen = Appearance((source.randrange(_STRANGER_CLASSES),), source.random())
         return self._content(self._shortened(folder, self.files), suffix, seen, (folder.path, name))
 
+    def size_of_example(self, side: Examples, example: int) -> tuple[int, int]:
+        """Width and height of the picture of an example."""
+        start = self.original.folder_of(side.role)
+        inside = (folder.images for folder in self.original.survey.folders if is_below(folder.path, start))
+        return self.size_of(next(filter(None, inside), _UNSEEN_PICTURE), side.role, example)
+
     def size_of(self, image: ImageFormat, *who: object) -> tuple[int, int]:
         """Width and height of the picture of an example, the same in all folders of that size."""
-        return size_of(image, self.most_pixels, chance(self.wishes.seed, "size", *who))
+        return size_of(image, self.most_pixels, self.original.random("size", *who))
 
     def image(self, image: ImageFormat, suffix: str, seen: Appearance, who: tuple[object, ...]) -> bytes | None:
         """The bytes of a picture, None if this Pillow cannot write such files."""
         if image.width * image.height > self.most_pixels:
             sizes = f"{image.width:,} x {image.height:,} to {self.most_pixels / 1_000_000:.1f} million pixels"
             self.note(f"Pictures were made smaller, from {sizes}.")
-        drawn = picture(seen, self.size_of(image, *who), image.mode, chance(self.wishes.seed, "picture", *who))
+        drawn = picture(seen, self.size_of(image, *who), image.mode, self.original.random("picture", *who))
         return self._encoded(drawn, suffix)
 
     def _shortened(self, folder: Folder, files: int) -> Folder:
@@ -110,23 +115,17 @@ class Media:
 
     def _content(self, folder: Folder, suffix: str, seen: Appearance, who: tuple[object, ...]) -> bytes | None:
         if suffix in image_files.SUFFIXES and folder.images is not None:
-            return self._picture(folder, folder.images, suffix, seen, who)
+            is_target = folder.path and folder.path == self.original.text("target_folder")
+            is_disturbed = self.original.task.target_kind is TargetKind.IMAGE and not is_target
+            return self.image(folder.images, suffix, replace(seen, grain=_GRAIN) if is_disturbed else seen, who)
         if suffix in sound_files.SUFFIXES and folder.audio is not None:
             if suffix not in WRITTEN:
                 self.note(
                     f"Files that end in {suffix} hold WAV sound, since {suffix[1:]} needs a library to be written."
                 )
-            source = chance(self.wishes.seed, "sound", *who)
-            return sound(folder.audio, suffix, seen.marks, seen.level, source)
+            return sound(folder.audio, suffix, seen.marks, seen.level, self.original.random("sound", *who))
         self.note(f"Files that end in {printable(suffix) or 'nothing'} beside pictures or sounds were left out.")
         return None
-
-    def _picture(
-        self, folder: Folder, image: ImageFormat, suffix: str, seen: Appearance, who: tuple[object, ...]
-    ) -> bytes | None:
-        is_target = folder.path and folder.path == self.original.text("target_folder")
-        is_disturbed = self.original.task.target_kind is TargetKind.IMAGE and not is_target
-        return self.image(image, suffix, replace(seen, grain=_GRAIN) if is_disturbed else seen, who)
 
     def _encoded(self, drawn: "Image.Image", suffix: str) -> bytes | None:
         try:

@@ -1,4 +1,4 @@
-"""What there is to learn from the made-up examples: their labels, and what these do to the inputs."""
+"""The labels of made-up examples, and what inputs show of them."""
 
 import random
 from collections import defaultdict
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from generator.competition.facts import TargetKind
-from generator.competition.specimen.chance import chance, led, spread
-from generator.competition.specimen.columns import NUMBERS, Cells, cells_like
+from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like
+from generator.competition.specimen.randomness import led, random_for, spread
 from generator.competition.survey.columns import kind_of
 from generator.competition.survey.facts import Column, ColumnKind
 
@@ -20,7 +20,7 @@ _YES = ("1", "1.0", "True", "true", "TRUE")
 
 
 @dataclass(frozen=True)
-class Truth:
+class Labels:
     """The labels of some examples, and what an input shows of them.
 
     Attributes:
@@ -35,7 +35,7 @@ class Truth:
     marks: tuple[tuple[int, ...], ...]
     levels: tuple[float, ...]
 
-    def hidden(self, source: random.Random) -> "Truth":
+    def hidden(self, source: random.Random) -> "Labels":
         """The same labels with inputs that say nothing of them."""
         order = list(range(len(self.levels)))
         source.shuffle(order)
@@ -47,7 +47,7 @@ class Truth:
 
 
 @dataclass(frozen=True)
-class Labelling:
+class LabelSampler:
     """What labels can be drawn from.
 
     Attributes:
@@ -69,7 +69,7 @@ class Labelling:
             return len(set(self._rows()))
         return len(self.classes) if not self.columns else 0
 
-    def draw(self, count: int, source: random.Random) -> Truth:
+    def draw(self, count: int, source: random.Random) -> Labels:
         """Makes up the labels of so many examples, at least a few of each class."""
         if not self.columns or not self._rows():
             return self._of_classes(count, source)
@@ -80,31 +80,31 @@ class Labelling:
         marks = [self._marks(row) for row in rows]
         most = max(1, max((mark for row in marks for mark in row), default=1))
         levels = [sum(row) / len(row) / most if row else 0.0 for row in marks]
-        return Truth(cells, (), tuple(marks), tuple(levels))
+        return Labels(cells, (), tuple(marks), tuple(levels))
 
     def _rows(self) -> list[tuple[str | None, ...]]:
         rows = list(zip(*(column.values for column in self.columns), strict=True))
         return [row for row in rows if any(cell is not None for cell in row)] or rows
 
-    def _of_classes(self, count: int, source: random.Random) -> Truth:
+    def _of_classes(self, count: int, source: random.Random) -> Labels:
         if not self.classes:
             levels = tuple(spread(count, source))
-            return Truth({}, (), tuple(_band(level) for level in levels), levels)
+            return Labels({}, (), tuple(_band(level) for level in levels), levels)
         classes = self.classes[:_MOST_CLASSES]
         drawn = [position % len(classes) for position in range(count)]
         source.shuffle(drawn)
         most = max(1, len(classes) - 1)
         levels = tuple(position / most for position in drawn)
         names = tuple(classes[position] for position in drawn)
-        return Truth({}, names, tuple((position,) for position in drawn), levels)
+        return Labels({}, names, tuple((position,) for position in drawn), levels)
 
-    def _of_numbers(self, count: int, source: random.Random) -> Truth:
+    def _of_numbers(self, count: int, source: random.Random) -> Labels:
         levels = tuple(spread(count, source))
         cells = {
             column.name: cells_like(_unsorted(column), led(levels, source, lead=_LEAD), source)
             for column in self.columns
         }
-        return Truth(cells, (), tuple(_band(level) for level in levels), levels)
+        return Labels(cells, (), tuple(_band(level) for level in levels), levels)
 
     def _marks(self, row: Sequence[str | None]) -> tuple[int, ...]:
         if len(row) > 1 and self.kind in (TargetKind.CLASS, TargetKind.LABELS):
@@ -129,7 +129,7 @@ def _band(level: float) -> tuple[int, ...]:
 
 def _unsorted(column: Column) -> Column:
     """The column without the order of its rows and without gaps, which labels must not have."""
-    return replace(column, values=tuple(chance(0, "unsorted").sample(column.present, len(column.present))))
+    return replace(column, values=tuple(random_for(0, "unsorted").sample(column.present, len(column.present))))
 
 
 def _covering(
