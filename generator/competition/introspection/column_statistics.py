@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.competition.introspection.run_length import is_run_length
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.facts import Column, ColumnKind, Table
 
 _SEPARATORS = (" ", ",", ";", "|")
+_OVERLAP = 0.1
 _REUSED = 0.6
 _ONE_EACH = 0.98
 _MANY = 20
@@ -52,6 +53,15 @@ def overlap(one: Column, other: Column) -> float:
     """Which share of the fewer different values the other column has too, from 0 to 1."""
     fewer, more = sorted((one.distinct, other.distinct), key=len)
     return len(fewer & more) / len(fewer) if fewer else 0.0
+
+
+def shares_values(column: Column, table: Table) -> bool:
+    """True if a table has a column of that name with some of its values.
+
+    The pieces that were sampled of two long tables are the same only at their beginnings and ends.
+    """
+    match = table.column(column.name)
+    return match is not None and overlap(column, match) > _OVERLAP
 
 
 def label_statistics(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelStatistics:

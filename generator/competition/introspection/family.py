@@ -13,13 +13,13 @@ from generator.competition.introspection.images import (
     settle_encoding,
     settle_images,
     settle_owners,
+    settle_target_images,
 )
 from generator.competition.introspection.masks import settle_masks
 from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.sequences import settle_sequences
 from generator.competition.introspection.table_format import settle_format
 from generator.competition.introspection.tabular import settle_columns
-from generator.competition.introspection.target_images import settle_target_images
 from generator.competition.introspection.text import settle_texts
 from generator.competition.introspection.training_budget import settle_budget
 from generator.competition.schema import Family, families

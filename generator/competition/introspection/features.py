@@ -32,14 +32,9 @@ class Features:
     others: tuple[str, ...]
 
     @property
-    def numbers(self) -> tuple[Column, ...]:
-        """Those that are numbers."""
-        return tuple(column for column in self.columns if column.kind in _NUMBERS)
-
-    @property
     def measures(self) -> tuple[Column, ...]:
-        """Those numbers that say something about an example: ids of something else do not."""
-        return tuple(column for column in self.numbers if not self._is_id(column))
+        """Those that are numbers and say something about an example: ids of something else do not."""
+        return tuple(column for column in self.columns if column.kind in _NUMBERS and not self._is_id(column))
 
     def in_test(self, name: str) -> Column | None:
         """The same column of the test table, if there is one."""

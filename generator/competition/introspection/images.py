@@ -1,4 +1,4 @@
-"""Images: their size, channels and encoding, and whether a mirrored image means the same."""
+"""Images: size, channels, encoding, whether a mirrored image means the same, and images that are targets."""
 
 import math
 import re
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from generator.competition.introspection.candidate_folders import FolderMatch
-from generator.competition.introspection.errors import listed
+from generator.competition.introspection.errors import NotPixelsError, listed
 from generator.competition.introspection.example_files import ExampleFiles, image_of
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.observations import Observations
@@ -18,6 +18,7 @@ from generator.competition.survey.facts import Folder, ImageEncoding, ImageForma
 
 _GREY_MODES = frozenset(("1", "L", "LA", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"))
 _CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|band|w)\d+)\.\w+", re.IGNORECASE)
+_PIXEL, _PIXEL_CHANNEL = re.compile(r"(.+)_\d+_\d+"), re.compile(r"(.+)_\d+_\d+_\d+")
 _COLOURS, _RGB = "rgb", 3
 _TINY, _VERY_TINY, _MULTIPLE, _LARGEST, _USUAL = 32, 12, 32, 224, 224
 _SMALL_SCAN = 64
@@ -184,3 +185,33 @@ def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None
         found.settle("flip", False, "a mirrored digit or letter is another one or none")
     else:
         found.settle("flip", True, "a mirrored image means the same", Confidence.LIKELY)
+
+
+def settle_target_images(seen: Observations, found: Findings) -> None:
+    """Settles where the images are that the training images are to become.
+
+    Raises:
+        NotPixelsError: The submission has something else than the pixels of grey images.
+    """
+    _check_that_pixels_are_asked_for(seen)
+    folder = seen.target_images.folder.path if seen.target_images is not None else ""
+    found.settle("target_folder", folder, "it has an image for each training image")
+
+
+def _check_that_pixels_are_asked_for(seen: Observations) -> None:
+    sample, files = seen.tables.sample, seen.files
+    columns = sample.columns if sample is not None else ()
+    ids = next((column for column in columns if column.name not in seen.targets.asked), None)
+    if sample is None or ids is None or not ids.present:
+        raise NotPixelsError(sample="", example="", problem="there is no sample submission with ids of pixels")
+    strange = next((value for value in ids.present if not _PIXEL.fullmatch(value)), None)
+    if strange is not None:
+        raise NotPixelsError(sample=sample.path, example=strange, problem="a row is something else")
+    test = files.test if files is not None else None
+    stems = {name.rpartition(".")[0] for name in test.names} if test is not None else set()
+    channel = _PIXEL_CHANNEL.fullmatch(ids.present[0])
+    pixel = _PIXEL.fullmatch(ids.present[0])
+    if channel is not None and channel[1] in stems and (pixel is None or pixel[1] not in stems):
+        raise NotPixelsError(
+            sample=sample.path, example=ids.present[0], problem="a row is one channel of a pixel in colour"
+        )

@@ -39,7 +39,11 @@ def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found:
 def differences(tables: Tables) -> Iterator[str]:
     """Sentences on tables that the notebooks would misread, which read all of them as they read the first."""
     examples, texts = _examples(tables), _texts(tables)
-    yield from (_difference(table, "separator", examples[0]) for table in examples if _parts(table, examples[0]))
+    yield from (
+        _difference(table, "separator", examples[0])
+        for table in examples
+        if table.separator != examples[0].separator and len(table.columns) > 1
+    )
     with_comma = [table for table in examples if table.decimal == ","]
     yield from (_difference(table, "decimal", with_comma[0]) for table in examples if with_comma and _has_points(table))
     encoded = _first_that_tells(texts)
@@ -74,10 +78,6 @@ def _is_read_as(table: Table, encoded: Table) -> bool:
     if {table.encoding, encoded.encoding} <= {_UTF_8, _MARKED_UTF_8}:
         return True
     return table.encoding == encoded.encoding or (encoded.encoding in _OF_ASCII and _is_plain(table))
-
-
-def _parts(table: Table, first: Table) -> bool:
-    return table.separator != first.separator and len(table.columns) > 1
 
 
 def _has_points(table: Table) -> bool:

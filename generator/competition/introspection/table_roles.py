@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.competition.introspection.column_statistics import overlap
+from generator.competition.introspection.column_statistics import shares_values
 from generator.competition.introspection.errors import MissingFileError
 from generator.competition.introspection.findings import Candidate, Confidence, Findings, Reason, weighed
 from generator.competition.introspection.vocabulary import (
@@ -22,7 +22,6 @@ from generator.competition.survey.facts import Column, Survey, Table
 
 _SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
 _MOST_COLUMNS_COMPARED = 200
-# The pieces that were sampled of two long tables are the same only at their beginnings and ends.
 _OVERLAP = 0.1
 _LIST_MARKS = (",", " ", ";", "|")
 _ROLES = ("sample_submission", "test_table", "train_table", "labels_table")
@@ -152,9 +151,7 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
 
 
 def _same_ids(table: Table, other: Table) -> bool:
-    first = table.columns[0] if table.columns else None
-    match = other.column(first.name) if first else None
-    return first is not None and match is not None and first.is_unique and overlap(first, match) > _OVERLAP
+    return bool(table.columns) and table.columns[0].is_unique and shares_values(table.columns[0], other)
 
 
 def _is_filled_with_placeholders(table: Table) -> bool:
@@ -171,18 +168,13 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     ]
     if sample is None:
         return reasons
-    has_its_ids = any(_has_ids_of(sample, column) for column in table.columns[:_MOST_COLUMNS_COMPARED])
+    has_its_ids = bool(sample.columns) and shares_values(sample.columns[0], table)
     return [
         *reasons,
         Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
         Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has as many rows, {table.rows:,}"),
         Reason(-2 * (has_target(table, sample) and not said & TEST), "it has the target"),
     ]
-
-
-def _has_ids_of(sample: Table, column: Column) -> bool:
-    first = sample.columns[0] if sample.columns else None
-    return first is not None and column.name == first.name and overlap(first, column) > _OVERLAP
 
 
 def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
@@ -238,7 +230,7 @@ def _is_labelled(train: Table, sample: Table | None, test: Table | None) -> bool
 
 def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Reason]:
     said = words(stem(table.path))
-    joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if _joins(column, train)), None)
+    joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if shares_values(column, train)), None)
     return [
         Reason(2 * bool(said & LABELS), "its name says so"),
         Reason(1 * bool(said & TRAIN), f"it is named like {train.name}"),
@@ -247,8 +239,3 @@ def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Re
         Reason(2 * (joint is not None), f"its ids are those of {train.name}"),
         Reason(1 * (joint is None and table.rows == train.rows), f"it has a row for each of {train.name}"),
     ]
-
-
-def _joins(column: Column, train: Table) -> bool:
-    match = train.column(column.name)
-    return match is not None and overlap(column, match) > _OVERLAP

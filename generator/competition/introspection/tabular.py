@@ -1,12 +1,12 @@
 """The columns of a table: those of no use, and numbers, dates and categories among the others."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from generator.competition.introspection.column_statistics import is_whole
-from generator.competition.introspection.dates import settle_dates
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.features import Features
+from generator.competition.introspection.features import Features, names_of
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.survey.columns import are_dates, numbers_of
@@ -21,6 +21,9 @@ _MOST_CATEGORIES = 300
 _FEWEST_ROWS_TO_JUDGE = 5
 _LONGEST_LIST = 5
 _LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
+_IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
+_YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
+_MONTHS = 12
 _KINDS = ("category_columns", "number_columns", "date_columns")
 
 
@@ -40,7 +43,7 @@ def settle_columns(features: Features, found: Findings, *, group: str = "", orde
     left = [column for column in columns if column.name not in dropped]
     codes = _settle_categories(left, found)
     others = [column for column in left if column.name not in codes]
-    known = {*_settle_numbers(others, features, found), *settle_dates(others, features, found)}
+    known = {*_settle_numbers(others, features, found), *_settle_dates(others, features, found)}
     texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
     names = [*codes, *texts]
     evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
@@ -135,3 +138,44 @@ def _is_category(column: Column) -> bool:
         return False
     is_named = bool(words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
     return is_named and 1 < len(numbers.distinct) < len(numbers.present)
+
+
+def _settle_dates(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles which columns are dates or times, and whether these begin with the day."""
+    dates = names_of([column for column in columns if are_dates(column)])
+    evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
+    names = found.settle("date_columns", dates, evidence)
+    found.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
+    return names
+
+
+def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str, Confidence]:
+    """Whether the day comes first; a date that begins with the year would be misread by who expects the day first."""
+    orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
+    for column in columns:
+        later = features.in_test(column.name)
+        order = _first_of((*column.present, *(later.present if later is not None else ())))
+        if order:
+            orders[order].append(column.name)
+    by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
+    value = len(by_day) >= max(1, len(others))
+    if by_day and others:
+        return value, f"the day comes first in {listed(by_day)} and not in {listed(others)}", Confidence.THIN
+    if by_day:
+        return value, f"the day comes first in {listed(by_day)}", Confidence.SURE
+    if unclear and not others:
+        return value, f"no day of {listed(unclear)} is above {_MONTHS}", Confidence.THIN
+    return value, "no date begins with its day", Confidence.SURE
+
+
+def _first_of(values: Iterable[str]) -> str:
+    """What such dates begin with: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
+    given = list(values)
+    parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]
+    if not parts:
+        return "year" if any(map(_YEAR_FIRST.match, given)) else ""
+    first, second = (max(int(match[place]) for match in parts) for place in (1, 3))
+    if first > _MONTHS or second > _MONTHS:
+        return "day" if first > _MONTHS else "month"
+    # Where dates have points, the day comes first.
+    return "day" if any(match[2] == "." for match in parts) else "?"

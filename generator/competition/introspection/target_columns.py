@@ -1,6 +1,6 @@
 """The columns with the training labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -74,6 +74,19 @@ class _Question:
         known = set(test.column_names) if test is not None else set()
         known |= {self.id_column, self.file_column}
         return tuple(column for column in self.labelled.columns if column.name not in known)[:_COLUMNS_COMPARED]
+
+    @property
+    def class_columns(self) -> list[Column]:
+        """Columns whose values are the names of the columns that the sample asks for."""
+        return [column for column in self.only_in_training if names_classes(column, self.asked)]
+
+    @property
+    def are_all_labels(self) -> bool:
+        """True if a table of labels has nothing but numbers, and a server asks for what no sample names."""
+        columns, tables = self.only_in_training, self.tables
+        is_named = bool(tables.sample or self.server is None or served_target(self.server))
+        are_numbers = all(column.kind in _NUMBERS and not looks_like_id(column.name) for column in columns)
+        return not is_named and tables.labels is not None and are_numbers and 1 < len(columns) < _COLUMNS_COMPARED
 
 
 def find_targets(
@@ -164,14 +177,7 @@ def _of_table(question: _Question, found: Findings) -> None:
     decided = found.hints.overrides.get(_KEY)
     if decided is not None:
         _check_decided([decided] if isinstance(decided, str) else decided, question)
-    candidates = [
-        *_codes(question),
-        *_looked_up(question),
-        *_asked_columns(question),
-        *_class_column(question),
-        *_part_columns(question),
-        *_label_columns(question),
-    ]
+    candidates = [*_named_elsewhere(question)]
     if not candidates:
         candidates = [_only_in_training(column, question, found.hints) for column in question.only_in_training]
         if decided is None:
@@ -179,58 +185,31 @@ def _of_table(question: _Question, found: Findings) -> None:
     found.choose(_KEY, candidates or [Candidate([], "", 0.0)])
 
 
-def _asked_columns(question: _Question) -> list[Candidate]:
-    """The columns that the sample asks for, if there are such."""
-    known = set(question.labelled.column_names)
-    there = [name for name in question.asked if name in known]
-    if not there or len(there) < len(question.asked) / 2:
-        return []
-    sample = question.tables.sample
-    where = sample.name if sample is not None else ""
-    few = "the column" if len(there) == 1 else f"the {len(there)} columns"
-    clause = f"{few} of {where} beside the id, and in {question.labelled.name}"
-    return [weighed(there, [Reason(5 if len(there) == len(question.asked) else 1.5, clause)])]
-
-
-def _class_column(question: _Question) -> list[Candidate]:
-    """A column whose values are the names of the columns that the sample asks for."""
-    named = [column for column in question.only_in_training if names_classes(column, question.asked)]
-    clause = f"its values name the {len(question.asked)} columns of the sample submission"
-    return [weighed([column.name], [Reason(4, clause)]) for column in named]
-
-
-def _part_columns(question: _Question) -> list[Candidate]:
-    """Columns of the training table that the ids of the sample name: `<id>_<column>`."""
-    there = [part for part in question.parts if question.labelled.column(part) is not None]
-    if len(there) <= 1 or len(there) < len(question.parts):
-        return []
-    return [weighed(there, [Reason(4, f"the ids of the sample submission end in these {len(there)} names")])]
-
-
-def _label_columns(question: _Question) -> list[Candidate]:
-    """All columns of a table of labels, where they are numbers and a server asks for what no sample names."""
-    columns, tables = question.only_in_training, question.tables
-    is_named = bool(tables.sample or question.server is None or served_target(question.server))
-    are_numbers = all(column.kind in _NUMBERS and not looks_like_id(column.name) for column in columns)
-    if is_named or tables.labels is None or not are_numbers or not 1 < len(columns) < _COLUMNS_COMPARED:
-        return []
-    clause = f"all {len(columns)} columns of {question.labelled.name} beside the id are numbers"
-    return [weighed([column.name for column in columns], [Reason(3, clause)])]
-
-
-def _codes(question: _Question) -> list[Candidate]:
-    """The column with the codes of masks, where a row of the sample is for an image and a class."""
-    found = code_column(question.labelled) if class_column(question.tables.sample, question.labelled) else None
-    return [weighed([found.name], [Reason(8, "its cells are run-length codes")])] if found is not None else []
-
-
-def _looked_up(question: _Question) -> list[Candidate]:
-    """Columns of the training table that a table of what is asked for names."""
-    if question.lookup is None:
-        return []
-    there = list(question.lookup.targets)
-    few = "this column" if len(there) == 1 else f"these {len(there)} columns"
-    return [weighed(there, [Reason(5, f"{question.lookup.part_column} of {question.lookup.path} names {few}")])]
+def _named_elsewhere(question: _Question) -> Iterator[Candidate]:
+    """Columns that the sample submission or a table of what is asked for names, or that nothing else can be."""
+    sample, labelled, asked, lookup = question.tables.sample, question.labelled, question.asked, question.lookup
+    # A row of the sample is for an image and a class.
+    codes = code_column(labelled) if class_column(sample, labelled) is not None else None
+    if codes is not None:
+        yield weighed([codes.name], [Reason(8, "its cells are run-length codes")])
+    if lookup is not None:
+        few = "this column" if len(lookup.targets) == 1 else f"these {len(lookup.targets)} columns"
+        yield weighed(list(lookup.targets), [Reason(5, f"{lookup.part_column} of {lookup.path} names {few}")])
+    known = set(labelled.column_names)
+    there = [name for name in asked if name in known]
+    if there and len(there) >= len(asked) / 2:
+        few = "the column" if len(there) == 1 else f"the {len(there)} columns"
+        clause = f"{few} of {sample.name if sample is not None else ''} beside the id, and in {labelled.name}"
+        yield weighed(there, [Reason(5 if len(there) == len(asked) else 1.5, clause)])
+    clause = f"its values name the {len(asked)} columns of the sample submission"
+    yield from (weighed([column.name], [Reason(4, clause)]) for column in question.class_columns)
+    if len(question.parts) > 1 and known.issuperset(question.parts):
+        clause = f"the ids of the sample submission end in these {len(question.parts)} names"
+        yield weighed(list(question.parts), [Reason(4, clause)])
+    if question.are_all_labels:
+        columns = question.only_in_training
+        clause = f"all {len(columns)} columns of {labelled.name} beside the id are numbers"
+        yield weighed([column.name for column in columns], [Reason(3, clause)])
 
 
 def _only_in_training(column: Column, question: _Question, hints: Hints) -> Candidate:
@@ -294,6 +273,6 @@ def _check_decided(decided: Sequence[str], question: _Question) -> None:
             columns = [column.name for column in question.only_in_training] or labelled.column_names
             raise MissingColumnError(flag=option_of(_KEY), column=name, table=labelled.path, columns=columns)
     asked = question.asked
-    is_asked = len(asked) == len(decided) or bool(_class_column(question)) or bool(question.parts)
+    is_asked = len(asked) == len(decided) or bool(question.class_columns) or bool(question.parts)
     if sample is not None and not is_asked:
         raise TargetNotInSampleError(sample=sample.path, asked=asked, table=labelled.path, there=decided)
