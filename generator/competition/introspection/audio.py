@@ -1,4 +1,4 @@
-"""What the model of a sound needs to know: its sampling rate and its length."""
+"""Sounds: the sampling rate and the length that the model needs to know."""
 
 from itertools import pairwise
 
@@ -44,13 +44,13 @@ def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
 
 
 def _ends(ids: Column | None) -> tuple[str, ...]:
-    """What the ids end in, where all of them are of one long sound, as a sample of a hidden test may be."""
+    """The ends of the ids, where all of them are of one long sound, as a sample of a hidden test may be."""
     found = [key.rpartition("_") for key in ids.present] if ids is not None else []
     return tuple(end for _, _, end in found) if len({start for start, _, _ in found}) == 1 else ()
 
 
 def _seconds_per_part(parts: tuple[str, ...]) -> float:
-    """How long a part is, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
+    """The length of a part, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
     ends = sorted(float(part) for part in parts if part.isdecimal())
     if len(ends) <= 1 or len(ends) < len(parts):
         return 0.0

@@ -31,12 +31,12 @@ class CandidateFolder:
 
     @property
     def files(self) -> int:
-        """How many files there are."""
+        """The number of files."""
         return sum(folder.files for folder in self.folders)
 
     @property
     def known(self) -> float:
-        """Which share of its names is known, from 0 to 1: so many of the files that are named will be seen."""
+        """The share of its names that is known, from 0 to 1: so many of the files that are named will be seen."""
         return min(1.0, len(self.names) / max(1, self.files))
 
     @cached_property
@@ -55,7 +55,7 @@ class CandidateFolder:
 
 @dataclass(frozen=True)
 class FolderMatch:
-    """How values name files: `<value without its last parts><suffix>` in `folder`.
+    """A way in which values name files: `<value without its last parts><suffix>` in `folder`.
 
     Attributes:
         folder: Where the files are.
@@ -167,7 +167,7 @@ def _matches(values: Sequence[str], folder: CandidateFolder) -> Iterable[FolderM
 
 
 def endings_behind(value: str, names: Sequence[str]) -> Iterator[str]:
-    """What follows a value in those of the sorted names of files that begin with it."""
+    """The ends of those of the sorted names of files that begin with a value."""
     if not value:
         return
     at = bisect_left(names, value)
@@ -198,6 +198,6 @@ def _stem(name: str) -> str:
 
 
 def _shape(text: str) -> tuple[int, bool, bool, str]:
-    """What names of one kind have in common: the length, digits, letters, and whatever else there is."""
+    """The features that names of one kind share: the length, digits, letters, and whatever else there is."""
     others = "".join(character for character in text if not character.isalnum())
     return len(text), any(c.isdigit() for c in text), any(c.isalpha() for c in text), others

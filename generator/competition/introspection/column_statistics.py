@@ -17,7 +17,7 @@ _ONES = frozenset(("1", "1.0", "true"))
 
 @dataclass(frozen=True)
 class LabelStatistics:
-    """What the sampled labels are like.
+    """Properties of the sampled labels.
 
     Attributes:
         is_binary: Each column has two values, or one of several columns is 0 or 1.
@@ -43,14 +43,14 @@ class LabelStatistics:
 
 
 def is_whole(column: Column) -> bool:
-    """Whether all values are whole numbers, however they are written."""
+    """True if all values are whole numbers, however they are written."""
     if column.kind is ColumnKind.NUMBER:
         return all(float(value).is_integer() for value in column.distinct)
     return column.kind is ColumnKind.INTEGER
 
 
 def overlap(one: Column, other: Column) -> float:
-    """Which share of the fewer different values the other column has too, from 0 to 1."""
+    """The share of the fewer different values that the other column has too, from 0 to 1."""
     fewer, more = sorted((one.distinct, other.distinct), key=len)
     return len(fewer & more) / len(fewer) if fewer else 0.0
 
@@ -84,7 +84,7 @@ def label_statistics(columns: Sequence[Column], classes: Sequence[str] = ()) -> 
 
 
 def separator_of(column: Column) -> str:
-    """What separates several labels in one cell; "" if cells hold one label each.
+    """The separator of several labels in one cell; "" if cells hold one label each.
 
     Names of several words are no lists: their words belong to one name each, whereas labels come in many combinations.
     """

@@ -1,4 +1,4 @@
-"""What keeps the folds honest: groups that must stay together, and time that must not run backwards."""
+"""Honest folds: groups that must stay together, and time that must not run backwards."""
 
 from collections.abc import Collection
 
@@ -39,7 +39,7 @@ def _group(features: Features) -> tuple[str, str]:
 
 
 def _is_later(train: Column, features: Features) -> bool:
-    """Whether the test's dates begin where training's end; only dates from the year down can be compared as text."""
+    """True if the test's dates begin where training's end; only dates from the year down can be compared as text."""
     test = features.in_test(train.name)
     if (
         train.kind is not ColumnKind.DATE

@@ -33,7 +33,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 class IntrospectionError(CompetitionError):
-    """What was seen does not make a task; a flag may help."""
+    """A survey that does not make a task; a flag may help."""
 
 
 class NoTrainingDataError(IntrospectionError):
@@ -166,7 +166,7 @@ class UnknownKeyError(IntrospectionError):
 
 
 class UnusableValueError(IntrospectionError):
-    """What the user decided is of the wrong kind."""
+    """A decision of the user that is of the wrong kind."""
 
     def __init__(self, *, key: str, value: str, wanted: str) -> None:
         super().__init__(f'{printable(key)} cannot be "{printable(value)}": it has to be {printable(wanted)}.')

@@ -59,17 +59,17 @@ class ExampleFiles:
 
     @property
     def parts(self) -> int:
-        """How many parts of a test id follow the example's name in it."""
+        """The number of parts of a test id that follow the example's name in it."""
         return self.test_match.parts if self.test_match is not None else 0
 
     @property
     def has_test(self) -> bool:
-        """Whether test files or records were found."""
+        """True if test files or records were found."""
         return self.test is not None or len(self.records) > 1
 
     @property
     def images(self) -> ImageFormat | None:
-        """What the training images are like."""
+        """The format of the training images."""
         if self.records:
             return image_of(self.records[0])
         train = self.source.train
@@ -77,7 +77,7 @@ class ExampleFiles:
 
     @property
     def audio(self) -> AudioFormat | None:
-        """What the training sounds are like."""
+        """The format of the training sounds."""
         train = self.source.train
         known = [found.audio for found in train.folders if found.audio] if train is not None else []
         # That of the middle folder: minutes of noise may have one of their own beside words of a second.
@@ -86,7 +86,7 @@ class ExampleFiles:
 
 
 def image_of(records: Records) -> ImageFormat | None:
-    """What the images of records are like; None if they have none."""
+    """The format of the images of records; None if they have none."""
     return next((feature.image for feature in records.features if feature.image is not None), None)
 
 
@@ -149,7 +149,7 @@ def describe_files(files: ExampleFiles, found: Findings, *, is_served: bool) -> 
 
 
 def _owns_several(id_column: str, source: LabelSource, tables: Tables) -> bool:
-    """Whether an id has several files, such as all slides of a patient: a table has a row for each of them."""
+    """True if an id has several files, such as all slides of a patient: a table has a row for each of them."""
     test = tables.test
     if source.labels_from != "table" or source.column == id_column or test is None or tables.labels is not None:
         return False

@@ -15,7 +15,7 @@ _NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.BOOLEAN)
 
 @dataclass(frozen=True)
 class Features:
-    """What is known of an example beside its id.
+    """The columns that say something of an example beside its id.
 
     Attributes:
         train: The training table.
@@ -69,7 +69,7 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
 
 
 def _is_date(id_column: str, tables: Tables) -> bool:
-    """Whether the ids of training and test examples are dates: such an id says something about its example."""
+    """True if the ids of training and test examples are dates: such an id says something about its example."""
     columns = [table.column(id_column) for table in (tables.train, tables.test) if table is not None]
     return all(column is not None and column.kind is ColumnKind.DATE for column in columns)
 

@@ -21,7 +21,7 @@ _V = TypeVar("_V", bound=Value)
 
 
 class Confidence(StrEnum):
-    """How far a value can be trusted."""
+    """The degree to which a value can be trusted."""
 
     SURE = "sure"
     LIKELY = "likely"
@@ -69,7 +69,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Hints:
-    """What is known of a competition beside its files.
+    """Facts on a competition that its files do not say.
 
     Attributes:
         slug: Its name in URLs.
@@ -104,7 +104,7 @@ class Reading:
 
 
 class Findings(dict[str, Finding]):
-    """What was settled so far, by key; what the user decided stands in the place of what was inferred."""
+    """The findings so far, by key; the user's decisions stand in the place of what was inferred."""
 
     def __init__(self, hints: Hints) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class Findings(dict[str, Finding]):
         return self._take(Finding(key, best.value, best.evidence or "nothing speaks for another", confidence, ordered))
 
     def values_by_key(self) -> dict[str, Value]:
-        """What was taken."""
+        """The values that were taken."""
         return {key: finding.value for key, finding in self.items()}
 
     def decided(self, key: str) -> str:

@@ -103,7 +103,7 @@ def _encoding(seen: Sequence[frozenset[ImageEncoding]], channels: int) -> tuple[
 
 
 def _encodings(folder: Folder) -> frozenset[ImageEncoding]:
-    """How the images of a folder are written; OTHER among them where those of a rarer suffix were not seen."""
+    """The encodings of a folder's images; OTHER among them where those of a rarer suffix were not seen."""
     form = folder.images
     found = form.encodings if form is not None else frozenset[ImageEncoding]()
     rarer = [suffix for suffix in list(folder.suffixes)[1:] if suffix in images.SUFFIXES]
@@ -137,7 +137,7 @@ def settle_owners(files: ExampleFiles, train: Table | None, found: Findings) -> 
 
 
 def _channel_endings(files: ExampleFiles) -> tuple[str, ...]:
-    """How the names of an image's grey files end, those of its channels; nothing where an image is one file."""
+    """The ends of the names of an image's grey files, its channels; nothing where an image is one file."""
     match, form = files.source.match, files.images
     if match is None or form is None or form.mode not in _GREY_MODES or not _CHANNEL.fullmatch(match.suffix):
         return ()
@@ -147,7 +147,7 @@ def _channel_endings(files: ExampleFiles) -> tuple[str, ...]:
 
 
 def are_places(names: Sequence[str]) -> bool:
-    """Whether columns are the coordinates of points in an image: `nose_x` and `nose_y`."""
+    """True if columns are the coordinates of points in an image: `nose_x` and `nose_y`."""
     stems = [Counter(name.lower()[:-1] for name in names if name.lower().endswith(axis)) for axis in "xy"]
     return len(names) > 1 and stems[0] == stems[1] and stems[0].total() * 2 == len(names)
 

@@ -53,7 +53,7 @@ def settle_serving(server: InferenceServer | None, found: Findings, *, columns: 
 
 
 def can_serve(details: Mapping[str, object]) -> bool:
-    """Whether there is an inference notebook that serves: not where a table of the public test says what is asked for.
+    """True if there is an inference notebook that serves: not where a table of the public test says what is asked for.
 
     Args:
         details: What the family needs to know, by its keys.
@@ -62,7 +62,7 @@ def can_serve(details: Mapping[str, object]) -> bool:
 
 
 def served_file_name(server: InferenceServer) -> tuple[str, str]:
-    """What a gateway calls the submission that it writes, and the evidence for it."""
+    """The name of the submission that a gateway writes, and the evidence for it."""
     said = _WRITTEN.search(server.gateway)
     if said is None:
         return _USUAL_FILE, "what gateways of inference servers write"
@@ -70,13 +70,13 @@ def served_file_name(server: InferenceServer) -> tuple[str, str]:
 
 
 def served_target(server: InferenceServer | None) -> str:
-    """What a gateway calls the column of the answers that it brings; "" if it says nothing of it."""
+    """The column of the answers by the name that a gateway gives it; "" if it says nothing of it."""
     said = _TARGET.search(server.gateway) if server is not None else None
     return said[2] if said else ""
 
 
 def _answer(server: InferenceServer, found: Findings, columns: int) -> tuple[str, str, Confidence]:
-    """What an answer is: a gateway that brings the ids wants none, and one that names the target wants a bare value."""
+    """The form of an answer: a gateway that brings the ids wants none, and one that names the target a bare value."""
     if "mask_rows" in found and found["mask_rows"].value == "piece":
         return ServedAnswer.TABLE, "an image has as many rows as its mask has pieces", Confidence.SURE
     if not server.gateway:

@@ -61,7 +61,7 @@ class LabelSource:
 
     @property
     def is_table(self) -> bool:
-        """Whether a table has the labels, and not the names or the content of files."""
+        """True if a table has the labels, and not the names or the content of files."""
         return self.labels_from in ("table", "pixels")
 
 
@@ -147,7 +147,7 @@ def _ids(table: Table | None) -> frozenset[str]:
 
 
 def _are_values(classes: Sequence[str], table: Table | None) -> bool:
-    """Whether a column that repeats has most of the classes among its values."""
+    """True if a column that repeats has most of the classes among its values."""
     if table is None:
         return False
     columns = (column for column in table.columns[:_COLUMNS_COMPARED] if not column.is_unique)

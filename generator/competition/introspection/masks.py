@@ -13,7 +13,7 @@ _FEWEST_REPEATED = 0.05
 
 @dataclass(frozen=True)
 class _Rows:
-    """What the rows of a submission are of: "image", "id", "column" or "piece", and why."""
+    """The things that the rows of a submission are of: "image", "id", "column" or "piece", and why."""
 
     kind: str
     evidence: str

@@ -29,16 +29,16 @@ class KnownMetric:
 
     @property
     def facts(self) -> MetricFacts | None:
-        """What the kit knows of it."""
+        """The kit's own facts on it."""
         return parsed(self.name)[0] if self.name else None
 
     def fits(self, kind: TargetKind, *, classes: int) -> bool:
-        """Whether it, or the form of it that is meant for such targets, can be computed."""
+        """True if it, or the form of it that is meant for such targets, can be computed."""
         return bool(self.name) and kind in parsed(suited_metric(self.name, kind, classes=classes))[0].target_kinds
 
 
 def known_metric(hints: Hints) -> KnownMetric:
-    """What the user decided, else what the API or the evaluation page names.
+    """The metric that the user decided on, else the one that the API or the evaluation page names.
 
     Raises:
         UnknownMetricError: The user named a metric that the kit does not have.

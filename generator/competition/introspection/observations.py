@@ -1,4 +1,4 @@
-"""What is seen in the files before it is settled what is to be predicted."""
+"""Observations of the files, made before it is settled what is to be predicted."""
 
 from dataclasses import dataclass
 
@@ -47,7 +47,7 @@ class Observations:
 
     @property
     def classes(self) -> int:
-        """How many classes there are, as far as they were seen."""
+        """The number of classes, as far as they were seen."""
         if self.targets.are_classes_asked or self.labels.is_one_hot:
             return len(self.targets.asked) or len(self.targets.names)
         return self.labels.distinct

@@ -11,7 +11,7 @@ _OF_ROWS = 3  # an image, a class and a code
 
 
 def is_run_length(column: Column) -> bool:
-    """Whether the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
+    """True if the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
     if not column.present:
         return False
     return all(_is_code(value) for value in column.distinct)

@@ -29,7 +29,7 @@ _MOST_COUNTED, _COMMON = 1_000, 0.1
 
 @dataclass(frozen=True)
 class Groups:
-    """How the rows are grouped.
+    """A grouping of rows.
 
     Attributes:
         group: The column whose equal values make a group.
@@ -144,7 +144,7 @@ def _longest(group: Column) -> int:
 
 
 def _rows_of_a_group(group: Column, order: Column) -> float:
-    """How many rows a group has: what was sampled in pieces cuts groups, so short runs say little.
+    """The rows of a group: what was sampled in pieces cuts groups, so short runs say little.
 
     A group that was counted from 0 or 1 has as many rows as its last number says, even if no piece has all of them.
     """
@@ -162,7 +162,7 @@ def _rows_of_a_group(group: Column, order: Column) -> float:
 
 
 def _are_all_later(train: Column, test: Column) -> bool:
-    """Whether the test examples go on where the training examples end: a forecast, whose groups go on too."""
+    """True if the test examples go on where the training examples end: a forecast, whose groups go on too."""
     if test.kind is not train.kind or not test.present:
         return False
     return bool(min(_places(test)) > max(_places(train)))

@@ -61,7 +61,7 @@ def settle_submission_file(sample: Table | None, server: InferenceServer | None,
 
 
 def best_in_cell(targets: Targets) -> int:
-    """How many labels a cell of the sample submission has, separated by spaces; 1 if there is one or no sample."""
+    """The number of labels in a cell of the sample, separated by spaces; 1 if there is one or no sample."""
     if len(targets.answers) != 1 or not targets.answers[0].present:
         return 1
     counts = Counter(len(value.split()) for value in targets.answers[0].present)
@@ -69,7 +69,7 @@ def best_in_cell(targets: Targets) -> int:
 
 
 def _is_keyed(targets: Targets) -> bool:
-    """Whether a row is for one part: the parts are columns or labels to predict, not something in the ids by chance."""
+    """True if a row is for one part: the parts are columns or labels to predict, not something in the ids by chance."""
     return (
         len(targets.parts) > 1
         and len(targets.asked) == 1
@@ -120,7 +120,7 @@ def _for_class(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
 
 
 def _is_spaced(seen: Observations) -> bool:
-    """Whether the classes themselves are of several words."""
+    """True if the classes themselves are of several words."""
     said = seen.files.source.classes if seen.files is not None else ()
     named = (value for column in seen.targets.columns for value in column.distinct)
     return any(" " in value.strip() for value in (*said, *named))
@@ -133,7 +133,7 @@ def _cells(answer: Column | None) -> str:
 
 
 def _file_name(sample: Table | None, server: InferenceServer | None, found: Findings) -> tuple[str, str]:
-    """What the pages demand, else what a server's gateway writes, else the usual one with the sample's suffix."""
+    """The name that pages demand, else that which a server's gateway writes, else the usual one with a suffix."""
     hints = found.hints
     said = _NAMED.search(hints.evaluation_text)
     if hints.file_name:
@@ -156,7 +156,7 @@ def _suffix(sample: Table) -> str:
 
 
 def _separator(sample: Table | None) -> str:
-    """What stands between the cells of the sample, unless its suffix says that this is what such files have."""
+    """The separator of the sample's cells, unless its suffix says that this is what such files have."""
     if sample is None or sample.format is not TableFormat.CSV or format_of(sample.name).separator:
         return ","
     return " " if sample.separator == _SPACES else sample.separator or ","

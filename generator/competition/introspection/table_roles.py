@@ -1,4 +1,4 @@
-"""What each table is for: the sample submission, the test and the training examples, labels of their own."""
+"""The roles of the tables: the sample submission, the test and the training examples, labels of their own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ def find_tables(survey: Survey, found: Findings) -> Tables:
 
 
 def has_target(table: Table, sample: Table) -> bool:
-    """Whether a table has what the sample asks for: its columns beside the id, or a column that names its classes."""
+    """True if a table has what the sample asks for: its columns beside the id, or a column that names its classes."""
     asked = sample.column_names[1:]
     if asked and set(asked) <= set(table.column_names):
         return True
@@ -74,7 +74,7 @@ def has_target(table: Table, sample: Table) -> bool:
 
 
 def names_classes(column: Column, asked: Sequence[str]) -> bool:
-    """Whether the values of a column are names of the sample's columns, or the ends of them (`Status_C` for `C`)."""
+    """True if the values of a column are names of the sample's columns, or the ends of them (`Status_C` for `C`)."""
     if len(asked) <= 1 or len(column.distinct) <= 1:
         return False
     if _lists_names(column, asked):
@@ -86,7 +86,7 @@ def names_classes(column: Column, asked: Sequence[str]) -> bool:
 
 
 def _lists_names(column: Column, asked: Sequence[str]) -> bool:
-    """Whether the cells are lists of nothing but these names, such as `Bark,Bus`."""
+    """True if the cells are lists of nothing but these names, such as `Bark,Bus`."""
     known = set(asked)
     return any(
         any(mark in cell for cell in column.distinct)
@@ -197,7 +197,7 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
 
 
 def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
-    """Whether one table has both: exactly the rows that the sample asks for have no label."""
+    """True if one table has both: exactly the rows that the sample asks for have no label."""
     ids = table.column(sample.columns[0].name) if sample is not None and sample.columns else None
     if sample is None or ids is None:
         return False

@@ -88,7 +88,7 @@ def _is_another_id(column: Column) -> bool:
 
 
 def _is_counted(column: Column) -> bool:
-    """Whether it numbers the rows."""
+    """True if it numbers the rows."""
     if not looks_like_id(column.name):
         return False
     values = [float(value) for value in column.present]
@@ -96,7 +96,7 @@ def _is_counted(column: Column) -> bool:
 
 
 def _is_free_text(column: Column, table: Table) -> bool:
-    """Whether it is neither a number nor a date, and too long or too seldom the same to be a category."""
+    """True if it is neither a number nor a date, and too long or too seldom the same to be a category."""
     if column.kind not in (ColumnKind.TEXT, ColumnKind.DATE) or numbers_of(column) is not None or are_dates(column):
         return False
     length = sum(len(value.strip()) for value in column.present) / len(column.present)
@@ -104,7 +104,7 @@ def _is_free_text(column: Column, table: Table) -> bool:
 
 
 def _different(column: Column, table: Table) -> float:
-    """How many different values the whole column has, by how many were seen once and twice (Chao's estimate)."""
+    """The number of different values in the whole column, by how many were seen once and twice (Chao's estimate)."""
     if table.is_complete:
         return len(column.distinct)
     times = Counter(Counter(column.present).values())
@@ -150,7 +150,7 @@ def _settle_dates(columns: Sequence[Column], features: Features, found: Findings
 
 
 def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str, Confidence]:
-    """Whether the day comes first; a date that begins with the year would be misread by who expects the day first."""
+    """True if the day comes first; a date that begins with the year would be misread by who expects the day first."""
     orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
     for column in columns:
         later = features.in_test(column.name)
@@ -169,7 +169,7 @@ def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str
 
 
 def _first_of(values: Iterable[str]) -> str:
-    """What such dates begin with: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
+    """The first part of such dates: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
     given = list(values)
     parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]
     if not parts:

@@ -56,7 +56,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class _Question:
-    """What there is to choose from: the table with the labels, and what the sample asks for."""
+    """The question which columns are targets: the table with the labels, and what the sample asks for."""
 
     labelled: Table
     tables: Tables
@@ -238,12 +238,12 @@ def _only_in_training(column: Column, question: _Question, hints: Hints) -> Cand
 
 
 def are_named_alike(asked: str, name: str) -> bool:
-    """Whether a column of the sample submission and one of the training table have much the same name."""
+    """True if a column of the sample submission and one of the training table have much the same name."""
     return SequenceMatcher(None, asked.lower(), name.lower()).ratio() > _ALIKE
 
 
 def _has_answers(column: Column, question: _Question) -> bool:
-    """Whether the sample's only column of answers names labels that this column has, one or several in a cell."""
+    """True if the sample's only column of answers names labels that this column has, one or several in a cell."""
     sample = question.tables.sample
     answer = sample.column(question.asked[0]) if sample is not None and len(question.asked) == 1 else None
     if answer is None or answer.kind is not ColumnKind.TEXT:

@@ -27,7 +27,7 @@ def find_target_kind(seen: Observations, found: Findings) -> None:
 
 
 def _as_said(kind: TargetKind, seen: Observations, decided: str) -> list[Reason]:
-    """What the metric and the family say, where they are known."""
+    """The reasons that metric and family give, where they are known."""
     metric, family = seen.metric, families().get(decided)
     alike = (other for other in families().values() if family is not None and other.medium is family.medium)
     # A family says what is predicted where others of its medium predict something else.
@@ -68,14 +68,14 @@ def _for_class(seen: Observations) -> list[Reason]:
 
 
 def _asks_for_measures(seen: Observations) -> bool:
-    """Whether the sample has numbers with a point where the labels are more than two whole numbers."""
+    """True if the sample has numbers with a point where the labels are more than two whole numbers."""
     targets, labels = seen.targets, seen.labels
     has_points = any(column.kind is ColumnKind.NUMBER for column in targets.answers)
     return len(targets.asked) == 1 and has_points and not labels.is_text and not labels.is_binary
 
 
 def _asks_for_names(seen: Observations) -> bool:
-    """Whether the sample has text where the labels are whole numbers: the k best of them, most likely."""
+    """True if the sample has text where the labels are whole numbers: the k best of them, most likely."""
     targets, labels = seen.targets, seen.labels
     has_text = any(column.kind is ColumnKind.TEXT for column in targets.answers)
     return len(targets.asked) == 1 and has_text and not (labels.is_text or labels.is_measured or labels.is_run_length)

@@ -25,7 +25,7 @@ _DIFFERENT = 0.3
 
 @dataclass(frozen=True)
 class TextColumns:
-    """What there is to read.
+    """The columns with something to read.
 
     Attributes:
         columns: The columns of text, at most six, in the order of the table.

@@ -1,4 +1,4 @@
-"""What TFRecords are for, and which of their features is the label."""
+"""TFRecords: which are for training and for the test, and their features with ids and labels."""
 
 from generator.competition.introspection.vocabulary import TEST, TRAIN, VALIDATION, looks_like_id, words
 from generator.competition.survey.facts import Records, Survey
@@ -29,7 +29,7 @@ def further_records(train: Records, survey: Survey) -> list[str]:
 
 
 def records_role(records: Records) -> str:
-    """What records are for, by the names of their folder and files: "train", "test" or ""."""
+    """The role of records by the names of their folder and files: "train", "test" or ""."""
     said = words(records.path) | words(" ".join(records.names[:_NAMES_READ]))
     return "" if said & VALIDATION else "test" if said & TEST else "train" if said & TRAIN else ""
 

@@ -1,4 +1,4 @@
-"""How long to train, and on how many examples at once."""
+"""The training budget: epochs, and examples at once."""
 
 import math
 

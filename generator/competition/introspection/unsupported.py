@@ -1,4 +1,4 @@
-"""What the kit cannot do: files that it cannot read, tasks without templates, targets that no family learns."""
+"""The limits of the kit: files that it cannot read, tasks without templates, targets that no family learns."""
 
 import json
 import re
@@ -124,7 +124,7 @@ def _is_series(cell: str) -> bool:
 
 
 def _is_passage(target: Column, train: Table) -> bool:
-    """Whether the target, of several words, stands in another column of its own row."""
+    """True if the target, of several words, stands in another column of its own row."""
     spaced = sum(" " in cell for cell in target.present)
     if target.kind is not ColumnKind.TEXT or spaced < len(target.present) / 2:
         return False
@@ -140,7 +140,7 @@ def _is_inside(target: Column, other: Column) -> bool:
 
 
 def _is_written(column: Column) -> bool:
-    """Whether nearly every cell is a text of its own; short ones may be names of rare classes."""
+    """True if nearly every cell is a text of its own; short ones may be names of rare classes."""
     present = column.present
     if column.kind is not ColumnKind.TEXT or len(present) < _FEWEST_CELLS:
         return False

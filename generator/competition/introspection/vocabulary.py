@@ -38,5 +38,5 @@ def folder(path: str) -> str:
 
 
 def looks_like_id(name: str) -> bool:
-    """Whether people call an id so: `id`, `PassengerId`, `image_name`, `row_id`."""
+    """True if people call an id so: `id`, `PassengerId`, `image_name`, `row_id`."""
     return bool(words(name) & ID) or _GLUED_ID.fullmatch(name) is not None

@@ -85,7 +85,7 @@ def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str
 
 
 def _has_rows_for_parts(seen: Observations) -> bool:
-    """Whether training rows are for parts of examples; run-length codes of masks may be."""
+    """True if training rows are for parts of examples; run-length codes of masks may be."""
     match = seen.files.source.match if seen.files is not None else None
     is_understood = seen.labels.is_run_length or bool(seen.targets.row_labels)
     return match is not None and match.parts > 0 and not is_understood

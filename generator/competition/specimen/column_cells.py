@@ -54,13 +54,13 @@ def cells_like(
 
 
 def is_few(column: Column) -> bool:
-    """Whether the column holds a few values again and again: categories."""
+    """True if the column holds a few values again and again: categories."""
     few = max(_FEW, _FEW_SHARE * len(column.present))
     return len(column.distinct) <= min(few, len(column.present) / 2)
 
 
 def is_counted(column: Column) -> bool:
-    """Whether each row has an own whole number or code, as ids are."""
+    """True if each row has an own whole number or code, as ids are."""
     return (
         len(column.values) > 1
         and column.is_unique
@@ -199,7 +199,7 @@ def _order(column: Column) -> Callable[[str], tuple[float, str]]:
 
 
 def _grows(column: Column) -> bool:
-    """Whether the rows are in the order of this column."""
+    """True if the rows are in the order of this column."""
     keys = list(map(_order(column), column.present))
     return len(set(keys)) > 2 and all(one <= other for one, other in pairwise(keys))  # noqa: PLR2004 - a switch is no order
 

@@ -22,7 +22,7 @@ Ending = tuple[bool, str]
 
 
 def endings_of(files: Sequence[str], known: Sequence[str]) -> tuple[Ending, ...]:
-    """What follows the names of examples in the sorted names of files; nothing if hardly any example has a file."""
+    """The ends of the sorted names of files behind those of examples; nothing if hardly any example has a file."""
     compared = known[:_NAMES_COMPARED]
     for is_stem in (False, True):
         starts = [name[: len(name) - len(suffix_of(name))] if is_stem else name for name in compared]
@@ -40,7 +40,7 @@ def scattered(data: SyntheticData) -> SyntheticData:
 
 
 def folder_cells(original: Original, table: Table, column: Column, examples: Examples) -> Cells | None:
-    """What a column says of each example that names the folders of the files; None for any other column."""
+    """The cells of a column that names the folders of the files, for each example; None for any other column."""
     key = key_column(original, table)
     if key is None or key is column or not examples.folders:
         return None

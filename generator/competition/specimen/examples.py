@@ -54,7 +54,7 @@ class Examples:
     folder_of: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """How many examples there are."""
+        """The number of examples."""
         return len(self.names)
 
     @property
@@ -92,7 +92,7 @@ def synthetic_data(original: Original) -> SyntheticData:
 
 
 def _is_one_of(known: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether at most one name is known, and others that look like it tell more of such names."""
+    """True if at most one name is known, and others that look like it tell more of such names."""
     return len(known) <= 1 and bool(others) and (not known or are_alike(known[0], others))
 
 
@@ -140,7 +140,7 @@ def _label_values(original: Original) -> tuple[Column, ...]:
 
 
 def _training_count(original: Original, sampler: LabelSampler, parts: int) -> tuple[int, tuple[int, ...]]:
-    """How many training examples there are, and the lengths of their groups."""
+    """The number of training examples, and the lengths of their groups."""
     rows = max(_FEWEST_EXAMPLES, original.rows)
     if parts > 1:
         rows = max(_FEWEST_EXAMPLES, rows // parts)

@@ -49,7 +49,7 @@ class FolderMaker:
                 self._write_others(folder)
 
     def _groups(self, folder: Folder) -> Iterator[_Group]:
-        """Which examples have files in a folder, and how these are named."""
+        """The examples that have files in a folder, and how these are named."""
         if folder.images is None and folder.audio is None:
             return
         train, original = self.data.train, self.data.original

@@ -44,7 +44,7 @@ class _Count:
 
 @dataclass(frozen=True)
 class IdFormat:
-    """How the ids of a competition are formed; see `format_of`.
+    """The format of a competition's ids; see `format_of`.
 
     Attributes:
         shapes: One for each known id, so that frequent shapes are drawn often.
@@ -102,7 +102,7 @@ def format_of(values: Sequence[str]) -> IdFormat:
 
 
 def are_alike(value: str, others: Sequence[str]) -> bool:
-    """Whether an id has the separators of one of some others."""
+    """True if an id has the separators of one of some others."""
     separators = _BETWEEN_PARTS.findall(value)
     return any(_BETWEEN_PARTS.findall(other) == separators for other in others)
 

@@ -29,7 +29,7 @@ def write_server(original: Original, writer: Writer) -> None:
 
 
 def _gateway(original: Original) -> bytes:
-    """What is read from a gateway, said again: no more than names, since the stand-in does its work."""
+    """The text of a gateway, with no more than the names that are read from it, since the stand-in does its work."""
     task = original.task
     paths = [f"/kaggle/input/a-specimen/{path.removeprefix('.')}" for path in original.texts("gateway_files")]
     brought = {ServedAnswer.TARGETS: "row_id_column_name", ServedAnswer.VALUE: "target_column_name"}
@@ -69,5 +69,5 @@ def _facts(original: Original) -> bytes:
 
 
 def _table_facts(table: Table | None) -> dict[str, str] | None:
-    """How a table is read, None if there is none."""
+    """The way to read a table, None if there is none."""
     return {"path": table.path, "separator": table.separator, "encoding": table.encoding} if table else None

@@ -48,7 +48,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class LabelSampler:
-    """What labels can be drawn from.
+    """A source that labels can be drawn from.
 
     Attributes:
         kind: What is predicted.
@@ -64,7 +64,7 @@ class LabelSampler:
 
     @property
     def different(self) -> int:
-        """How many classes there are; 0 where there are none to be covered."""
+        """The number of classes; 0 where there are none to be covered."""
         if self.columns and self.kind is TargetKind.CLASS:
             return len(set(self._rows()))
         return len(self.classes) if not self.columns else 0

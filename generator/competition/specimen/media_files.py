@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from generator.competition.facts import TargetKind
 from generator.competition.specimen.examples import Examples
-from generator.competition.specimen.images import Appearance, encoded, picture, size_of
 from generator.competition.specimen.masks import mask_image
 from generator.competition.specimen.original import Original
+from generator.competition.specimen.pictures import Appearance, encoded, in_mode, picture, size_of
 from generator.competition.specimen.sampled_names import is_below
 from generator.competition.specimen.sounds import WRITTEN, sound
 from generator.competition.survey import images as image_files
@@ -62,7 +62,7 @@ class MediaFiles:
 
     @property
     def most_pixels(self) -> int:
-        """How many pixels a picture may have."""
+        """The number of pixels that a picture may have."""
         largest = _LARGEST_TARGET if self.original.task.target_kind is TargetKind.IMAGE else _LARGEST_PICTURE
         return min(largest, _PIXELS // max(1, self.files))
 
@@ -71,7 +71,7 @@ class MediaFiles:
         is_mask = folder.path and folder.path == self.original.text("mask_folder")
         if is_mask and side.shapes and folder.images is not None:
             size = self.size_of(folder.images, side.role, example)
-            return self._encoded(mask_image(side.shapes[example], size, folder.images.mode), suffix)
+            return self._encoded(in_mode(mask_image(side.shapes[example], size), folder.images.mode), suffix)
         # What is to be segmented is all that stands on a picture; without a signal not even that does.
         marks = () if side.shapes else side.seen.marks[example]
         shapes = side.shapes[example] if side.shapes and self.original.signal else ()

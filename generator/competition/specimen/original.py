@@ -10,7 +10,7 @@ from generator.competition.survey.facts import Survey, Table
 
 @dataclass(frozen=True)
 class Original:
-    """What is copied, and what the user decides of the copy.
+    """A competition that is copied, and what the user decides of the copy.
 
     Attributes:
         survey: Everything that was seen.
@@ -32,7 +32,7 @@ class Original:
         return value if isinstance(value, str) else ""
 
     def is_set(self, key: str) -> bool:
-        """Whether a detail of the task is true."""
+        """True if a detail of the task is true."""
         return self.task.details.get(key) is True
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -81,17 +81,17 @@ class Original:
 
     @property
     def file_suffix(self) -> str:
-        """What has to be appended to the values of that column."""
+        """The suffix that has to be appended to the values of that column."""
         return self.text("image_suffix") or self.text("audio_suffix")
 
     @property
     def has_pieces(self) -> bool:
-        """Whether an image has a row for each piece of its mask."""
+        """True if an image has a row for each piece of its mask."""
         return self.text("mask_rows") == "piece"
 
     @property
     def is_per_group(self) -> bool:
-        """Whether there is one prediction for a group of rows."""
+        """True if there is one prediction for a group of rows."""
         return self.text("prediction_per") == "group"
 
     def folder_of(self, role: str) -> str:

@@ -71,7 +71,7 @@ def training_folders(original: Original) -> list[Folder]:
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Whether a path is a folder itself or in it; everything is in the folder ""."""
+    """True if a path is a folder itself or in it; everything is in the folder ""."""
     return not folder or path == folder or path.startswith(f"{folder}/")
 
 
@@ -114,7 +114,7 @@ def _label_rows(original: Original) -> list[tuple[str, str]]:
 
 
 def _parts_behind(original: Original, values: Sequence[str], folder: str) -> int:
-    """How many parts of the values do not belong to the name of a file."""
+    """The number of parts of the values that do not belong to the name of a file."""
     if original.text("labels_from") in ("", "pixels"):
         return 0
     folders = candidate_folders(original.survey, families()[original.task.family].medium)

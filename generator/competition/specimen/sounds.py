@@ -5,9 +5,12 @@ import math
 import random
 import struct
 import wave
-from array import array
+from typing import TYPE_CHECKING
 
 from generator.competition.survey.facts import AudioFormat
+
+if TYPE_CHECKING:
+    import numpy
 
 WRITTEN = frozenset((".wav", ".aif", ".aiff"))
 _USUAL_LENGTH = 1.0  # seconds
@@ -29,51 +32,42 @@ def sound(audio: AudioFormat, suffix: str, marks: tuple[int, ...], level: float,
         level: How loud it is, from 0 to 1.
         source: For the noise.
     """
+    import numpy
+
     rate = min(max(audio.sample_rate, _LOWEST_RATE), _HIGHEST_RATE)
     channels = min(max(audio.channels, 1), _MOST_CHANNELS)
     frames = max(1, round((audio.seconds or _USUAL_LENGTH) * rate))
-    samples = _samples(frames, rate, marks, level, source)
-    if channels > 1:
-        samples = array("h", (sample for sample in samples for _ in range(channels)))
+    # A short piece again and again; it has all tones that tell of the classes.
+    piece = _piece(min(frames, rate // 10), rate, marks, level, source)
+    samples = numpy.repeat(numpy.resize(piece, frames), channels)
     if suffix in (".aif", ".aiff"):
-        return _aiff(samples, rate, channels)
+        return _aiff(samples.astype(">i2").tobytes(), rate, channels)
     stream = io.BytesIO()
     with wave.open(stream, "wb") as file:
         file.setnchannels(channels)
         file.setsampwidth(2)
         file.setframerate(rate)
-        file.writeframes(_bytes(samples, is_big_endian=False))
+        file.writeframes(samples.astype("<i2").tobytes())
     return stream.getvalue()
 
 
-def _samples(frames: int, rate: int, marks: tuple[int, ...], level: float, source: random.Random) -> "array[int]":
-    """A short piece again and again, for a piece of Python a second would be slow."""
-    piece = min(frames, rate // 10)
+def _piece(frames: int, rate: int, marks: tuple[int, ...], level: float, source: random.Random) -> "numpy.ndarray":
+    import numpy
+
     pitches = [_LOWEST_PITCH * 2 ** (mark % _PITCHES / 6) for mark in marks or (0,)]
     loud = _LOUDEST * (0.3 + 0.7 * level) / len(pitches)
-    noise = array("h", source.randbytes(2 * piece))
-    heard = array("h")
-    for position in range(piece):
-        tone = sum(math.sin(2 * math.pi * pitch * position / rate) for pitch in pitches)
-        heard.append(round(loud * tone) + noise[position] * _NOISE // 32_768)
-    repeated = heard * -(-frames // piece)
-    return repeated[:frames]
+    noise = numpy.frombuffer(source.randbytes(2 * frames), dtype="<i2").astype(int) * _NOISE // 32_768
+    at = numpy.arange(frames)
+    tones = sum((numpy.sin(2 * math.pi * pitch * at / rate) for pitch in pitches), numpy.zeros(frames))
+    piece: numpy.ndarray = (loud * tones).round().astype(int) + noise
+    return piece
 
 
-def _bytes(samples: "array[int]", *, is_big_endian: bool) -> bytes:
-    import sys
-
-    if is_big_endian != (sys.byteorder == "big"):
-        samples = array("h", samples)
-        samples.byteswap()
-    return samples.tobytes()
-
-
-def _aiff(samples: "array[int]", rate: int, channels: int) -> bytes:
+def _aiff(content: bytes, rate: int, channels: int) -> bytes:
     # The rate is an 80-bit number: 16 bits of exponent, 64 of mantissa, whose highest one is the 1 before the point.
     shift = rate.bit_length() - 1
     rate_bytes = struct.pack(">HQ", _EXPONENT_OF_1 + shift, rate << (_MANTISSA_BITS - shift))
-    common = struct.pack(">hIh", channels, len(samples) // channels, 16) + rate_bytes
-    content = struct.pack(">II", 0, 0) + _bytes(samples, is_big_endian=True)
+    common = struct.pack(">hIh", channels, len(content) // (2 * channels), 16) + rate_bytes
+    content = struct.pack(">II", 0, 0) + content
     chunks = b"COMM" + struct.pack(">I", len(common)) + common + b"SSND" + struct.pack(">I", len(content)) + content
     return b"FORM" + struct.pack(">I", 4 + len(chunks)) + b"AIFF" + chunks

@@ -24,7 +24,7 @@ from generator.workspace_files import WorkspaceFiles
 
 @dataclass(frozen=True)
 class SpecimenSummary:
-    """What was written.
+    """A summary of what was written.
 
     Attributes:
         folder: Where.
@@ -100,7 +100,7 @@ def _write(original: Original, writer: Writer) -> dict[str, int]:
 
 
 def _marker(original: Original) -> bytes:
-    """What says that the folder is a specimen, and of what; the digest tells one set of facts from another."""
+    """The marker that says of what the folder is a specimen; the digest tells one set of facts from another."""
     content = {
         "specimen": "Made-up data that only look like a competition's; scores on them mean nothing.",
         "kit_version": __version__,

@@ -46,11 +46,11 @@ class TableRows:
     key_cells: tuple[str, ...] = ()
 
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return len(self.examples)
 
     def levels(self, source: random.Random) -> Sequence[float]:
-        """How high the inputs of each row are."""
+        """The level of each row's inputs."""
         if self.side is None:
             return [source.random() for _ in self.examples]
         return [self.side.seen.levels[example] for example in self.examples]

@@ -9,9 +9,9 @@ from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_li
 from generator.competition.specimen.example_folders import folder_cells
 from generator.competition.specimen.examples import SyntheticData
 from generator.competition.specimen.id_format import format_of
-from generator.competition.specimen.images import Appearance, grey_values
 from generator.competition.specimen.masks import run_length_code
 from generator.competition.specimen.original import Original
+from generator.competition.specimen.pictures import Appearance, grey_values
 from generator.competition.specimen.pixel_cells import pixel_cells
 from generator.competition.specimen.randomness import led, random_for, spread
 from generator.competition.specimen.sampled_names import runs_of
@@ -42,7 +42,7 @@ class TableMaker:
 
     @property
     def original(self) -> Original:
-        """What is copied."""
+        """The original that is copied."""
         return self.data.original
 
     def make(self) -> Mapping[str, Rows]:
@@ -150,7 +150,7 @@ class TableMaker:
         return cells_like(column, places, source, frame.marks())
 
     def _levels(self, frame: TableRows, position: int, source: random.Random) -> Sequence[float]:
-        """What leads a column: one of several labels, or the level, in turns from below and from above."""
+        """The numbers that lead a column: one of several labels, or the level, in turns from below and from above."""
         if self.original.task.target_kind is TargetKind.LABELS:
             return [float(position in marks) for marks in frame.marks()]
         levels = frame.levels(source)

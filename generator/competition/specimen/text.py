@@ -80,7 +80,7 @@ def vocabulary_of(values: Sequence[str]) -> Vocabulary:
 
 
 def is_prose(values: Sequence[str]) -> bool:
-    """Whether most of the values are of several words, or long ones of a language without spaces.
+    """True if most of the values are of several words, or long ones of a language without spaces.
 
     Two words with a number among them are a code.
     """

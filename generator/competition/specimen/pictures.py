@@ -2,6 +2,7 @@
 
 import io
 import random
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ _GREY_TO_16_BIT = 257
 
 @dataclass(frozen=True)
 class Appearance:
-    """What a picture shows.
+    """The things that a picture shows.
 
     Attributes:
         marks: The numbers of its classes.
@@ -79,10 +80,15 @@ def picture(appearance: Appearance, size: tuple[int, int], mode: str, source: ra
         # The classes have colours too: the share of red, green and blue is moved in turn.
         tint = [1.0 if mark % 3 == channel else 0.8 for mark in appearance.marks[:1] or (3,) for channel in range(3)]
         drawn = Image.merge("RGB", [drawn.point([round(shade * part) for shade in range(256)]) for part in tint])
+    return in_mode(drawn, mode)
+
+
+def in_mode(image: "Image.Image", mode: str) -> "Image.Image":
+    """The image in a mode, or as it is where it cannot be converted."""
     try:
-        return drawn.convert(mode)
+        return image.convert(mode)
     except ValueError:
-        return drawn
+        return image
 
 
 def grey_values(appearance: Appearance, size: tuple[int, int], source: random.Random) -> "numpy.ndarray":
@@ -122,14 +128,9 @@ def encoded(image: "Image.Image", suffix: str) -> bytes:
         OSError: This Pillow cannot write such files.
     """
     name = _SUFFIX_FORMATS.get(suffix, "PNG")
-    tried = (image.mode, "RGB", "L")
-    for mode in tried:
+    for mode in (image.mode, "RGB", "L"):
         stream = io.BytesIO()
-        try:
+        with suppress(OSError, ValueError, KeyError):
             image.convert(mode).save(stream, name)
-        except (OSError, ValueError, KeyError) as error:
-            if mode == tried[-1]:
-                raise OSError(f"Pillow cannot write {name}") from error
-        else:
             return stream.getvalue()
-    return b""
+    raise OSError(f"Pillow cannot write {name}")
