@@ -184,17 +184,16 @@ def endings_behind(value: str, names: Sequence[str]) -> Iterator[str]:
 
 def _alike(values: Sequence[str], folder: CandidateFolder) -> FolderMatch | None:
     """Values that could be names of files which the sample of names does not have."""
-    whole, stems = {_shape(name) for name in folder.names}, {_shape(_stem(name)) for name in folder.names}
+    whole, stems = (
+        {_shape(name) for name in folder.names},
+        {_shape(name.rpartition(".")[0] or name) for name in folder.names},
+    )
     as_names = sum(_shape(value) in whole for value in values) / len(values)
     as_stems = sum(_shape(value) in stems for value in values) / len(values)
     if max(as_names, as_stems) < 1 / 2:
         return None
     suffix = "" if as_names >= as_stems else folder.suffix
     return FolderMatch(folder, suffix, 0, max(as_names, as_stems), is_seen=False)
-
-
-def _stem(name: str) -> str:
-    return name.rpartition(".")[0] or name
 
 
 def _shape(text: str) -> tuple[int, bool, bool, str]:

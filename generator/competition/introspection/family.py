@@ -110,7 +110,7 @@ def _of_table(seen: Observations) -> list[Candidate]:
         beside_text = Reason(-numbers, "numbers describe an example too")
         reasons[Medium.TEXT] = [Reason(texts[0].weight, texts[0].evidence), beside_text]
     if groups is not None:
-        reasons[Medium.SEQUENCE] = [Reason(groups.weight + 2, groups.evidence)]
+        reasons[Medium.SEQUENCE] = [Reason(groups.candidate.weight + 2, groups.candidate.evidence)]
     known = families().values()
     return [weighed(each.name, why) for medium, why in reasons.items() for each in known if each.medium is medium]
 

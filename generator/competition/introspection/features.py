@@ -55,7 +55,10 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
     """Sorts the columns of the training table; None if there is no such table."""
     if tables.train is None:
         return None
-    apart = {*targets.names, *([] if _is_date(id_column, tables) else [id_column])}
+    ids = [table.column(id_column) for table in (tables.train, tables.test) if table is not None]
+    # Where the ids are dates, they say something about their examples.
+    is_date = all(column is not None and column.kind is ColumnKind.DATE for column in ids)
+    apart = {*targets.names, *([] if is_date else [id_column])}
     columns = [column for column in tables.train.columns if column.name not in apart]
     known = set((tables.test or tables.train).column_names)
     both = [column for column in columns if column.name in known]
@@ -66,12 +69,6 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
         columns=tuple(both),
         others=tuple(column.name for column in columns if column.name not in known),
     )
-
-
-def _is_date(id_column: str, tables: Tables) -> bool:
-    """True if the ids of training and test examples are dates: such an id says something about its example."""
-    columns = [table.column(id_column) for table in (tables.train, tables.test) if table is not None]
-    return all(column is not None and column.kind is ColumnKind.DATE for column in columns)
 
 
 def names_of(columns: Sequence[Column]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from generator.competition.introspection.column_statistics import is_whole
@@ -111,15 +111,10 @@ def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
     if not columns or any(column.is_unique for column in columns):
         return
     repeating = [column for column in columns if len(column.distinct) > 1]
-    pairs = (pair for pair in combinations(repeating[:10], 2) if _are_unique_together(pair))
-    pair = next(pairs, None)
-    if pair is not None:
-        raise AmbiguousIdError(table=table.path, columns=[column.name for column in pair])
-
-
-def _are_unique_together(columns: Iterable[Column]) -> bool:
-    rows = list(zip(*(column.values for column in columns), strict=True))
-    return len(set(rows)) == len(rows)
+    for one, other in combinations(repeating[:10], 2):
+        rows = list(zip(one.values, other.values, strict=True))
+        if len(set(rows)) == len(rows):
+            raise AmbiguousIdError(table=table.path, columns=[one.name, other.name])
 
 
 def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServer | None) -> list[Reason]:
@@ -127,6 +122,7 @@ def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServ
     in_test = tables.test.column(column.name) if tables.test is not None else None
     in_train = tables.train.column(column.name) if tables.train is not None else None
     is_new = is_sample and tables.test is not None and in_test is None and in_train is not None
+    spaced = sum(" " in value.strip() for value in column.present)
     is_measured = column.kind is ColumnKind.NUMBER and not is_whole(column)
     gateway, gateway_name = (server.gateway, server.gateway_name) if server is not None else ("", "")
     is_named = any(f"{quote}{column.name}{quote}" in gateway for quote in "'\"")
@@ -138,7 +134,7 @@ def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServ
         Reason((0.4 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
         Reason(-3 * is_new, "a target"),
         Reason(-2 * is_measured, "measured"),
-        Reason(-5 * _is_prose(column), "prose"),
+        Reason(-5 * (column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2), "prose"),
         Reason(8 * is_named, f"named in {gateway_name}"),
     ]
 
@@ -149,8 +145,3 @@ def _is_unique(column: Column | None) -> bool:
 
 def _name(table: Table | None) -> str:
     return table.name if table is not None else ""
-
-
-def _is_prose(column: Column) -> bool:
-    spaced = sum(" " in value.strip() for value in column.present)
-    return column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2

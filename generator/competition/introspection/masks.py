@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.run_length import class_column, class_column_of_parts, code_column
-from generator.competition.survey.facts import Column
 
 _FEWEST_REPEATED = 0.05
 
@@ -57,7 +56,8 @@ def _rows_of(seen: Observations) -> _Rows:
         evidence = f"the ids of {sample.name} are <image>_<class>, with {len(parts)} classes for each image"
         return _Rows("id", evidence, _in_order(parts), found.name if found is not None else "")
     image = train.column(files.source.column)
-    if image is not None and code_column(train) is not None and _repeats(image):
+    repeated = len(image.present) - len(image.distinct) if image is not None else 0
+    if image is not None and code_column(train) is not None and repeated > _FEWEST_REPEATED * len(image.present):
         evidence = (
             f"{train.name} has several rows for an image, each with a piece of its mask; the model learns their union, "
             "whose connected pieces become the rows"
@@ -70,10 +70,6 @@ def _rows_of(seen: Observations) -> _Rows:
         )
         return _Rows("image", evidence, confidence=Confidence.THIN)
     return _Rows("image", "an image has one mask")
-
-
-def _repeats(image: Column) -> bool:
-    return len(image.present) - len(image.distinct) > _FEWEST_REPEATED * len(image.present)
 
 
 def _in_order(classes: Sequence[str] | frozenset[str]) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: F
         metric=known_metric(found.hints),
         features=features,
         texts=find_text_columns(features) if features is not None else TextColumns((), ()),
-        groups=find_groups(tables, features, found) if features is not None else None,
+        groups=find_groups(features, found) if features is not None else None,
     )
 
 

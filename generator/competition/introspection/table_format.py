@@ -45,7 +45,10 @@ def differences(tables: Tables) -> Iterator[str]:
         if table.separator != examples[0].separator and len(table.columns) > 1
     )
     with_comma = [table for table in examples if table.decimal == ","]
-    yield from (_difference(table, "decimal", with_comma[0]) for table in examples if with_comma and _has_points(table))
+    for table in examples if with_comma else ():
+        cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)
+        if table.decimal == "." and any("." in value for value in cells):
+            yield _difference(table, "decimal", with_comma[0])
     encoded = _first_that_tells(texts)
     if encoded is not None:
         yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
@@ -78,11 +81,6 @@ def _is_read_as(table: Table, encoded: Table) -> bool:
     if {table.encoding, encoded.encoding} <= {_UTF_8, _MARKED_UTF_8}:
         return True
     return table.encoding == encoded.encoding or (encoded.encoding in _OF_ASCII and _is_plain(table))
-
-
-def _has_points(table: Table) -> bool:
-    numbers = (column for column in table.columns if column.kind is ColumnKind.NUMBER)
-    return table.decimal == "." and any("." in value for column in numbers for value in column.distinct)
 
 
 def _difference(table: Table, name: str, first: Table) -> str:

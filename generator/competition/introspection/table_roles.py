@@ -81,7 +81,7 @@ def names_classes(column: Column, asked: Sequence[str]) -> bool:
         return True
     if len(column.distinct) > 2 * len(asked):
         return False
-    known = column.distinct & class_names(asked, column)
+    known = column.distinct & _class_names(asked, column)
     return len(known) >= max(2, len(column.distinct) / 2)
 
 
@@ -95,19 +95,15 @@ def _lists_names(column: Column, asked: Sequence[str]) -> bool:
     )
 
 
-def class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
+def _class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
     """The names of the sample's class columns, without a common beginning if the column's values lack it."""
     if set(asked) & column.distinct:
         return frozenset(asked)
-    start = _common_start(asked)
-    return frozenset(name[len(start) :] for name in asked)
-
-
-def _common_start(names: Sequence[str]) -> str:
-    first, last = min(names), max(names)
+    first, last = min(asked), max(asked)
     length = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
     # `Status_C` and `Status_CL` differ behind the separator, `winner_a` and `winner_b` as well.
-    return first[:length].rstrip("0123456789") if first[length:] else first[: first.rfind("_") + 1]
+    start = first[:length].rstrip("0123456789") if first[length:] else first[: first.rfind("_") + 1]
+    return frozenset(name[len(start) :] for name in asked)
 
 
 def _others(survey: Survey, *taken: Table | None) -> list[Table]:
@@ -137,25 +133,19 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
     name = 5 if "submission" in said and "sample" in said else 4 if said & SAMPLE - {"sample"} else 2
     others = [other for other in survey.tables if len(other.columns) > 1 and other is not table]
     tests = sorted(others, key=lambda other: not words(stem(other.path)) & TEST)
-    same_ids = next((other for other in tests if _same_ids(table, other)), None)
+    first = table.columns[0] if table.columns and table.columns[0].is_unique else None
+    same_ids = next((other for other in tests if first is not None and shares_values(first, other)), None)
     is_test = same_ids is not None and bool(words(stem(same_ids.path)) & TEST)
+    is_filled = len(table.columns) > 1 and all(len(column.distinct) <= 1 for column in table.columns[1:])
     return [
         Reason(name * bool(said & SAMPLE), "its name says so"),
         Reason(
             (2 if is_test else 1) * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"
         ),
-        Reason(2 * _is_filled_with_placeholders(table), "it is filled with placeholders"),
+        Reason(2 * is_filled, "it is filled with placeholders"),
         Reason(-4 * bool(said & (TRAIN | TEST)), "its name says otherwise"),
         Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004
     ]
-
-
-def _same_ids(table: Table, other: Table) -> bool:
-    return bool(table.columns) and table.columns[0].is_unique and shares_values(table.columns[0], other)
-
-
-def _is_filled_with_placeholders(table: Table) -> bool:
-    return len(table.columns) > 1 and all(len(column.distinct) <= 1 for column in table.columns[1:])
 
 
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:

@@ -3,14 +3,13 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.errors import NoFamilyError, UnlearnableTargetError, listed
 from generator.competition.introspection.findings import Hints
 from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.vocabulary import TEST, TRAIN, words
-from generator.competition.survey.facts import Column, ColumnKind, Folder, Survey, Table
+from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 
 _ARCHIVES = frozenset((".7z", ".rar", ".tar", ".tgz", ".zst"))
 _PICTURES = {
@@ -40,16 +39,17 @@ _SHOWN = 30
 
 def unsupported_files(survey: Survey) -> tuple[str, ...]:
     """Sentences on the archives and the files of examples that cannot be read."""
-    packed = [
-        f"{folder.path}/{name}".lstrip("/") for folder in survey.folders for name in folder.names if _is_archive(name)
-    ]
+    names = ((folder, name) for folder in survey.folders for name in folder.names if words(name) & _FOR_EXAMPLES)
+    archives = ((folder, name) for folder, name in names if f".{name.rpartition('.')[2].lower()}" in _ARCHIVES)
+    packed = [f"{folder.path}/{name}".lstrip("/") for folder, name in archives]
     sentences = []
     if packed:
         sentences.append(f"{listed(packed)} cannot be unpacked here: put the files in it beside it, {_ATTACH}.")
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for folder in survey.folders:
+        is_for_examples = any(words(name) & _FOR_EXAMPLES for name in (folder.path, *folder.names))
         for suffix, count in folder.suffixes.items():
-            if suffix in _PICTURES and _is_for_examples(folder):
+            if is_for_examples and suffix in _PICTURES:
                 found[_PICTURES[suffix]][folder.path or "the folder"] = count
     for what, places in found.items():
         where, count = listed(list(places)), sum(places.values())
@@ -69,7 +69,8 @@ def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:
     if seen.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
         return
     answers = [column.name for column in seen.targets.answers if words(column.name) >= _PREDICTION_STRING]
-    boxes = [column.name for column in seen.targets.columns if _are_boxes(column)]
+    named = [column for column in seen.targets.columns if column.present and words(column.name) & _BOX_NAMES]
+    boxes = [column.name for column in named if all(map(_BOX.fullmatch, column.distinct))]
     if boxes:
         raise NoFamilyError(task="object detection", evidence=f"the cells of {boxes[0]} are boxes")
     if answers:
@@ -85,7 +86,8 @@ def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hint
     columns, train = seen.targets.columns, seen.tables.train
     if "target_kind" in hints.overrides or not columns or kind in (TargetKind.MASK, TargetKind.IMAGE):
         return
-    series = next((column for column in columns if _are_series(column.present)), None)
+    listed_cells = (each for each in columns if each.present and all(map(_is_series, each.present[:_FEWEST_CELLS])))
+    series = next(listed_cells, None)
     column = series or columns[0]
     if series is not None:
         problem = "a list of numbers in each cell, one for each part of an example"
@@ -96,22 +98,6 @@ def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hint
     else:
         return
     raise UnlearnableTargetError(column=column.name, cell=column.present[0][:_SHOWN], problem=problem)
-
-
-def _is_archive(name: str) -> bool:
-    return f".{name.rpartition('.')[2].lower()}" in _ARCHIVES and bool(words(name) & _FOR_EXAMPLES)
-
-
-def _is_for_examples(folder: Folder) -> bool:
-    return any(words(name) & _FOR_EXAMPLES for name in (folder.path, *folder.names))
-
-
-def _are_boxes(column: Column) -> bool:
-    return bool(column.present) and bool(words(column.name) & _BOX_NAMES) and all(map(_BOX.fullmatch, column.distinct))
-
-
-def _are_series(cells: Sequence[str]) -> bool:
-    return bool(cells) and all(_is_series(cell) for cell in cells[:_FEWEST_CELLS])
 
 
 def _is_series(cell: str) -> bool:
@@ -128,15 +114,14 @@ def _is_passage(target: Column, train: Table) -> bool:
     spaced = sum(" " in cell for cell in target.present)
     if target.kind is not ColumnKind.TEXT or spaced < len(target.present) / 2:
         return False
-    others = (column for column in train.columns if column.kind is ColumnKind.TEXT and column.name != target.name)
-    return any(_is_inside(target, other) for other in others)
-
-
-def _is_inside(target: Column, other: Column) -> bool:
-    if len(target.values) != len(other.values):  # the labels have a table of their own
-        return False
-    rows = [(cell, text) for cell, text in zip(target.values, other.values, strict=True) if cell and text]
-    return sum(cell.strip() in text for cell, text in rows) > _PASSAGES * max(1, len(rows))
+    for column in train.columns:
+        # Where the labels have a table of their own, there are other rows.
+        is_beside = column.name != target.name and len(column.values) == len(target.values)
+        if column.kind is ColumnKind.TEXT and is_beside:
+            rows = [(cell, text) for cell, text in zip(target.values, column.values, strict=True) if cell and text]
+            if sum(cell.strip() in text for cell, text in rows) > _PASSAGES * max(1, len(rows)):
+                return True
+    return False
 
 
 def _is_written(column: Column) -> bool:
