@@ -85,15 +85,12 @@ def synthetic_data(original: Original) -> SyntheticData:
     test_known, parts = known_test(original)
     parts = classes or parts
     count, lengths = _test_count(original, len(parts))
-    learned = (*known, *test_known) if _is_one_of(test_known, known) else test_known
+    # At most one name is known, and others that look like it tell more of such names.
+    is_one_of = len(test_known) <= 1 and bool(known) and (not test_known or are_alike(test_known[0], known))
+    learned = (*known, *test_known) if is_one_of else test_known
     names = format_of(learned).fresh(count, original.random("names", "test"), set(train.names))
     test = replace(_examples(original, sampler, "test", names, parts), known=test_known, lengths=lengths)
     return SyntheticData(original, _with_classes_in_names(train, original), test, sampler)
-
-
-def _is_one_of(known: Sequence[str], others: Sequence[str]) -> bool:
-    """True if at most one name is known, and others that look like it tell more of such names."""
-    return len(known) <= 1 and bool(others) and (not known or are_alike(known[0], others))
 
 
 def _label_sampler(original: Original) -> LabelSampler:

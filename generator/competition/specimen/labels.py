@@ -1,7 +1,7 @@
 """The labels of made-up examples, and what inputs show of them."""
 
 import random
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -99,11 +99,12 @@ class LabelSampler:
         return Labels({}, names, tuple((position,) for position in drawn), levels)
 
     def _of_numbers(self, count: int, source: random.Random) -> Labels:
-        levels = tuple(spread(count, source))
-        cells = {
-            column.name: cells_like(_unsorted(column), led(levels, source, lead=_LEAD), source)
-            for column in self.columns
-        }
+        levels, cells = tuple(spread(count, source)), {}
+        for column in self.columns:
+            # Labels have no order of rows and no gaps.
+            shuffled = random_for(0, "unsorted").sample(column.present, len(column.present))
+            unsorted = replace(column, values=tuple(shuffled))
+            cells[column.name] = cells_like(unsorted, led(levels, source, lead=_LEAD), source)
         return Labels(cells, (), tuple(_band(level) for level in levels), levels)
 
     def _marks(self, row: Sequence[str | None]) -> tuple[int, ...]:
@@ -127,18 +128,11 @@ def _band(level: float) -> tuple[int, ...]:
     return (min(int(level * _BANDS), _BANDS - 1),)
 
 
-def _unsorted(column: Column) -> Column:
-    """The column without the order of its rows and without gaps, which labels must not have."""
-    return replace(column, values=tuple(random_for(0, "unsorted").sample(column.present, len(column.present))))
-
-
 def _covering(
     known: Sequence[tuple[str | None, ...]], count: int, source: random.Random
 ) -> list[tuple[str | None, ...]]:
     """Rows by their frequencies, a few of each that occurs, as far as there is room."""
-    by_row: dict[tuple[str | None, ...], int] = defaultdict(int)
-    for row in known:
-        by_row[row] += 1
+    by_row = Counter(known)
     frequent = sorted(by_row, key=lambda row: (-by_row[row], str(row)))
     each = max(1, min(FEWEST_OF_A_CLASS, count // len(frequent)))
     drawn = [row for row in frequent for _ in range(each)][:count]

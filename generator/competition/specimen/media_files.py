@@ -31,19 +31,17 @@ _USUAL_SOUND = AudioFormat(sample_rate=16_000, seconds=5.0, channels=1)
 
 def with_usual_formats(survey: Survey, note: Callable[[str], None]) -> Survey:
     """The survey with a usual format where the names alone say that files are pictures or sounds."""
-    return replace(survey, folders=tuple(_with_usual_format(folder, note) for folder in survey.folders))
-
-
-def _with_usual_format(folder: Folder, note: Callable[[str], None]) -> Folder:
-    if folder.images is not None or folder.audio is not None or not folder.suffixes:
-        return folder
-    suffix = max(folder.suffixes, key=lambda known: folder.suffixes[known])
-    usual = {"pictures": suffix in image_files.SUFFIXES, "sounds": suffix in sound_files.SUFFIXES}
-    what = next((what for what, is_such in usual.items() if is_such), "")
-    if not what:
-        return folder
-    note(f"Nothing is known of the {what} in {printable(folder.path) or 'the folder'} but their names.")
-    return replace(folder, images=_USUAL_PICTURE) if what == "pictures" else replace(folder, audio=_USUAL_SOUND)
+    folders = []
+    for folder in survey.folders:
+        suffix = max(folder.suffixes, key=folder.suffixes.__getitem__, default="")
+        what = "pictures" if suffix in image_files.SUFFIXES else "sounds" if suffix in sound_files.SUFFIXES else ""
+        if folder.images is not None or folder.audio is not None or not what:
+            folders.append(folder)
+            continue
+        note(f"Nothing is known of the {what} in {printable(folder.path) or 'the folder'} but their names.")
+        image, audio = (_USUAL_PICTURE, None) if what == "pictures" else (None, _USUAL_SOUND)
+        folders.append(replace(folder, images=image, audio=audio))
+    return replace(survey, folders=tuple(folders))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from generator.competition.facts import TargetKind
 from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like, is_counted, is_few
@@ -79,7 +80,8 @@ class TableMaker:
     def _add(self, table: Table, frame: TableRows) -> None:
         if frame.side is None:
             frame = self._covering_categories(table, frame)
-        rows = self._pixels(table, frame)
+        is_of_pixels = self.original.labels_from == "pixels" and frame.side is not None
+        rows = pixel_cells(table, lambda side: self._shades(frame, side)) if is_of_pixels else {}
         composed = {name: parts for name, parts in _composed(table).items() if name != frame.key}
         leading = self._leading()
         for column in table.columns:
@@ -121,11 +123,11 @@ class TableMaker:
 
     def _labels(self, column: Column, frame: TableRows) -> Cells | None:
         """The labels of the training examples, if that is what a column says."""
-        truth, classes = self.data.train.truth, set(self.data.sampler.classes)
-        if self._is_mask(column):
+        task, truth, classes = self.original.task, self.data.train.truth, set(self.data.sampler.classes)
+        is_target = column.name in task.targets
+        if task.target_kind is TargetKind.MASK and (is_target or column.name == self.original.text("mask_column")):
             return self._codes(frame)
-        is_of_rows = self.original.is_set("label_rows") and column.name in self.original.task.targets
-        if is_of_rows and set(frame.parts) <= truth.cells.keys():
+        if is_target and self.original.is_set("label_rows") and set(frame.parts) <= truth.cells.keys():
             return [truth.cells[part][example] for example, part in zip(frame.examples, frame.parts, strict=True)]
         if column.name in truth.cells:
             return [truth.cells[column.name][example] for example in frame.examples]
@@ -146,15 +148,13 @@ class TableMaker:
         source = self._source(table, column)
         places = spread(len(frame), source)
         if column.name in leading and frame.side is not None:
-            places = led(self._levels(frame, leading.index(column.name), source), source, lead=_LEAD)
+            position = leading.index(column.name)
+            # One of several labels leads a column, or the level, in turns from below and from above.
+            levels = [float(position in marks) for marks in frame.marks()]
+            if self.original.task.target_kind is not TargetKind.LABELS:
+                levels = [1 - level if position % 2 else level for level in frame.levels(source)]
+            places = led(levels, source, lead=_LEAD)
         return cells_like(column, places, source, frame.marks())
-
-    def _levels(self, frame: TableRows, position: int, source: random.Random) -> Sequence[float]:
-        """The numbers that lead a column: one of several labels, or the level, in turns from below and from above."""
-        if self.original.task.target_kind is TargetKind.LABELS:
-            return [float(position in marks) for marks in frame.marks()]
-        levels = frame.levels(source)
-        return [1 - level for level in levels] if position % 2 else levels
 
     def _leading(self) -> tuple[str, ...]:
         """The columns that tell of the label: the first numbers, else categories, that the test examples have too."""
@@ -172,21 +172,12 @@ class TableMaker:
         few = [column.name for column in features if is_few(column)]
         return tuple((numbers if len(numbers) >= _LEADING else numbers + few)[:_LEADING])
 
-    def _pixels(self, table: Table, frame: TableRows) -> Rows:
-        if self.original.labels_from != "pixels" or frame.side is None:
-            return {}
-        return pixel_cells(table, lambda side: self._shades(frame, side))
-
     def _shades(self, frame: TableRows, side: int) -> Iterator[Sequence[float]]:
         """The pixels of the picture of each row, from 0 to 255."""
         role = frame.side.role if frame.side is not None else ""
         for row, (marks, level) in enumerate(zip(frame.marks(), frame.levels(random_for(0)), strict=True)):
             source = self.original.random("pixels", role, row)
             yield grey_values(Appearance(marks, level), (side, side), source).ravel().tolist()
-
-    def _is_mask(self, column: Column) -> bool:
-        is_named = column.name == self.original.text("mask_column") or column.name in self.original.task.targets
-        return self.original.task.target_kind is TargetKind.MASK and is_named
 
     def _codes(self, frame: TableRows) -> Cells:
         side = self.data.train
@@ -251,22 +242,17 @@ class TableMaker:
             elif column.name == self.original.text("class_column"):
                 rows[column.name] = list(frame.parts)
             else:
-                rows[column.name] = [_constant(column)] * len(frame)
-        self.done[sample.path] = self._of_owners(rows) if self.original.is_set("has_several_images") else rows
-
-    def _of_owners(self, rows: Rows) -> Rows:
-        """A row for each id, where the test table has one for each of its images."""
-        ids = rows[self.original.task.id_column]
-        firsts = [row for row, owner in enumerate(ids) if owner not in ids[:row]]
-        return {name: [cells[row] for row in firsts] for name, cells in rows.items()}
+                telling = (value for value in column.present if kind_of([value]) is column.kind)
+                rows[column.name] = [next(chain(telling, column.present), None)] * len(frame)
+        if self.original.is_set("has_several_images"):
+            # A row for each id, where the test table has one for each of its images.
+            ids = rows[task.id_column]
+            firsts = [row for row, owner in enumerate(ids) if owner not in ids[:row]]
+            rows = {name: [cells[row] for row in firsts] for name, cells in rows.items()}
+        self.done[sample.path] = rows
 
     def _source(self, table: Table, column: Column) -> random.Random:
         return self.original.random("cells", table.path, column.name)
-
-
-def _constant(column: Column) -> str | None:
-    telling = (value for value in column.present if kind_of([value]) is column.kind)
-    return next(telling, column.present[0] if column.present else None)
 
 
 def _composed(table: Table) -> Mapping[str, tuple[str, str]]:
