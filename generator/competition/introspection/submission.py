@@ -1,6 +1,5 @@
 """The submission: what a row says, and what the file is called and written in."""
 
-import re
 from collections import Counter
 
 from generator.competition.facts import SubmissionKind, TargetKind
@@ -10,17 +9,13 @@ from generator.competition.introspection.inference_server import served_file_nam
 from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.metrics import Wants
+from generator.competition.pages import read_rules
 from generator.competition.submission import FileFormat, format_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table, TableFormat
 
 _KEY = "submission"
 _NAMES = frozenset((ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE))
 _USUAL_NAME = "submission.csv"
-_NAMED = re.compile(
-    r"(?:named|called|name of|file name:?|filename:?)\s+[`'\"*]*"
-    r"([\w.-]+\.(?:csv|tsv|parquet|jsonl?|ndjson|zip)(?:\.(?:gz|bz2|xz|zip))?)\b",
-    re.IGNORECASE,
-)
 _SUFFIXES = {TableFormat.PARQUET: ".parquet", TableFormat.JSON: ".json", TableFormat.JSON_LINES: ".jsonl"}
 _SUFFIX_OF = {"\t": ".tsv", "|": ".psv"}
 _SPACES = r"\s+"
@@ -135,11 +130,11 @@ def _cells(answer: Column | None) -> str:
 def _file_name(sample: Table | None, server: InferenceServer | None, found: Findings) -> tuple[str, str]:
     """The name that pages demand, else that which a server's gateway writes, else the usual one with a suffix."""
     hints = found.hints
-    said = _NAMED.search(hints.evaluation_text)
+    said = read_rules({"evaluation": hints.evaluation_text}).file_name
     if hints.file_name:
         return hints.file_name, hints.file_name_evidence
     if said is not None:
-        return said[1], "the evaluation page demands it"
+        return said.value, "the evaluation page demands it"
     if server is not None:
         return served_file_name(server)
     suffix = _suffix(sample) if sample is not None else ""
