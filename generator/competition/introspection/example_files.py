@@ -48,11 +48,6 @@ class ExampleFiles:
     owner_column: str = ""
 
     @property
-    def labels_from(self) -> str:
-        """Where the labels are."""
-        return self.source.labels_from
-
-    @property
     def test(self) -> CandidateFolder | None:
         """The folder of the test files, or None."""
         return self.test_match.folder if self.test_match is not None else None

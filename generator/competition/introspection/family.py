@@ -99,16 +99,16 @@ def _of_files(kind: TargetKind, files: ExampleFiles | None) -> list[Candidate]:
 
 
 def _of_table(seen: Observations) -> list[Candidate]:
-    features, texts, groups = seen.features, seen.texts.candidates, seen.groups
+    features, text, groups = seen.features, seen.texts.best, seen.groups
     if features is None or not features.columns:
         return []
     numbers = _EACH_NUMBER * len(features.measures)
     beside = f"{len(features.columns)} columns describe an example"
     measured = f"{len(features.measures)} of them numbers"
     reasons = {Medium.ROW: [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), measured)]}
-    if texts:
+    if text is not None:
         beside_text = Reason(-numbers, "numbers describe an example too")
-        reasons[Medium.TEXT] = [Reason(texts[0].weight, texts[0].evidence), beside_text]
+        reasons[Medium.TEXT] = [Reason(text.weight, text.evidence), beside_text]
     if groups is not None:
         reasons[Medium.SEQUENCE] = [Reason(groups.candidate.weight + 2, groups.candidate.evidence)]
     known = families().values()

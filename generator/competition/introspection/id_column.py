@@ -46,42 +46,29 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     return str(found.choose(_KEY, (weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns)))
 
 
-def parts_of(ids: Sequence[str], separators: int = 1) -> tuple[str, ...]:
+def parts_of(ids: Sequence[str], names: Collection[str] = ()) -> tuple[str, ...]:
     """The parts that every example has, where ids are `<example>_<part>`.
 
     Args:
         ids: Sampled ids, neighbours as in the file.
-        separators: How many underscores of an id belong to the part.
+        names: What the parts may be, which may have underscores themselves; anything without one if empty.
 
     Returns:
         The parts in order of appearance; nothing if the ids are not of that form.
     """
     examples: dict[str, list[str]] = defaultdict(list)
     for key in ids:
-        example, *part = key.rsplit("_", separators)
-        if len(part) < separators or not example:
-            return ()
-        examples[example].append("_".join(part))
-    return _of_all(list(examples.values()))
-
-
-def labels_behind(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
-    """The names that every example has behind it, where ids are `<example>_<name>`.
-
-    Args:
-        ids: Sampled ids, neighbours as in the file.
-        names: What may stand there; they may have underscores themselves.
-
-    Returns:
-        The names in order of appearance; nothing if the ids are not of that form.
-    """
-    examples: dict[str, list[str]] = defaultdict(list)
-    for key in ids:
-        cut = _start_of_name(key, names)
-        if not cut:
+        cut = _start_of_name(key, names) if names else key.rfind("_")
+        if cut <= 0:
             return ()
         examples[key[:cut]].append(key[cut + 1 :])
-    return _of_all(list(examples.values()))
+    # The first and the last example of a sample may be cut.
+    parts = list(examples.values())
+    whole = parts[1:-1] or parts
+    if len(parts) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
+        return ()
+    same = sum(set(each) == set(whole[0]) for each in whole[:_EXAMPLES_CHECKED])
+    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
 
 
 def without_labels(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
@@ -94,16 +81,6 @@ def _start_of_name(key: str, names: Collection[str]) -> int:
     """Where the underscore in front of the longest of the names is that an id ends in; 0 if it ends in none."""
     cuts = (match.start() for match in re.finditer("_", key))
     return next((cut for cut in cuts if key[cut + 1 :] in names), 0)
-
-
-def _of_all(parts_of_examples: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The parts of an example, if nearly all of them have the same."""
-    # The first and the last example of a sample may be cut.
-    whole = parts_of_examples[1:-1] or parts_of_examples
-    if len(parts_of_examples) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
-        return ()
-    same = sum(set(parts) == set(whole[0]) for parts in whole[:_EXAMPLES_CHECKED])
-    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
 
 
 def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:

@@ -40,7 +40,7 @@ def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> N
     """Settles size and channels of the images, and what their targets ask for."""
     train, targets, lists = seen.tables.train, seen.targets, files.source.lists
     form = files.images
-    if files.labels_from == "pixels" and train is not None:
+    if files.source.labels_from == "pixels" and train is not None:
         form = _pixel_format(train, lists)
     size = image_size(form.width, form.height) if form is not None else _USUAL
     channels = 1 if form is not None and form.mode in _GREY_MODES else _RGB
@@ -69,7 +69,7 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, foun
 
     To how many channels the notebooks bring them has been settled before.
     """
-    if files.labels_from == "pixels":
+    if files.source.labels_from == "pixels":
         return
     channels = 1 if "channel_suffixes" in found else int(str(found["channels"].value))
     folders = [files.source.train, files.test, target_images.folder if target_images is not None else None]

@@ -73,7 +73,7 @@ def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: F
         labels=label_statistics(targets.columns, files.source.classes if files is not None else ()),
         metric=known_metric(found.hints),
         features=features,
-        texts=find_text_columns(features) if features is not None else TextColumns((), ()),
+        texts=find_text_columns(features) if features is not None else TextColumns(()),
         groups=find_groups(features, found) if features is not None else None,
     )
 

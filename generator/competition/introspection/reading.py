@@ -86,7 +86,7 @@ def _reading(survey: Survey, seen: Observations, found: Findings) -> Reading:
     values = {key: finding.value for key, finding in findings.items()}
     evidence = {key: finding.evidence for key, finding in findings.items()}
     # What could not be read is left out, where examples seem to be in it and there is no other form of them.
-    has_examples = seen.files is not None and (seen.files.has_test or seen.files.labels_from == "pixels")
+    has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
     return Reading(
         task=task_of(str(values.pop("family")), values, evidence),
         findings=findings,
@@ -111,7 +111,7 @@ def _leave_out_training_table(family: Family, files: ExampleFiles | None, found:
     """There is no training table where the files have all there is to learn."""
     if files is not None and family.medium.is_files and not files.source.is_table:
         for key in ("train_table", "labels_table"):
-            found.settle(key, "", f"the labels come from {files.labels_from}, not from a table")
+            found.settle(key, "", f"the labels come from {files.source.labels_from}, not from a table")
 
 
 def _check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFiles | None) -> None:

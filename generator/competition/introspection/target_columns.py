@@ -9,7 +9,7 @@ from generator.competition.facts import TargetKind
 from generator.competition.introspection.errors import MissingColumnError, NoTargetError, TargetNotInSampleError
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Candidate, Findings, Hints, Reason, weighed
-from generator.competition.introspection.id_column import labels_behind, parts_of
+from generator.competition.introspection.id_column import parts_of
 from generator.competition.introspection.inference_server import served_target
 from generator.competition.introspection.lookup_table import Lookup, find_lookup
 from generator.competition.introspection.metric import known_metric
@@ -142,7 +142,8 @@ def _parts(tables: Tables, id_column: str) -> tuple[str, ...]:
     if column is None:
         return ()
     labelled = set(tables.labelled.column_names) if tables.labelled is not None else set()
-    return labels_behind(column.present, labelled) or parts_of(column.present)
+    of_columns = parts_of(column.present, labelled) if labelled else ()
+    return of_columns or parts_of(column.present)
 
 
 def _row_labels(

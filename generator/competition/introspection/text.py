@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from generator.competition.introspection.errors import listed
 from generator.competition.introspection.features import Features, names_of
-from generator.competition.introspection.findings import Candidate, Findings, Reason, best_first, joined, weighed
+from generator.competition.introspection.findings import Candidate, Findings, Reason, joined, weighed
 from generator.competition.introspection.vocabulary import words
 from generator.competition.survey.facts import Column, ColumnKind
 
@@ -29,12 +29,12 @@ class TextColumns:
 
     Attributes:
         columns: The columns of text, at most six, in the order of the table.
-        candidates: All that were weighed, best first.
+        best: The one that is text most clearly, and why; None if there is none.
         left_out: Further columns of text.
     """
 
     columns: tuple[Column, ...]
-    candidates: tuple[Candidate, ...]
+    best: Candidate | None = None
     left_out: tuple[str, ...] = ()
 
 
@@ -51,7 +51,7 @@ def find_text_columns(features: Features) -> TextColumns:
     return TextColumns(
         columns=tuple(column for column in features.columns if column.name in kept),
         left_out=tuple(column.name for column in alike[_MOST_TEXTS:]),
-        candidates=best_first(candidate for candidate, _ in fitting),
+        best=max((candidate for candidate, _ in fitting), key=lambda candidate: candidate.weight, default=None),
     )
 
 

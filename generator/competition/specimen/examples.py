@@ -122,12 +122,12 @@ def _examples(
     return Examples(role, (), tuple(names), truth, seen, shapes, parts)
 
 
-def record_examples(data: SyntheticData, role: str, known: Sequence[str]) -> Examples:
-    """The examples of TFRecords that are neither for training nor for the test, such as validation records."""
+def validation_examples(data: SyntheticData, known: Sequence[str]) -> Examples:
+    """The examples of TFRecords that are neither for training nor for the test."""
     count = max(_FEWEST_TEST_EXAMPLES, len(data.test))
     avoided = {*data.train.names, *data.test.names}
-    names = format_of(known).fresh(count, data.original.random("names", role), avoided)
-    return _examples(data.original, data.sampler, role, names)
+    names = format_of(known).fresh(count, data.original.random("names", "validation"), avoided)
+    return _examples(data.original, data.sampler, "validation", names)
 
 
 def _label_values(original: Original) -> tuple[Column, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from generator.competition.introspection.tfrecords import records_role
 from generator.competition.specimen.column_cells import cells_like
-from generator.competition.specimen.examples import Examples, SyntheticData, record_examples
+from generator.competition.specimen.examples import Examples, SyntheticData, validation_examples
 from generator.competition.specimen.labels import column_of_values
 from generator.competition.specimen.media_files import MediaFiles
 from generator.competition.specimen.pictures import Appearance
@@ -54,7 +54,7 @@ class RecordMaker:
         # The same examples come in several sizes, in folders that are named alike but for the size.
         if role not in self._others:
             known = feature.values if feature is not None else ()
-            self._others[role] = record_examples(self.data, "validation", known)
+            self._others[role] = validation_examples(self.data, known)
         return self._others[role]
 
     def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
