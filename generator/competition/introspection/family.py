@@ -116,6 +116,9 @@ def _of_table(seen: Observations) -> list[Candidate]:
 
 
 def _settle_files(family: Family, seen: Observations, files: ExampleFiles, found: Findings, *, is_served: bool) -> None:
+    if not files.source.is_table:
+        for key in ("train_table", "labels_table"):
+            found.settle(key, "", f"the labels come from {files.source.labels_from}, not from a table")
     describe_files(files, found, is_served=is_served)
     if family.medium is Medium.AUDIO:
         settle_audio(seen, files, found)

@@ -18,6 +18,7 @@ _LIKELY_WEIGHT, _LIKELY_LEAD = 2.0, 1.0
 _CLAUSES = 3
 
 _V = TypeVar("_V", bound=Value)
+_E = TypeVar("_E", bound=StrEnum)
 
 
 class Confidence(StrEnum):
@@ -126,6 +127,18 @@ class Findings(dict[str, Finding]):
         else:
             confidence = Confidence.THIN
         return self._take(Finding(key, best.value, best.evidence or "nothing speaks for another", confidence, ordered))
+
+    def member(self, key: str, kinds: type[_E]) -> _E:
+        """What was taken, as a member of an enumeration.
+
+        Raises:
+            UnusableValueError: The user decided on something else.
+        """
+        value = str(self[key].value)
+        try:
+            return kinds(value)
+        except ValueError as error:
+            raise UnusableValueError(key=key, value=value, wanted=f"one of {', '.join(kinds)}") from error
 
     def values_by_key(self) -> dict[str, Value]:
         """The values that were taken."""

@@ -50,7 +50,7 @@ def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> N
     found.settle("image_size", size, f"the images are {shown}", sure)
     found.settle("channels", channels, mode, sure)
     _settle_flip(files, targets, form, found)
-    if are_places(targets.names):
+    if are_coordinates(targets.names):
         evidence = f"{targets.names[0]} and the others are coordinates, which would move with the image"
         found.settle("has_fixed_places", True, evidence, Confidence.LIKELY)
     if lists is not None:
@@ -146,7 +146,7 @@ def _channel_endings(files: ExampleFiles) -> tuple[str, ...]:
     return tuple(ending for ending in sorted(counts) if 2 * counts[ending] >= max(counts.values()))
 
 
-def are_places(names: Sequence[str]) -> bool:
+def are_coordinates(names: Sequence[str]) -> bool:
     """True if columns are the coordinates of points in an image: `nose_x` and `nose_y`."""
     stems = [Counter(name.lower()[:-1] for name in names if name.lower().endswith(axis)) for axis in "xy"]
     return len(names) > 1 and stems[0] == stems[1] and stems[0].total() * 2 == len(names)
@@ -172,7 +172,7 @@ def _pixel_format(train: Table, lists: PixelLists | None) -> ImageFormat:
 
 
 def _settle_flip(files: ExampleFiles, targets: Targets, form: ImageFormat | None, found: Findings) -> None:
-    if are_places(targets.names):
+    if are_coordinates(targets.names):
         found.settle("flip", False, "the targets are places in the image")
         return
     classes = files.source.classes or (sorted(targets.columns[0].distinct) if len(targets.columns) == 1 else ())

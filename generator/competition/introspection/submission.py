@@ -21,7 +21,7 @@ _SUFFIX_OF = {"\t": ".tsv", "|": ".psv"}
 _SPACES = r"\s+"
 
 
-def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> None:
+def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> SubmissionKind:
     """Weighs the shapes that a submission for such targets can have."""
     targets = seen.targets
     few = len(targets.asked) or len(targets.names)
@@ -38,6 +38,7 @@ def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> No
     else:
         reasons = _for_number(seen) if kind is TargetKind.NUMBER else _for_class(seen)
         found.choose(_KEY, [weighed(value, because) for value, because in reasons.items()])
+    return found.member(_KEY, SubmissionKind)
 
 
 def settle_submission_file(sample: Table | None, server: InferenceServer | None, found: Findings) -> None:
@@ -55,7 +56,7 @@ def settle_submission_file(sample: Table | None, server: InferenceServer | None,
         found.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
 
 
-def best_in_cell(targets: Targets) -> int:
+def labels_per_cell(targets: Targets) -> int:
     """The number of labels in a cell of the sample, separated by spaces; 1 if there is one or no sample."""
     if len(targets.answers) != 1 or not targets.answers[0].present:
         return 1
@@ -89,7 +90,7 @@ def _for_class(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
     targets, labels, metric = seen.targets, seen.labels, seen.metric
     wants = metric.facts.wants if metric.facts is not None else None
     answer = targets.answers[0] if len(targets.answers) == 1 else None
-    best = best_in_cell(targets)
+    best = labels_per_cell(targets)
     is_one = len(targets.names) == 1 and len(targets.asked) <= 1
     are_columns = targets.are_classes_asked or (labels.is_one_hot and len(targets.asked) > 1)
     ranks = answer is not None and answer.kind is ColumnKind.TEXT and best > 1 and not _is_spaced(seen)

@@ -11,7 +11,7 @@ from generator.competition.survey.facts import ColumnKind
 _FEW_CLASSES, _MANY_NUMBERS = 20, 50
 
 
-def find_target_kind(seen: Observations, found: Findings) -> None:
+def find_target_kind(seen: Observations, found: Findings) -> TargetKind:
     """Weighs the kinds of target."""
     by_kind = {
         TargetKind.CLASS: _for_class(seen),
@@ -24,6 +24,7 @@ def find_target_kind(seen: Observations, found: Findings) -> None:
         "target_kind",
         [weighed(kind, [*why, *_as_said(kind, seen, found.decided("family"))]) for kind, why in by_kind.items()],
     )
+    return found.member("target_kind", TargetKind)
 
 
 def _as_said(kind: TargetKind, seen: Observations, decided: str) -> list[Reason]:

@@ -5,10 +5,13 @@ from collections.abc import Iterator, Mapping
 from generator.competition.facts import Medium
 from generator.competition.introspection.findings import Confidence, Finding, Hints
 from generator.competition.introspection.observations import Observations
+from generator.competition.introspection.table_format import differences
+from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import are_named_alike
+from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TARGET, words
 from generator.competition.schema import called, families, option_of
-from generator.competition.survey.facts import ColumnKind
+from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
@@ -19,10 +22,19 @@ _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", 
 _ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
 
 
-def warnings_of(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
-    """The sentences, each of which names the flag that settles its matter."""
-    guesses = (_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN)
-    return (*guesses, *_about_files(known, seen), *_about_targets(seen, hints), *_about_ids(known, seen))
+def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+    """The sentences, each of which names the flag that settles its matter, or what the user can do."""
+    # What could not be read is left out, where examples seem to be in it and there is no other form of them.
+    has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
+    return (
+        *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
+        *_about_files(known, seen),
+        *_about_targets(seen, hints),
+        *_about_ids(known, seen),
+        *differences(seen.tables),
+        *(unsupported_files(survey) if not has_examples else ()),
+        *_other_parts(survey, seen.tables),
+    )
 
 
 def _guess(finding: Finding) -> str:
@@ -96,3 +108,21 @@ def _shown(value: object) -> str:
         more = f" and {len(value) - _LIST_SHOWN} more" if len(value) > _LIST_SHOWN else ""
         return ", ".join(printable(str(item)) for item in value[:_LIST_SHOWN]) + more
     return printable(str(value)) or "none"
+
+
+def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
+    """That a table lies in a folder in parts, as partitioned Parquet does, and only one of them is trained on."""
+    train, others = tables.train, (tables.test, tables.sample, tables.labels)
+    top = train.path.split("/")[0] if train is not None and "/" in train.path else ""
+    if train is None or not top:
+        return
+    parts = [
+        table
+        for table in survey.tables
+        if table.path.startswith(f"{top}/") and table.column_names == train.column_names and table not in others
+    ]
+    if len(parts) > 1:
+        yield (
+            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, and the notebooks "
+            "train on that one alone: put them into one, and name it with --train."
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from generator.competition.specimen.id_format import format_of
-from generator.competition.specimen.randomness import spread
+from generator.competition.specimen.randomness import even_quantiles
 from generator.competition.specimen.text import is_prose, vocabulary_of
 from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind
@@ -25,7 +25,7 @@ _TRIES = 20
 
 def cells_like(
     column: Column,
-    places: Sequence[float],
+    quantiles: Sequence[float],
     source: random.Random,
     marks: Sequence[Sequence[int]] = (),
 ) -> Cells:
@@ -33,18 +33,23 @@ def cells_like(
 
     Args:
         column: What they have to be like.
-        places: For each cell, where it stands among the sampled values, from 0, the smallest, to 1.
+        quantiles: For each cell, where it stands among the sampled values, from 0, the smallest, to 1.
         source: For everything else that is left to chance.
         marks: For each cell, the classes that texts should tell of.
 
     Returns:
-        As many cells as there are places; None where one is missing.
+        As many cells as there are quantiles; None where one is missing.
     """
-    if not column.present or not places:
-        return [None] * len(places)
-    made = _maker(column)(column, places, source)
-    if column.kind is ColumnKind.TEXT and not is_few(column) and not _are_lists(column) and is_prose(column.present):
-        made = _prose(column, places, source, marks)
+    if not column.present or not quantiles:
+        return [None] * len(quantiles)
+    made = _maker(column)(column, quantiles, source)
+    if (
+        column.kind is ColumnKind.TEXT
+        and not is_categorical(column)
+        and not _are_lists(column)
+        and is_prose(column.present)
+    ):
+        made = _prose(column, quantiles, source, marks)
     if column.kind in _ORDERED and _grows(column):
         made = sorted(made, key=_order(column))
     cells: Cells = list(made)
@@ -53,13 +58,13 @@ def cells_like(
     return _of_same_kind(cells, column, source)
 
 
-def is_few(column: Column) -> bool:
+def is_categorical(column: Column) -> bool:
     """True if the column holds a few values again and again: categories."""
     few = max(_FEW, _FEW_SHARE * len(column.present))
     return len(column.distinct) <= min(few, len(column.present) / 2)
 
 
-def is_counted(column: Column) -> bool:
+def is_id_like(column: Column) -> bool:
     """True if each row has an own whole number or code, as ids are."""
     return (
         len(column.values) > 1
@@ -72,11 +77,11 @@ def is_counted(column: Column) -> bool:
 
 
 def _maker(column: Column) -> Callable[[Column, Sequence[float], random.Random], list[str]]:
-    if is_few(column) or column.kind is ColumnKind.BOOLEAN:
+    if is_categorical(column) or column.kind is ColumnKind.BOOLEAN:
         return _categories
     numbers = _numbers_among_marks(column)
     if numbers is not None:
-        return lambda _, places, source: _maker(numbers)(numbers, places, source)
+        return lambda _, quantiles, source: _maker(numbers)(numbers, quantiles, source)
     if column.kind in NUMBERS:
         return _integers if column.kind is ColumnKind.INTEGER else _numbers
     if column.kind is ColumnKind.DATE:
@@ -90,10 +95,10 @@ def _numbers_among_marks(column: Column) -> Column | None:
     return numbers_of(column) if has_marks else None
 
 
-def _categories(column: Column, places: Sequence[float], source: random.Random) -> list[str]:
+def _categories(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """Values by their frequencies; each occurs at least once where there are rows enough."""
     values = sorted(column.present, key=_order(column))
-    made = [_at(values, place) for place in places]
+    made = [_at(values, quantile) for quantile in quantiles]
     absent = sorted(column.distinct - set(made))
     if 2 * len(absent) <= len(made):
         for row, value in zip(sorted(source.sample(range(len(made)), len(absent))), absent, strict=True):
@@ -102,14 +107,14 @@ def _categories(column: Column, places: Sequence[float], source: random.Random) 
     return made
 
 
-def _numbers(column: Column, places: Sequence[float], source: random.Random) -> list[str]:  # noqa: ARG001 - as the others
+def _numbers(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:  # noqa: ARG001 - as the others
     values = sorted(column.present, key=_order(column))
-    return [_between(values, place) for place in places]
+    return [_between(values, quantile) for quantile in quantiles]
 
 
-def _between(values: Sequence[str], place: float) -> str:
+def _between(values: Sequence[str], quantile: float) -> str:
     """A number between two neighbours, with as many decimals as one of them."""
-    at = place * (len(values) - 1)
+    at = quantile * (len(values) - 1)
     lower, upper = values[int(at)], values[min(int(at) + 1, len(values) - 1)]
     low, high = float(lower), float(upper)
     if not math.isfinite(low) or not math.isfinite(high) or lower == upper:
@@ -121,25 +126,25 @@ def _between(values: Sequence[str], place: float) -> str:
     return f"{number:.{min(decimals, _MOST_DECIMALS)}f}"
 
 
-def _integers(column: Column, places: Sequence[float], source: random.Random) -> list[str]:
+def _integers(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     if max(map(len, column.distinct)) > _LONGEST_INTEGER:
-        return _codes(column, places, source)
+        return _codes(column, quantiles, source)
     values = sorted(int(value) for value in column.present)
     padded = {len(value.strip()) for value in column.distinct}
     is_padded = len(padded) == 1 and any(value.startswith("0") and len(value) > 1 for value in column.distinct)
     width = max(padded) if is_padded else 0
     made = []
-    for place in places:
-        at = place * (len(values) - 1)
+    for quantile in quantiles:
+        at = quantile * (len(values) - 1)
         low, high = values[int(at)], values[min(int(at) + 1, len(values) - 1)]
         made.append(str(round(low + (high - low) * (at - int(at)))).zfill(width))
     return made
 
 
-def _dates(column: Column, places: Sequence[float], source: random.Random) -> list[str]:
+def _dates(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """The day of one value with the time of another, in whatever notation they are."""
     values = sorted(column.present)
-    made = [_at(values, place) for place in places]
+    made = [_at(values, quantile) for quantile in quantiles]
     for mark in ("T", " "):
         if all(value.count(mark) == 1 for value in column.distinct):
             times = [value.partition(mark)[2] for value in values]
@@ -147,20 +152,20 @@ def _dates(column: Column, places: Sequence[float], source: random.Random) -> li
     return made
 
 
-def _codes(column: Column, places: Sequence[float], source: random.Random) -> list[str]:
+def _codes(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """New codes of the same format, which repeat as often as the sampled ones."""
     share = len(column.distinct) / len(column.present)
-    different = format_of(column.present).fresh(max(1, math.ceil(share * len(places))), source)
-    return [_at(different, place) for place in places]
+    different = format_of(column.present).fresh(max(1, math.ceil(share * len(quantiles))), source)
+    return [_at(different, quantile) for quantile in quantiles]
 
 
-def _lists(column: Column, places: Sequence[float], source: random.Random) -> list[str]:
+def _lists(column: Column, quantiles: Sequence[float], source: random.Random) -> list[str]:
     """Lists of the sampled lengths with elements of any of them."""
     lists = sorted((json.loads(value) for value in column.present), key=len)
     elements = [element for one in lists for element in one] or [None]
     made = []
-    for place in places:
-        length = min(len(lists[min(int(place * len(lists)), len(lists) - 1)]), _LONGEST_LIST)
+    for quantile in quantiles:
+        length = min(len(lists[min(int(quantile * len(lists)), len(lists) - 1)]), _LONGEST_LIST)
         drawn = source.sample(elements, length) if length <= len(elements) else []
         made.append(json.dumps(drawn, ensure_ascii=False))
     return made
@@ -175,10 +180,12 @@ def _are_lists(column: Column) -> bool:
         return False
 
 
-def _prose(column: Column, places: Sequence[float], source: random.Random, marks: Sequence[Sequence[int]]) -> list[str]:
+def _prose(
+    column: Column, quantiles: Sequence[float], source: random.Random, marks: Sequence[Sequence[int]]
+) -> list[str]:
     vocabulary = vocabulary_of(column.present)
     # The lengths are drawn anew: they would tell of the class too, and more plainly than words do.
-    lengths = spread(len(places), source)
+    lengths = even_quantiles(len(quantiles), source)
     made: set[str] = set()
     texts = []
     for row, length in enumerate(lengths):
@@ -204,8 +211,8 @@ def _grows(column: Column) -> bool:
     return len(set(keys)) > 2 and all(one <= other for one, other in pairwise(keys))  # noqa: PLR2004 - a switch is no order
 
 
-def _at(values: Sequence[str], place: float) -> str:
-    return values[min(int(place * len(values)), len(values) - 1)]
+def _at(values: Sequence[str], quantile: float) -> str:
+    return values[min(int(quantile * len(values)), len(values) - 1)]
 
 
 def _missing_rows(column: Column, count: int, source: random.Random) -> list[int]:

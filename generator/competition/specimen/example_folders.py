@@ -33,7 +33,7 @@ def endings_of(files: Sequence[str], known: Sequence[str]) -> tuple[Ending, ...]
     return ()
 
 
-def scattered(data: SyntheticData) -> SyntheticData:
+def with_folders(data: SyntheticData) -> SyntheticData:
     """The same examples, dealt to the folders below that of their side, where each of these has some of the files."""
     train, test = (_dealt(examples, data.original) for examples in (data.train, data.test))
     return replace(data, train=train, test=test)

@@ -114,7 +114,7 @@ def _examples(
 ) -> Examples:
     source = original.random("truth", role)
     truth = sampler.draw(len(names), source)
-    seen = truth if original.signal else truth.hidden(source)
+    seen = truth if original.signal else truth.without_signal(source)
     shapes: tuple[tuple[Shape, ...], ...] = ()
     if sampler.kind is TargetKind.MASK:
         kinds = [0] * len(parts) if parts == PIECES else range(len(parts))

@@ -99,7 +99,7 @@ class FolderMaker:
             for is_stem, ending in group.endings:
                 stem = name.removesuffix(name[len(name) - len(suffix_of(name)) :]) if is_stem else name
                 path = f"{group.base}/{stem}{ending}".lstrip("/")
-                content = self.media.of_example(folder, suffix_of(path), group.side, example)
+                content = self.media.example_file(folder, suffix_of(path), group.side, example)
                 self._write(folder, path, content)
 
     def _write_others(self, folder: Folder) -> None:
@@ -119,7 +119,7 @@ class FolderMaker:
         share = min(original.rows // 3, 2 * original.rows // len(original.survey.folders))
         count = min(folder.files, max(_FEWEST_OTHERS, share))
         for name in format_of(folder.names).fresh(count, original.random("strangers", folder.path)):
-            self._write(folder, prefix + name, self.media.of_nobody(folder, suffix_of(name), name))
+            self._write(folder, prefix + name, self.media.unrelated_file(folder, suffix_of(name), name))
 
     def _write(self, folder: Folder, path: str, content: bytes | None) -> None:
         if content is not None:

@@ -8,14 +8,14 @@ from functools import cached_property
 
 from generator.competition.facts import TargetKind
 from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like
-from generator.competition.specimen.randomness import led, random_for, spread
+from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
 from generator.competition.survey.columns import kind_of
 from generator.competition.survey.facts import Column, ColumnKind
 
 FEWEST_OF_A_CLASS = 3
 _MOST_CLASSES = 1_000
 _BANDS = 4
-_LEAD = 0.8
+_STRENGTH = 0.8
 _YES = ("1", "1.0", "True", "true", "TRUE")
 
 
@@ -35,7 +35,7 @@ class Labels:
     marks: tuple[tuple[int, ...], ...]
     levels: tuple[float, ...]
 
-    def hidden(self, source: random.Random) -> "Labels":
+    def without_signal(self, source: random.Random) -> "Labels":
         """The same labels with inputs that say nothing of them."""
         order = list(range(len(self.levels)))
         source.shuffle(order)
@@ -88,7 +88,7 @@ class LabelSampler:
 
     def _of_classes(self, count: int, source: random.Random) -> Labels:
         if not self.classes:
-            levels = tuple(spread(count, source))
+            levels = tuple(even_quantiles(count, source))
             return Labels({}, (), tuple(_band(level) for level in levels), levels)
         classes = self.classes[:_MOST_CLASSES]
         drawn = [position % len(classes) for position in range(count)]
@@ -99,12 +99,12 @@ class LabelSampler:
         return Labels({}, names, tuple((position,) for position in drawn), levels)
 
     def _of_numbers(self, count: int, source: random.Random) -> Labels:
-        levels, cells = tuple(spread(count, source)), {}
+        levels, cells = tuple(even_quantiles(count, source)), {}
         for column in self.columns:
             # Labels have no order of rows and no gaps.
             shuffled = random_for(0, "unsorted").sample(column.present, len(column.present))
             unsorted = replace(column, values=tuple(shuffled))
-            cells[column.name] = cells_like(unsorted, led(levels, source, lead=_LEAD), source)
+            cells[column.name] = cells_like(unsorted, correlated_quantiles(levels, source, strength=_STRENGTH), source)
         return Labels(cells, (), tuple(_band(level) for level in levels), levels)
 
     def _marks(self, row: Sequence[str | None]) -> tuple[int, ...]:

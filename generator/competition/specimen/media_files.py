@@ -64,7 +64,7 @@ class MediaFiles:
         largest = _LARGEST_TARGET if self.original.task.target_kind is TargetKind.IMAGE else _LARGEST_PICTURE
         return min(largest, _PIXELS // max(1, self.files))
 
-    def of_example(self, folder: Folder, suffix: str, side: Examples, example: int) -> bytes | None:
+    def example_file(self, folder: Folder, suffix: str, side: Examples, example: int) -> bytes | None:
         """The file of an example in a folder; None if such files cannot be written."""
         is_mask = folder.path and folder.path == self.original.text("mask_folder")
         if is_mask and side.shapes and folder.images is not None:
@@ -76,7 +76,7 @@ class MediaFiles:
         seen = Appearance(marks, side.seen.levels[example], shapes)
         return self._content(self._shortened(folder, len(side)), suffix, seen, (side.role, example))
 
-    def of_nobody(self, folder: Folder, suffix: str, name: str) -> bytes | None:
+    def unrelated_file(self, folder: Folder, suffix: str, name: str) -> bytes | None:
         """A file that belongs to no example."""
         source = self.original.random("stranger", folder.path, name)
         seen = Appearance((source.randrange(_STRANGER_CLASSES),), source.random())

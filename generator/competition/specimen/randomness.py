@@ -11,21 +11,21 @@ def random_for(seed: int, *names: object) -> random.Random:
     return random.Random(key)  # noqa: S311 - nothing here is a secret
 
 
-def spread(count: int, source: random.Random) -> list[float]:
-    """So many places from 0 to 1, one in each of as many equal parts, in any order."""
-    places = [(position + source.random()) / count for position in range(count)]
-    source.shuffle(places)
-    return places
+def even_quantiles(count: int, source: random.Random) -> list[float]:
+    """So many quantiles from 0 to 1, one in each of as many equal parts, in any order."""
+    quantiles = [(position + source.random()) / count for position in range(count)]
+    source.shuffle(quantiles)
+    return quantiles
 
 
-def led(levels: Sequence[float], source: random.Random, *, lead: float) -> list[float]:
-    """Places from 0 to 1 that grow with the levels, as far as the lead says.
+def correlated_quantiles(levels: Sequence[float], source: random.Random, *, strength: float) -> list[float]:
+    """Quantiles from 0 to 1 that grow with the levels, as far as the strength says.
 
     The ranks are spread evenly again, so that what is drawn by them has the distribution that it should have.
     """
-    noisy = [lead * level + (1 - lead) * source.random() for level in levels]
+    noisy = [strength * level + (1 - strength) * source.random() for level in levels]
     order = sorted(range(len(noisy)), key=lambda row: (noisy[row], row))
-    places = [0.0] * len(noisy)
+    quantiles = [0.0] * len(noisy)
     for rank, row in enumerate(order):
-        places[row] = (rank + source.random()) / len(noisy)
-    return places
+        quantiles[row] = (rank + source.random()) / len(noisy)
+    return quantiles

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from generator import __version__
 from generator.competition.facts import Task
-from generator.competition.specimen.example_folders import scattered
+from generator.competition.specimen.example_folders import with_folders
 from generator.competition.specimen.examples import synthetic_data
 from generator.competition.specimen.folders import FolderMaker
 from generator.competition.specimen.inference_server import write_server
@@ -78,7 +78,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
 
 
 def _write(original: Original, writer: Writer) -> dict[str, int]:
-    data = scattered(synthetic_data(original))
+    data = with_folders(synthetic_data(original))
     if data.sampler.different > len(data.train):
         writer.note(f"There are {data.sampler.different:,} classes, too many for {len(data.train):,} training rows.")
     media = MediaFiles(original, len(data.train) + len(data.test), writer.note)

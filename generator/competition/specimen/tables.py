@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from generator.competition.facts import TargetKind
-from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like, is_counted, is_few
+from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like, is_categorical, is_id_like
 from generator.competition.specimen.example_folders import folder_cells
 from generator.competition.specimen.examples import SyntheticData
 from generator.competition.specimen.id_format import format_of
@@ -14,13 +14,13 @@ from generator.competition.specimen.masks import run_length_code
 from generator.competition.specimen.original import Original
 from generator.competition.specimen.pictures import Appearance, grey_values
 from generator.competition.specimen.pixel_cells import pixel_cells
-from generator.competition.specimen.randomness import led, random_for, spread
+from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
 from generator.competition.specimen.sampled_names import runs_of
 from generator.competition.specimen.table_rows import SizeOf, TableRows, rows_of_other, rows_of_role, rows_of_sample
 from generator.competition.survey.columns import kind_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
-_LEADING, _LEAD = 3, 0.45
+_INFORMATIVE, _STRENGTH = 3, 0.45
 _ROWS_COMPARED, _COMPOSED_COLUMNS = 50, 10
 _MOST_GROUPS_SHARED = 0.5
 
@@ -83,12 +83,12 @@ class TableMaker:
         is_of_pixels = self.original.labels_from == "pixels" and frame.side is not None
         rows = pixel_cells(table, lambda side: self._shades(frame, side)) if is_of_pixels else {}
         composed = {name: parts for name, parts in _composed(table).items() if name != frame.key}
-        leading = self._leading()
+        informative = self._informative()
         for column in table.columns:
             if column.name in rows or column.name in composed:
                 continue
             given = self._given(table, column, frame)
-            rows[column.name] = given if given is not None else self._drawn(table, column, frame, leading)
+            rows[column.name] = given if given is not None else self._drawn(table, column, frame, informative)
         for name, (first, second) in composed.items():
             pairs = zip(rows[first], rows[second], strict=True)
             rows[name] = [f"{one or ''}_{other or ''}" for one, other in pairs]
@@ -136,7 +136,7 @@ class TableMaker:
         return None
 
     def _ids(self, table: Table, column: Column, frame: TableRows) -> Cells | None:
-        if not is_counted(column):
+        if not is_id_like(column):
             return None
         if frame.side is None and len(frame) == len(column.distinct) and self._is_category(column):
             return list(column.values)
@@ -144,19 +144,19 @@ class TableMaker:
         source = self._source(table, column)
         return list(format_of(column.present).fresh(len(frame), source, used))
 
-    def _drawn(self, table: Table, column: Column, frame: TableRows, leading: Sequence[str]) -> Cells:
+    def _drawn(self, table: Table, column: Column, frame: TableRows, informative: Sequence[str]) -> Cells:
         source = self._source(table, column)
-        places = spread(len(frame), source)
-        if column.name in leading and frame.side is not None:
-            position = leading.index(column.name)
+        quantiles = even_quantiles(len(frame), source)
+        if column.name in informative and frame.side is not None:
+            position = informative.index(column.name)
             # One of several labels leads a column, or the level, in turns from below and from above.
             levels = [float(position in marks) for marks in frame.marks()]
             if self.original.task.target_kind is not TargetKind.LABELS:
                 levels = [1 - level if position % 2 else level for level in frame.levels(source)]
-            places = led(levels, source, lead=_LEAD)
-        return cells_like(column, places, source, frame.marks())
+            quantiles = correlated_quantiles(levels, source, strength=_STRENGTH)
+        return cells_like(column, quantiles, source, frame.marks())
 
-    def _leading(self) -> tuple[str, ...]:
+    def _informative(self) -> tuple[str, ...]:
         """The columns that tell of the label: the first numbers, else categories, that the test examples have too."""
         task, train, test = self.original.task, self.original.train, self.original.test
         if train is None:
@@ -166,11 +166,11 @@ class TableMaker:
         features = [
             column
             for column in train.columns
-            if column.name in known - others and not is_counted(column) and len(column.distinct) > 1
+            if column.name in known - others and not is_id_like(column) and len(column.distinct) > 1
         ]
-        numbers = [column.name for column in features if column.kind in NUMBERS and not is_few(column)]
-        few = [column.name for column in features if is_few(column)]
-        return tuple((numbers if len(numbers) >= _LEADING else numbers + few)[:_LEADING])
+        numbers = [column.name for column in features if column.kind in NUMBERS and not is_categorical(column)]
+        few = [column.name for column in features if is_categorical(column)]
+        return tuple((numbers if len(numbers) >= _INFORMATIVE else numbers + few)[:_INFORMATIVE])
 
     def _shades(self, frame: TableRows, side: int) -> Iterator[Sequence[float]]:
         """The pixels of the picture of each row, from 0 to 255."""
@@ -216,13 +216,15 @@ class TableMaker:
     def _covering_categories(self, table: Table, frame: TableRows) -> TableRows:
         """A table with a row for each value of a category, such as one of stores, has one for each here too."""
         for column in table.columns:
-            if is_counted(column) and self._is_category(column):
+            if is_id_like(column) and self._is_category(column):
                 return TableRows(None, tuple(range(len(column.distinct))))
         return frame
 
     def _is_category(self, column: Column) -> bool:
         same = self._in_training(column)
-        return same is not None and is_few(same) and len(same.distinct & column.distinct) > len(same.distinct) / 2
+        return (
+            same is not None and is_categorical(same) and len(same.distinct & column.distinct) > len(same.distinct) / 2
+        )
 
     def _in_training(self, column: Column) -> Column | None:
         """The same column of the training table, if there is one."""

@@ -33,16 +33,16 @@ class Vocabulary:
     foreign: tuple[str, ...]
     marking: tuple[str, ...]
 
-    def write(self, place: float, marks: Sequence[int], source: random.Random) -> str:
+    def write(self, quantile: float, marks: Sequence[int], source: random.Random) -> str:
         """Makes a text.
 
         Args:
-            place: Which of the texts, sorted by length, gives the length and the spaces, from 0 to 1.
+            quantile: Which of the texts, sorted by length, gives the length and the spaces, from 0 to 1.
             marks: What words of its own the text has: those of these classes.
             source: The words are drawn from it.
         """
         telling = [word for mark in marks for word in self._words_of(mark)]
-        like = self.texts[min(int(place * len(self.texts)), len(self.texts) - 1)]
+        like = self.texts[min(int(quantile * len(self.texts)), len(self.texts) - 1)]
         pieces = pieces_of(like)
         positions = [position for position, piece in enumerate(pieces) if piece and not piece.isspace()]
         for position in positions:
