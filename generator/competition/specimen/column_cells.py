@@ -43,13 +43,9 @@ def cells_like(
     if not column.present or not quantiles:
         return [None] * len(quantiles)
     made = _maker(column)(column, quantiles, source)
-    if (
-        column.kind is ColumnKind.TEXT
-        and not is_categorical(column)
-        and not _are_lists(column)
-        and is_prose(column.present)
-    ):
-        made = _prose(column, quantiles, source, marks)
+    is_text = column.kind is ColumnKind.TEXT and not is_categorical(column) and not _are_lists(column)
+    if is_text and is_prose(column.present):
+        made = _prose(column, len(quantiles), source, marks)
     if column.kind in _ORDERED and _grows(column):
         made = sorted(made, key=_order(column))
     cells: Cells = list(made)
@@ -180,12 +176,10 @@ def _are_lists(column: Column) -> bool:
         return False
 
 
-def _prose(
-    column: Column, quantiles: Sequence[float], source: random.Random, marks: Sequence[Sequence[int]]
-) -> list[str]:
+def _prose(column: Column, count: int, source: random.Random, marks: Sequence[Sequence[int]]) -> list[str]:
     vocabulary = vocabulary_of(column.present)
     # The lengths are drawn anew: they would tell of the class too, and more plainly than words do.
-    lengths = even_quantiles(len(quantiles), source)
+    lengths = even_quantiles(count, source)
     made: set[str] = set()
     texts = []
     for row, length in enumerate(lengths):
