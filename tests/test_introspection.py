@@ -1,4 +1,4 @@
-"""What a reading says of its task: evidence, doubts, the user's decisions, and where there is nothing to go by."""
+"""Readings of a task: evidence, warnings, the user's decisions, and errors where there is nothing to go by."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""What the kit cannot do is said in a sentence that names the files, before a pair is made that could only fail."""
+"""The limits of the kit are said in a sentence that names the files, before a pair is made that could only fail."""
 
 from pathlib import Path
 
