@@ -1,4 +1,4 @@
-"""What the columns of a table are: numbers, dates, categories, or nothing that a model can learn from."""
+"""The kinds of a table's columns: numbers, dates, categories, or nothing that a model can learn from."""
 
 import json
 from collections.abc import Sequence

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.competition.introspection.serving import can_serve
+from generator.competition.introspection.inference_server import can_serve
 from generator.competition.metrics import METRICS
 from generator.competition.schema import families, keys_of
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed

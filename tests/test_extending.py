@@ -1,4 +1,4 @@
-"""CONTRIBUTING's ways to a new family, framework and metric, gone in a copy of the kit: nothing else has to be changed."""
+"""CONTRIBUTING's ways to a new family, framework and metric, gone in a copy of the kit; nothing else is changed."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""What a reading says of its task: evidence, doubts, the user's decisions, and where there is nothing to go by."""
+"""Readings of a task: evidence, warnings, the user's decisions, and errors where there is nothing to go by."""
 
 import json
 import tempfile
@@ -14,7 +14,6 @@ from layout_files import images, keys, sentence, some, table
 from generator.competition import builtin
 from generator.competition.facts import TargetKind
 from generator.competition.introspection import Confidence, Hints, Reading, read_task
-from generator.competition.introspection.budget import batch_size, epochs
 from generator.competition.introspection.errors import (
     AmbiguousIdError,
     MissingColumnError,
@@ -30,6 +29,7 @@ from generator.competition.introspection.errors import (
     UnusableValueError,
 )
 from generator.competition.introspection.images import image_size
+from generator.competition.introspection.training_budget import batch_size, epochs
 from generator.competition.metrics import UnknownMetricError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import column_of

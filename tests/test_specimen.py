@@ -13,8 +13,7 @@ from layouts import LAYOUTS, WARNED, Layout
 
 from generator.cli.specimen import specimen as verb
 from generator.competition.facts import SubmissionKind, TargetKind, Task
-from generator.competition.introspection.facts import Hints
-from generator.competition.introspection.reading import read_task
+from generator.competition.introspection import Hints, read_task
 from generator.competition.specimen import MARKER, SpecimenSummary, write_specimen
 from generator.competition.specimen import specimen as writing
 from generator.competition.specimen.errors import NotASpecimenError, SpecimenExistsError
@@ -248,6 +247,18 @@ def test_the_table_that_explains_the_submission_asks_for_every_part_of_every_tes
     asked = [(row["ImageId"], row["FeatureName"]) for row in explained]
     assert asked == [(row["ImageId"], point) for row in pictures for point in points]
     assert [row["RowId"] for row in cells(folder / "SampleSubmission.csv")] == [row["RowId"] for row in explained]
+
+
+@pytest.mark.parametrize("suffix", [".wav", ".aif"])
+def test_a_sound_has_the_rate_the_length_and_the_channels_of_the_real_ones(suffix: str, tmp_path: Path) -> None:
+    audio = AudioFormat(sample_rate=2_000, seconds=1.5, channels=2)
+    survey = Survey((), (Folder("noise", {suffix: 2}, (f"a1{suffix}", f"a2{suffix}"), True, audio=audio),))
+
+    written(survey, made_up_task(train_table="", sample_submission=""), tmp_path / "specimen")
+
+    found = survey_folder(tmp_path / "specimen").folder("noise")
+    assert found is not None
+    assert found.audio == audio
 
 
 def test_run_length_codes_are_the_mask_images(tmp_path: Path) -> None:

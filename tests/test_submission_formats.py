@@ -18,8 +18,7 @@ from written_submissions import submitted, table_task
 
 from generator.competition import builtin
 from generator.competition.facts import TargetKind, Task
-from generator.competition.introspection import read_task
-from generator.competition.introspection.facts import Hints
+from generator.competition.introspection import Hints, read_task
 from generator.competition.submission import MissingReaderError, SubmissionError, read_table, validate
 from generator.competition.survey import survey_folder
 

@@ -43,8 +43,8 @@ ALLOWED = {
     "competition/builtin/docstrings.py": ("an empty folder that was just made", {"open"}),
     "competition/builtin/split_table.py": ("an empty folder that was just made", {"open"}),
     "competition/builtin/__init__.py": ("makes that folder, in one that was just made", {"mkdir"}),
-    "competition/specimen/images.py": ("in memory", {"save"}),
-    "competition/specimen/sound.py": ("in memory", {"open"}),
+    "competition/specimen/pictures.py": ("in memory", {"save"}),
+    "competition/specimen/sounds.py": ("in memory", {"open"}),
     "competition/specimen/specimen.py": ("an empty folder that was just made", {"write_bytes"}),
     "competition/specimen/stand_in_server.py": (
         "is copied into specimens, and runs in a session",

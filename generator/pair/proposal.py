@@ -19,7 +19,7 @@ from generator.untrusted import is_slug, printable
 from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
-    from generator.competition.introspection.facts import Finding
+    from generator.competition.introspection import Finding
     from generator.competition.pages import Rules
     from generator.competition.survey.facts import Survey
 
@@ -183,8 +183,7 @@ def _read(
     *,
     folder: Path | None = None,
 ) -> Proposal:
-    from generator.competition.introspection.facts import Hints
-    from generator.competition.introspection.reading import read_task
+    from generator.competition.introspection import Hints, read_task
     from generator.competition.pages import evaluation_text, read_rules
 
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
@@ -220,7 +219,7 @@ def _read(
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     """Warns of what a competition wants of an inference notebook that the templates cannot do."""
-    from generator.competition.introspection.serving import can_serve
+    from generator.competition.introspection.inference_server import can_serve
 
     if survey.server is not None and not can_serve(task.details):
         yield (

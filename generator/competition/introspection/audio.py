@@ -1,11 +1,10 @@
-"""What the model of a sound needs to know: its sampling rate and its length."""
+"""Sounds: the sampling rate and the length that the model needs to know."""
 
 from itertools import pairwise
 
-from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.source import Source
-from generator.competition.introspection.targets import Targets
-from generator.competition.introspection.weighing import settled
+from generator.competition.introspection.example_files import ExampleFiles
+from generator.competition.introspection.findings import Confidence, Findings
+from generator.competition.introspection.observations import Observations
 from generator.competition.survey.facts import Column
 from generator.competition.survey.sound import SUFFIXES
 
@@ -13,48 +12,45 @@ _HIGHEST_RATE, _USUAL_RATE = 32_000, 32_000
 _SHORTEST, _LONGEST, _USUAL_SECONDS = 1.0, 30.0, 5.0
 
 
-def audio_details(source: Source, targets: Targets, ids: Column | None, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the sounds; `ids` are those of the sample submission."""
-    form = source.audio
+def settle_audio(seen: Observations, files: ExampleFiles, found: Findings) -> None:
+    """Settles what there is to know of the sounds."""
+    form, sample = files.audio, seen.tables.sample
     rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
     heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
     sure = Confidence.SURE if form is not None else Confidence.THIN
-    step = _seconds_per_part(targets.parts) or _seconds_per_part(_ends(ids))
+    ids = sample.columns[0] if sample is not None and sample.columns else None
+    step = _seconds_per_part(seen.targets.parts) or _seconds_per_part(_ends(ids))
     seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
     length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)
     evidence = "the ids end in seconds, so far apart" if step else f"the median is {seconds:.1f} s"
-    return (
-        settled("sample_rate", rate, heard, hints, confidence=sure),
-        settled("seconds", length, evidence, hints, confidence=sure),
-        settled("part_seconds", step, evidence if step else "the ids name whole sounds", hints),
-        settled("are_wav", *_are_wav(source), hints),
-        settled("hidden_test", *_hidden_test(source), hints),
-    )
+    found.settle("sample_rate", rate, heard, sure)
+    found.settle("seconds", length, evidence, sure)
+    found.settle("part_seconds", step, evidence if step else "the ids name whole sounds")
+    found.settle("are_wav", *_are_wav(files))
+    if files.test is None or files.test.names:
+        found.settle("hidden_test", False, "there are test sounds, or no folder for them")
+    else:
+        evidence = f"{files.test.path} has no sounds; they are there when the notebook is scored"
+        found.settle("hidden_test", True, evidence)
 
 
-def _are_wav(source: Source) -> tuple[bool, str]:
-    places = [place for place in (source.labelling.train, source.test) if place is not None]
-    suffixes = {suffix for place in places for folder in place.folders for suffix in folder.suffixes}
+def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
+    folders = [folder for folder in (files.source.train, files.test) if folder is not None]
+    suffixes = {suffix for folder in folders for part in folder.folders for suffix in part.suffixes}
     others = sorted((suffixes & (SUFFIXES | {".mp3"})) - {".wav"})
     if others or ".wav" not in suffixes:
         return False, f"there are {', '.join(others)}" if others else "no WAV file was seen"
     return True, "all sounds are .wav"
 
 
-def _hidden_test(source: Source) -> tuple[bool, str]:
-    if source.test is None or source.test.names:
-        return False, "there are test sounds, or no folder for them"
-    return True, f"{source.test.path} has no sounds; they are there when the notebook is scored"
-
-
 def _ends(ids: Column | None) -> tuple[str, ...]:
-    """What the ids end in, where all of them are of one long sound, as a sample of a hidden test may be."""
+    """The ends of the ids, where all of them are of one long sound, as a sample of a hidden test may be."""
     found = [key.rpartition("_") for key in ids.present] if ids is not None else []
     return tuple(end for _, _, end in found) if len({start for start, _, _ in found}) == 1 else ()
 
 
 def _seconds_per_part(parts: tuple[str, ...]) -> float:
-    """How long a part is, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
+    """The length of a part, where parts are named by the second at which they end: `5`, `10`, `15`; else 0."""
     ends = sorted(float(part) for part in parts if part.isdecimal())
     if len(ends) <= 1 or len(ends) < len(parts):
         return 0.0

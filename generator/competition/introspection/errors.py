@@ -33,23 +33,23 @@ def listed(names: Sequence[str]) -> str:
 
 
 class IntrospectionError(CompetitionError):
-    """What was seen does not make a task; a flag may help."""
+    """A survey that does not make a task; a flag may help."""
 
 
 class NoTrainingDataError(IntrospectionError):
     """Neither a table nor files to learn from."""
 
-    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
+    def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table with --train."
+        remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table with --train."
         super().__init__(" ".join((f"There is nothing to train on: {what} was seen{remedy}", *notes[:_MOST_NOTES])))
 
 
 class NoTestDataError(IntrospectionError):
     """Nothing to predict."""
 
-    def __init__(self, *, seen: Sequence[str], hindrances: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        remedy = f". {' '.join(hindrances)}" if hindrances else "; name the table of the test examples with --test."
+    def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
+        remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table of the test examples with --test."
         what = f"beside what is trained on, {listed(seen) or 'nothing'} was seen{remedy}"
         super().__init__(" ".join((f"There is nothing to predict: {what}", *notes[:_MOST_NOTES])))
 
@@ -166,7 +166,7 @@ class UnknownKeyError(IntrospectionError):
 
 
 class UnusableValueError(IntrospectionError):
-    """What the user decided is of the wrong kind."""
+    """A decision of the user that is of the wrong kind."""
 
     def __init__(self, *, key: str, value: str, wanted: str) -> None:
         super().__init__(f'{printable(key)} cannot be "{printable(value)}": it has to be {printable(wanted)}.')

@@ -1,24 +1,27 @@
-"""Which family of tasks this is, and what that family needs to know."""
+"""The family of the task, and what that family needs to know."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from generator.competition.facts import Medium, TargetKind
-from generator.competition.introspection.audio import audio_details
-from generator.competition.introspection.budget import budget
-from generator.competition.introspection.clues import Clues
+from generator.competition.introspection.audio import settle_audio
+from generator.competition.introspection.cross_validation import settle_folds
 from generator.competition.introspection.errors import NoInputsError, UnusableValueError
-from generator.competition.introspection.facts import Candidate, Finding, Hints
-from generator.competition.introspection.features import Features, find_features
-from generator.competition.introspection.folds import group_of_folds, time_of_folds
-from generator.competition.introspection.image_targets import image_target_details
-from generator.competition.introspection.images import channel_details, encoding_details, image_details, owner_details
-from generator.competition.introspection.masks import mask_details
-from generator.competition.introspection.sequences import Groups, find_groups, sequence_details
-from generator.competition.introspection.source import Source
-from generator.competition.introspection.table_format import format_details, id_details, null_word_details
-from generator.competition.introspection.tabular import column_details
-from generator.competition.introspection.text import Prose, find_prose, text_details
-from generator.competition.introspection.weighing import Reason, chosen, settled, weighed
+from generator.competition.introspection.example_files import ExampleFiles, describe_files
+from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
+from generator.competition.introspection.images import (
+    settle_channels,
+    settle_encoding,
+    settle_images,
+    settle_owners,
+    settle_target_images,
+)
+from generator.competition.introspection.masks import settle_masks
+from generator.competition.introspection.observations import Observations
+from generator.competition.introspection.sequences import settle_sequences
+from generator.competition.introspection.table_format import settle_format
+from generator.competition.introspection.tabular import settle_columns
+from generator.competition.introspection.text import settle_texts
+from generator.competition.introspection.training_budget import settle_budget
 from generator.competition.schema import Family, families
 from generator.competition.survey.facts import ColumnKind
 
@@ -26,148 +29,119 @@ _KEY = "family"
 _EACH_NUMBER, _MOST_FOR_NUMBERS = 0.2, 3.0
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What the tables hold beside ids and labels: the features, text to be read, rows in groups."""
-
-    features: Features | None
-    prose: Prose
-    groups: Groups | None
-
-
-def find_contents(clues: Clues, id_column: str, hints: Hints) -> Contents:
-    """Looks for text and for groups of rows in the training table."""
-    features = find_features(clues.tables, clues.targets, id_column)
-    if features is None:
-        return Contents(None, Prose((), ()), None)
-    return Contents(features, find_prose(features), find_groups(clues.tables, features, hints))
-
-
-def find_family(kind: TargetKind, clues: Clues, contents: Contents, hints: Hints) -> Finding:
+def find_family(kind: TargetKind, seen: Observations, found: Findings) -> Family:
     """Weighs the families.
 
     Raises:
         NoInputsError: There is nothing to predict from.
         UnusableValueError: The user decided on a family that the files do not allow.
     """
-    candidates = [*_of_files(kind, clues), *_of_table(contents)]
+    candidates = [*_of_files(kind, seen.files), *_of_table(seen)]
     if not candidates:
-        train, test = clues.tables.train, clues.tables.test
+        train, test = seen.tables.train, seen.tables.test
         raise NoInputsError(train=train.path if train else "", test=test.path if test else "the test data")
-    decided = hints.overrides.get(_KEY)
-    possible = [str(candidate.value) for candidate in candidates]
-    if isinstance(decided, str) and decided not in possible and not _can_be_read_as_text(decided, contents):
+    decided, possible = found.decided(_KEY), [str(candidate.value) for candidate in candidates]
+    if decided and decided not in possible and not _can_be_read_as_text(decided, seen):
         raise UnusableValueError(key=_KEY, value=decided, wanted=f"what the files allow, {' or '.join(possible)}")
-    return chosen(_KEY, candidates, hints)
+    return families()[str(found.choose(_KEY, candidates))]
 
 
-def _can_be_read_as_text(name: str, contents: Contents) -> bool:
-    family, features = families().get(name), contents.features
+def settle_details(family: Family, seen: Observations, found: Findings, *, is_served: bool) -> None:
+    """Settles what a family needs to know, then what every family needs.
+
+    Args:
+        family: The family.
+        seen: What was seen.
+        found: Takes the findings.
+        is_served: Whether an inference server hands out the test data.
+    """
+    files = seen.files if family.medium.is_files else None
+    features, groups, train = seen.features, seen.groups, seen.tables.train
+    has_table = files is None or files.source.is_table
+    examples = files.examples if files is not None else train.rows if train is not None else 0
+    folds = Findings(found.hints)
+    if features is not None and has_table:
+        settle_folds(features, family.folds_by, folds)
+    if files is not None:
+        examples //= len(seen.targets.row_labels) or 1
+        _settle_files(family, seen, files, found, is_served=is_served)
+    elif family.medium is Medium.TEXT and features is not None:
+        settle_texts(seen.texts, features, found)
+    elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
+        settle_sequences(groups, features, found)
+        examples = max(1, round(examples / groups.rows))
+    elif features is not None:
+        group = str(folds["group_column"].value) if "group_column" in folds else ""
+        settle_columns(features, found, group=group)
+    found.update({key: finding for key, finding in folds.items() if key not in found})
+    settle_budget(examples, found)
+    _settle_label_cells(seen, found)
+    tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
+    settle_format(tables, str(found["id_column"].value), seen.targets.names, found)
+
+
+def _can_be_read_as_text(name: str, seen: Observations) -> bool:
+    family, features = families().get(name), seen.features
     has_text = features is not None and any(column.kind is ColumnKind.TEXT for column in features.columns)
     return family is not None and family.medium is Medium.TEXT and has_text
 
 
-def find_details(
-    family: Family, clues: Clues, contents: Contents, hints: Hints, *, id_column: str
-) -> tuple[Finding, ...]:
-    """The findings that a family needs, then what every family needs."""
-    source = clues.source if family.medium.is_files else None
-    features, groups, train = contents.features, contents.groups, clues.tables.train
-    examples = source.examples if source is not None else train.rows if train is not None else 0
-    examples //= len(clues.targets.row_labels) if source is not None and clues.targets.row_labels else 1
-    folds = _folds(family, source, features, hints)
-    has_table = source is None or source.labels_from in ("table", "pixels")
-    if source is not None:
-        details = _of_source(family, clues, source, hints)
-    elif family.medium is Medium.TEXT and features is not None:
-        details = text_details(contents.prose, features, hints)
-    elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
-        details = sequence_details(groups, features, hints)
-        examples = max(1, round(examples / groups.rows))
-    else:
-        group = next((str(finding.value) for finding in folds if finding.key == "group_column"), "")
-        details = column_details(features, hints, group=group) if features is not None else ()
-    settled_already = {finding.key for finding in details}
-    folds = tuple(finding for finding in folds if finding.key not in settled_already)
-    return (*details, *folds, *budget(examples, hints), *_format(clues, id_column, hints, has_training_table=has_table))
-
-
-def _folds(family: Family, source: Source | None, features: Features | None, hints: Hints) -> tuple[Finding, ...]:
-    """What the folds depend on, of what the family's notebooks read."""
-    is_from_table = source is None or source.labels_from in ("table", "pixels")
-    if features is None or not is_from_table:
-        return ()
-    found = (group_of_folds(features, hints), time_of_folds(features, hints))
-    return tuple(finding for finding in found if finding.key in family.folds_by)
-
-
-def _of_files(kind: TargetKind, clues: Clues) -> list[Candidate]:
-    source = clues.source
-    if source is None:
+def _of_files(kind: TargetKind, files: ExampleFiles | None) -> list[Candidate]:
+    if files is None:
         return []
     reasons = [
-        Reason(source.labelling.weight, source.labelling.evidence),
-        Reason(2, f"{source.medium} files are what the examples are"),
+        Reason(files.source.candidate.weight, files.source.candidate.evidence),
+        Reason(2, f"{files.medium} files are what the examples are"),
     ]
-    of_medium = [family for family in families().values() if family.medium is source.medium]
+    of_medium = [family for family in families().values() if family.medium is files.medium]
     fitting = [family for family in of_medium if kind in family.targets] or of_medium
     return [weighed(family.name, reasons) for family in fitting]
 
 
-def _of_table(contents: Contents) -> list[Candidate]:
-    features, prose, groups = contents.features, contents.prose, contents.groups
+def _of_table(seen: Observations) -> list[Candidate]:
+    features, text, groups = seen.features, seen.texts.best, seen.groups
     if features is None or not features.columns:
         return []
     numbers = _EACH_NUMBER * len(features.measures)
     beside = f"{len(features.columns)} columns describe an example"
     measured = f"{len(features.measures)} of them numbers"
     reasons = {Medium.ROW: [Reason(2, beside), Reason(min(_MOST_FOR_NUMBERS, numbers), measured)]}
-    if prose.candidates:
+    if text is not None:
         beside_text = Reason(-numbers, "numbers describe an example too")
-        reasons[Medium.TEXT] = [Reason(prose.weight, prose.evidence), beside_text]
+        reasons[Medium.TEXT] = [Reason(text.weight, text.evidence), beside_text]
     if groups is not None:
-        reasons[Medium.SEQUENCE] = [Reason(groups.weight + 2, groups.evidence)]
+        reasons[Medium.SEQUENCE] = [Reason(groups.candidate.weight + 2, groups.candidate.evidence)]
     known = families().values()
     return [weighed(each.name, why) for medium, why in reasons.items() for each in known if each.medium is medium]
 
 
-def _of_source(family: Family, clues: Clues, source: Source, hints: Hints) -> tuple[Finding, ...]:
+def _settle_files(family: Family, seen: Observations, files: ExampleFiles, found: Findings, *, is_served: bool) -> None:
+    if not files.source.is_table:
+        for key in ("train_table", "labels_table"):
+            found.settle(key, "", f"the labels come from {files.source.labels_from}, not from a table")
+    describe_files(files, found, is_served=is_served)
     if family.medium is Medium.AUDIO:
-        sample = clues.tables.sample
-        ids = sample.columns[0] if sample is not None and sample.columns else None
-        return (*source.findings, *audio_details(source, clues.targets, ids, hints))
-    more: tuple[Finding, ...] = ()
-    if TargetKind.MASK in family.targets:
-        more = mask_details(clues, hints)
-    elif TargetKind.IMAGE in family.targets:
-        more = image_target_details(clues, hints)
-    details = (*source.findings, *more, *image_details(source, clues.tables.train, clues.targets, hints))
-    if not more:
-        details = (*details, *channel_details(source, hints), *owner_details(source, clues.tables.train, hints))
-    known = {finding.key: finding.value for finding in details}
-    target = clues.companions.image if TargetKind.IMAGE in family.targets else None
-    of_a_file = 1 if "channel_suffixes" in known else int(str(known["channels"]))
-    return (*details, *encoding_details(source, of_a_file, hints, *([target.place] if target is not None else [])))
+        settle_audio(seen, files, found)
+        return
+    predicts_masks, predicts_images = TargetKind.MASK in family.targets, TargetKind.IMAGE in family.targets
+    if predicts_masks:
+        settle_masks(seen, found)
+    elif predicts_images:
+        settle_target_images(seen, found)
+    settle_images(seen, files, found)
+    if not predicts_masks and not predicts_images:
+        settle_channels(files, found)
+        settle_owners(files, seen.tables.train, found)
+    settle_encoding(files, seen.target_images if predicts_images else None, found)
 
 
-def _rows(clues: Clues) -> str:
-    labels = clues.targets.row_labels
-    if not labels:
-        return "a row of the training table is an example"
-    return f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
-
-
-def _format(clues: Clues, id_column: str, hints: Hints, *, has_training_table: bool) -> tuple[Finding, ...]:
-    """How labels and tables are written, and where ids are."""
-    separator = "" if clues.traits.is_run_length else clues.traits.separator
+def _settle_label_cells(seen: Observations, found: Findings) -> None:
+    """Settles how labels are written: one in a cell, several in a cell, or several rows for an example."""
+    separator, labels = "" if seen.labels.is_run_length else seen.labels.separator, seen.targets.row_labels
     lists = f'cells are lists, separated by "{separator}"' if separator else "a cell is one label"
-    if clues.targets.row_labels:
+    rows = "a row of the training table is an example"
+    if labels:
         separator, lists = ",", "the labels of an example are put into one cell"
-    tables = clues.tables if has_training_table else replace(clues.tables, train=None, labels=None)
-    return (
-        settled("label_separator", separator, lists, hints),
-        settled("label_rows", bool(clues.targets.row_labels), _rows(clues), hints),
-        *format_details(tables, hints),
-        *null_word_details(tables, (id_column, *clues.targets.names), hints),
-        *id_details(tables, id_column, hints),
-    )
+        rows = f"training rows are <id>_<label>, with {len(labels)} labels for each, as those of the sample submission"
+    found.settle("label_separator", separator, lists)
+    found.settle("label_rows", bool(labels), rows)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.targets import Targets
-from generator.competition.introspection.words import looks_like_id
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.target_columns import Targets
+from generator.competition.introspection.vocabulary import looks_like_id
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
 _MOST_CODES = 20
@@ -15,7 +15,7 @@ _NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.BOOLEAN)
 
 @dataclass(frozen=True)
 class Features:
-    """What is known of an example beside its id.
+    """The columns that say something of an example beside its id.
 
     Attributes:
         train: The training table.
@@ -32,14 +32,9 @@ class Features:
     others: tuple[str, ...]
 
     @property
-    def numbers(self) -> tuple[Column, ...]:
-        """Those that are numbers."""
-        return tuple(column for column in self.columns if column.kind in _NUMBERS)
-
-    @property
     def measures(self) -> tuple[Column, ...]:
-        """Those numbers that say something about an example: ids of something else do not."""
-        return tuple(column for column in self.numbers if not self._is_id(column))
+        """Those that are numbers and say something about an example: ids of something else do not."""
+        return tuple(column for column in self.columns if column.kind in _NUMBERS and not self._is_id(column))
 
     def in_test(self, name: str) -> Column | None:
         """The same column of the test table, if there is one."""
@@ -60,7 +55,10 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
     """Sorts the columns of the training table; None if there is no such table."""
     if tables.train is None:
         return None
-    apart = {*targets.names, *([] if _is_date(id_column, tables) else [id_column])}
+    ids = [table.column(id_column) for table in (tables.train, tables.test) if table is not None]
+    # Where the ids are dates, they say something about their examples.
+    is_date = all(column is not None and column.kind is ColumnKind.DATE for column in ids)
+    apart = {*targets.names, *([] if is_date else [id_column])}
     columns = [column for column in tables.train.columns if column.name not in apart]
     known = set((tables.test or tables.train).column_names)
     both = [column for column in columns if column.name in known]
@@ -71,12 +69,6 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
         columns=tuple(both),
         others=tuple(column.name for column in columns if column.name not in known),
     )
-
-
-def _is_date(id_column: str, tables: Tables) -> bool:
-    """Whether the ids of training and test examples are dates: such an id says something about its example."""
-    columns = [table.column(id_column) for table in (tables.train, tables.test) if table is not None]
-    return all(column is not None and column.kind is ColumnKind.DATE for column in columns)
 
 
 def names_of(columns: Sequence[Column]) -> list[str]:

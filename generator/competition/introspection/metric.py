@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.weighing import settled
+from generator.competition.introspection.findings import Confidence, Findings, Hints, certain
 from generator.competition.metrics import (
     MetricFacts,
     UnknownMetricError,
@@ -30,16 +29,16 @@ class KnownMetric:
 
     @property
     def facts(self) -> MetricFacts | None:
-        """What the kit knows of it."""
+        """The kit's own facts on it."""
         return parsed(self.name)[0] if self.name else None
 
     def fits(self, kind: TargetKind, *, classes: int) -> bool:
-        """Whether it, or the form of it that is meant for such targets, can be computed."""
+        """True if it, or the form of it that is meant for such targets, can be computed."""
         return bool(self.name) and kind in parsed(suited_metric(self.name, kind, classes=classes))[0].target_kinds
 
 
 def known_metric(hints: Hints) -> KnownMetric:
-    """What the user decided, else what the API or the evaluation page names.
+    """The metric that the user decided on, else the one that the API or the evaluation page names.
 
     Raises:
         UnknownMetricError: The user named a metric that the kit does not have.
@@ -69,33 +68,34 @@ def _named(decided: str) -> str:
 
 
 def settle_metric(
-    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, *, sizes: tuple[int, int], hints: Hints
-) -> Finding:
+    known: KnownMetric, submission: SubmissionKind, kind: TargetKind, found: Findings, *, sizes: tuple[int, int]
+) -> None:
     """Settles the metric.
 
     Args:
         known: What is said of it.
         submission: What a row of the submission says.
         kind: What is predicted.
+        found: Takes the finding; knows the wording of a metric that the kit does not have.
         sizes: How many classes there are, and how many labels a cell of the sample submission has.
-        hints: With the user's decisions, and the wording of a metric that the kit does not have.
     """
     classes, best = sizes
+    text = found.hints.metric_text
     # The user's metric is known by now, in the form that suits the target.
-    undecided = Hints(hints.slug)
     if known.name and known.fits(kind, classes=classes):
         suited = suited_metric(known.name, kind, classes=classes)
-        return settled(_KEY, _with_k(suited, best), known.evidence, undecided)
-    if _KEY in hints.overrides:
-        return settled(_KEY, known.name, known.evidence, undecided)
-    usual = _usual(hints.metric_text, submission, kind, classes=classes, best=best)
-    if known.name:
-        evidence = f"{known.name} is not computed for such targets; this is the usual one"
-    elif hints.metric_text:
-        evidence = f'the kit does not have "{hints.metric_text[:_SHOWN]}"; this is the nearest'
+        found[_KEY] = certain(_KEY, _with_k(suited, best), known.evidence)
+    elif _KEY in found.hints.overrides:
+        found[_KEY] = certain(_KEY, known.name, known.evidence)
     else:
-        evidence = "nothing says it; this is usual for such a submission"
-    return settled(_KEY, usual, evidence, hints, confidence=Confidence.THIN)
+        if known.name:
+            evidence = f"{known.name} is not computed for such targets; this is the usual one"
+        elif text:
+            evidence = f'the kit does not have "{text[:_SHOWN]}"; this is the nearest'
+        else:
+            evidence = "nothing says it; this is usual for such a submission"
+        usual = _usual(text, submission, kind, classes=classes, best=best)
+        found.settle(_KEY, usual, evidence, Confidence.THIN)
 
 
 def _with_k(metric: str, best: int) -> str:

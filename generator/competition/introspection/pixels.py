@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.competition.introspection.columns import is_whole
+from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Column, Table
 
@@ -38,8 +38,8 @@ class PixelLists:
 
 def pixel_columns(table: Table) -> tuple[str, ...]:
     """The columns that are pixels: numbered names, whole values from 0 to 255."""
-    named = [column for column in table.columns if _PIXEL.fullmatch(column.name.lower())]
-    return tuple(column.name for column in named if _is_shade(column))
+    numbered = (column for column in table.columns if _PIXEL.fullmatch(column.name.lower()) and is_whole(column))
+    return tuple(each.name for each in numbered if all(0 <= float(value) <= WHITE for value in each.distinct))
 
 
 def pixel_lists(train: Table, test: Table | None) -> PixelLists | None:
@@ -60,10 +60,6 @@ def pixel_lists(train: Table, test: Table | None) -> PixelLists | None:
     images = [image for images in found.values() for image in images]
     low, high = _range([value for image in images for value in image])
     return PixelLists(tuple(found), math.isqrt(len(images[0])), low, high)
-
-
-def _is_shade(column: Column) -> bool:
-    return is_whole(column) and all(0 <= float(value) <= WHITE for value in column.distinct)
 
 
 def _images(column: Column) -> list[list[float]]:

@@ -11,7 +11,7 @@ _OF_ROWS = 3  # an image, a class and a code
 
 
 def is_run_length(column: Column) -> bool:
-    """Whether the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
+    """True if the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
     if not column.present:
         return False
     return all(_is_code(value) for value in column.distinct)
@@ -34,7 +34,9 @@ def class_column(sample: Table | None, train: Table | None) -> Column | None:
     if sample is None or train is None or len(sample.columns) != _OF_ROWS or code_column(train) is None:
         return None
     image, *others = sample.columns
-    fitting = [column for column in others if _is_class(column, train)]
+    in_both = [(column, same) for column in others if (same := train.column(column.name)) is not None]
+    classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both]
+    fitting = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
     if train.column(image.name) is None or image.is_unique or len(fitting) != 1:
         return None
     rows = list(zip(image.values, fitting[0].values, strict=True))
@@ -47,15 +49,8 @@ def class_column_of_parts(train: Table | None, parts: Sequence[str]) -> Column |
     return next((column for column in columns if column.distinct and column.distinct <= set(parts)), None)
 
 
-def _is_class(column: Column, train: Table) -> bool:
-    same = train.column(column.name)
-    return same is not None and _FEWEST_CLASSES <= len(column.distinct | same.distinct) <= _MOST_CLASSES
-
-
 def _is_code(value: str) -> bool:
     numbers = value.split()
-    return len(numbers) % 2 == 0 and all(number.isdecimal() for number in numbers) and _grow(numbers[::2])
-
-
-def _grow(numbers: Sequence[str]) -> bool:
-    return all(int(one[:18]) < int(other[:18]) for one, other in pairwise(numbers))
+    if len(numbers) % 2 or not all(map(str.isdecimal, numbers)):
+        return False
+    return all(int(one[:18]) < int(other[:18]) for one, other in pairwise(numbers[::2]))

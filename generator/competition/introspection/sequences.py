@@ -1,4 +1,4 @@
-"""Rows that belong together in an order: which column groups them, and which one orders them."""
+"""Rows that belong together in an order: the column that groups them, and the one that orders them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from generator.competition.introspection.facts import Finding, Hints
+from generator.competition.introspection.column_statistics import overlap
 from generator.competition.introspection.features import Features
-from generator.competition.introspection.tables import Tables, overlap
-from generator.competition.introspection.tabular import column_details
-from generator.competition.introspection.weighing import Reason, settled, weighed
-from generator.competition.introspection.words import looks_like_id, words
+from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
+from generator.competition.introspection.tabular import settle_columns
+from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
 
 _ORDERED = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.DATE))
@@ -29,7 +28,7 @@ _MOST_COUNTED, _COMMON = 1_000, 0.1
 
 @dataclass(frozen=True)
 class Groups:
-    """How the rows are grouped.
+    """A grouping of rows.
 
     Attributes:
         group: The column whose equal values make a group.
@@ -37,8 +36,7 @@ class Groups:
         per: What is predicted: "row" or "group".
         rows: How many rows a group has on average.
         longest: How many rows the largest group has.
-        weight: How sure it is.
-        evidence: Why.
+        candidate: The column that groups, how sure it is, and why.
     """
 
     group: str
@@ -46,39 +44,36 @@ class Groups:
     per: str
     rows: float
     longest: int
-    weight: float
-    evidence: str
+    candidate: Candidate
 
 
-def find_groups(tables: Tables, features: Features, hints: Hints) -> Groups | None:
+def find_groups(features: Features, found: Findings) -> Groups | None:
     """Finds a group column and an order column, or takes those that the user named; None if there are none."""
-    decided = _decided(features, hints)
+    decided = _decided(features, found)
     if decided is not None:
         return decided
     columns = features.train.columns[:_COLUMNS_COMPARED]
     names = {column.name for column in features.columns} | {features.id_column}
     shared = [column for column in columns if column.name in names]
-    found = [
+    fitting = [
         groups
         for group in shared
-        if _makes_groups(group) and _is_of_sequences(group, tables, features)
+        if _makes_groups(group) and _is_of_sequences(group, features)
         for order in shared
         if order is not group and (groups := _groups(group, order, features)) is not None
     ]
-    return max(found, key=lambda groups: groups.weight, default=None)
+    return max(fitting, key=lambda groups: groups.candidate.weight, default=None)
 
 
-def sequence_details(groups: Groups, features: Features, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the columns that make a sequence, and on those that the model reads."""
+def settle_sequences(groups: Groups, features: Features, found: Findings) -> None:
+    """Settles the columns that make a sequence, and those that the model reads."""
     per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
-    length = sequence_length(groups.longest)
-    return (
-        *column_details(features, hints, group=groups.group, order=groups.order),
-        settled("group_column", groups.group, groups.evidence, hints),
-        settled("order_column", groups.order, f"it grows within each {groups.group} and starts anew", hints),
-        settled("prediction_per", groups.per, per, hints),
-        settled("sequence_length", length, f"the longest group seen has {groups.longest:,} rows", hints),
-    )
+    settle_columns(features, found, group=groups.group, order=groups.order)
+    found.settle("group_column", groups.group, groups.candidate.evidence)
+    found.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
+    found.settle("prediction_per", groups.per, per)
+    longest = f"the longest group seen has {groups.longest:,} rows"
+    found.settle("sequence_length", sequence_length(groups.longest), longest)
 
 
 def sequence_length(longest: int) -> int:
@@ -86,34 +81,30 @@ def sequence_length(longest: int) -> int:
     return min(_MOST_STEPS, -(-longest // _MULTIPLE) * _MULTIPLE)
 
 
-def _decided(features: Features, hints: Hints) -> Groups | None:
-    group = features.train.column(str(hints.overrides.get("group_column", "")))
-    order = features.train.column(str(hints.overrides.get("order_column", "")))
+def _decided(features: Features, found: Findings) -> Groups | None:
+    group = features.train.column(found.decided("group_column"))
+    order = features.train.column(found.decided("order_column"))
     if group is None or order is None:
         return None
     per = "group" if group.name == features.id_column else "row"
     rows = _rows_of_a_group(group, order)
     why = "the user named its columns"
-    return Groups(group.name, order.name, per, rows, _longest(group), weight=_DECIDED, evidence=why)
+    return Groups(group.name, order.name, per, rows, _longest(group), Candidate(group.name, why, _DECIDED))
 
 
 def _makes_groups(column: Column) -> bool:
     if column.kind not in (ColumnKind.INTEGER, ColumnKind.TEXT) or column.missing:
         return False
-    runs = 1 + sum(one != other for one, other in pairwise(column.values))
-    is_together = runs <= len(column.distinct) + _MOST_BLOCKS
-    return (
-        len(column.distinct) >= _FEWEST_GROUPS
-        and is_together
-        and len(column.values) >= _SHORTEST_GROUP * len(column.distinct)
-    )
+    runs, groups = 1 + sum(one != other for one, other in pairwise(column.values)), len(column.distinct)
+    is_together = runs <= groups + _MOST_BLOCKS
+    return groups >= _FEWEST_GROUPS and is_together and len(column.values) >= _SHORTEST_GROUP * groups
 
 
-def _is_of_sequences(group: Column, tables: Tables, features: Features) -> bool:
+def _is_of_sequences(group: Column, features: Features) -> bool:
     """Test examples are other groups; the same ones at a later time would be a forecast for rows."""
     if group.name == features.id_column:
         return True
-    test = tables.test.column(group.name) if tables.test is not None else None
+    test = features.in_test(group.name)
     return test is not None and overlap(group, test) < _NEW
 
 
@@ -123,9 +114,9 @@ def _groups(group: Column, order: Column, features: Features) -> Groups | None:
     later = features.in_test(order.name)
     if later is None or (group.name != features.id_column and _are_all_later(order, later)):
         return None
-    places = _places(order)
-    inside = [one < other for one, other in _steps(group, places, is_same=True)]
-    between = [one >= other for one, other in _steps(group, places, is_same=False)]
+    steps = list(zip(pairwise(group.values), pairwise(_places(order)), strict=True))
+    inside = [here < there for (one, other), (here, there) in steps if one == other]
+    between = [here >= there for (one, other), (here, there) in steps if one != other]
     if not inside or sum(inside) < _GROWING * len(inside) or sum(between) < _RESTARTING * max(1, len(between)):
         return None
     rows = _rows_of_a_group(group, order)
@@ -135,10 +126,9 @@ def _groups(group: Column, order: Column, features: Features) -> Groups | None:
         Reason(1 * bool(words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
         Reason(1 * (group.name == features.id_column), "an id stands for a group"),
     ]
-    candidate = weighed(group.name, reasons)
     per = "group" if group.name == features.id_column else "row"
     longest = max(_longest(group), round(rows))
-    return Groups(group.name, order.name, per, rows, longest, candidate.weight, candidate.evidence)
+    return Groups(group.name, order.name, per, rows, longest, weighed(group.name, reasons))
 
 
 def _longest(group: Column) -> int:
@@ -146,7 +136,7 @@ def _longest(group: Column) -> int:
 
 
 def _rows_of_a_group(group: Column, order: Column) -> float:
-    """How many rows a group has: what was sampled in pieces cuts groups, so short runs say little.
+    """The rows of a group: what was sampled in pieces cuts groups, so short runs say little.
 
     A group that was counted from 0 or 1 has as many rows as its last number says, even if no piece has all of them.
     """
@@ -164,7 +154,7 @@ def _rows_of_a_group(group: Column, order: Column) -> float:
 
 
 def _are_all_later(train: Column, test: Column) -> bool:
-    """Whether the test examples go on where the training examples end: a forecast, whose groups go on too."""
+    """True if the test examples go on where the training examples end: a forecast, whose groups go on too."""
     if test.kind is not train.kind or not test.present:
         return False
     return bool(min(_places(test)) > max(_places(train)))
@@ -174,8 +164,3 @@ def _places(order: Column) -> Sequence[Any]:
     if order.kind is ColumnKind.DATE:
         return order.present
     return [float(value) for value in order.present]
-
-
-def _steps(group: Column, places: Sequence[Any], *, is_same: bool) -> list[tuple[Any, Any]]:
-    neighbours = zip(pairwise(group.values), pairwise(places), strict=True)
-    return [step for (one, other), step in neighbours if (one == other) is is_same]

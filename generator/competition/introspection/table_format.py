@@ -1,10 +1,9 @@
-"""How the tables are written: what one way of reading suits all of them, and which of them have the ids."""
+"""The format that suits all tables: separator, encoding, decimal sign, words for nothing, and where the ids are."""
 
 from collections.abc import Iterable, Iterator
 
-from generator.competition.introspection.facts import Finding, Hints
-from generator.competition.introspection.tables import Tables
-from generator.competition.introspection.weighing import settled
+from generator.competition.introspection.findings import Findings
+from generator.competition.introspection.table_roles import Tables
 from generator.competition.survey.facts import ColumnKind, Table, TableFormat
 from generator.untrusted import printable
 
@@ -12,40 +11,44 @@ _UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"
 _OF_ASCII = frozenset((_UTF_8, _MARKED_UTF_8, "cp1252", "latin-1"))  # plain letters are the same bytes in all of them
 
 
-def format_details(tables: Tables, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on separator and decimal sign of the tables, and on the encoding of these and the sample."""
-    examples = _examples(tables)
+def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found: Findings) -> None:
+    """Settles how the tables and the sample are written, and which tables have the id column.
+
+    Words that pandas takes for nothing, such as None, are kept where ids and labels are such words.
+    """
+    examples, texts = _examples(tables), _texts(tables)
     first = examples[0] if examples else None
     with_comma = next((table for table in examples if table.decimal == ","), first)
-    encoded = _first_that_tells(_texts(tables))
-    return (
-        settled("separator", first.separator if first is not None else ",", _as_written(first), hints),
-        settled("encoding", encoded.encoding if encoded is not None else _UTF_8, _as_written(encoded), hints),
-        settled("decimal", with_comma.decimal if with_comma is not None else ".", _as_written(with_comma), hints),
-    )
-
-
-def null_word_details(tables: Tables, names: Iterable[str], hints: Hints) -> tuple[Finding, ...]:
-    """The finding on words that pandas takes for nothing, such as None, in columns of ids and labels that are text."""
-    wanted = set(names)
-    columns = (column for table in _texts(tables) for column in table.columns if column.name in wanted)
-    found = [column.name for column in columns if column.has_null_words and column.kind is ColumnKind.TEXT]
-    evidence = f"the column {found[0]} has words such as NA or None" if found else "no id and no label is such a word"
-    return (settled("keep_null_words", bool(found), evidence, hints),)
-
-
-def id_details(tables: Tables, id_column: str, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on which tables have the id column."""
-    roles = (("has_training_ids", tables.train), ("has_test_ids", tables.test))
-    return tuple(_has_ids(key, table, id_column, hints) for key, table in roles if table is not None)
+    encoded = _first_that_tells(texts)
+    found.settle("separator", first.separator if first is not None else ",", _as_written(first))
+    found.settle("encoding", encoded.encoding if encoded is not None else _UTF_8, _as_written(encoded))
+    found.settle("decimal", with_comma.decimal if with_comma is not None else ".", _as_written(with_comma))
+    wanted = {id_column, *targets}
+    columns = (column for table in texts for column in table.columns if column.name in wanted)
+    null_words = [column.name for column in columns if column.has_null_words and column.kind is ColumnKind.TEXT]
+    evidence = "no id and no label is such a word"
+    if null_words:
+        evidence = f"the column {null_words[0]} has words such as NA or None"
+    found.settle("keep_null_words", bool(null_words), evidence)
+    for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):
+        if table is not None:
+            has_ids = table.column(id_column) is not None
+            found.settle(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}")
 
 
 def differences(tables: Tables) -> Iterator[str]:
     """Sentences on tables that the notebooks would misread, which read all of them as they read the first."""
     examples, texts = _examples(tables), _texts(tables)
-    yield from (_difference(table, "separator", examples[0]) for table in examples if _parts(table, examples[0]))
+    yield from (
+        _difference(table, "separator", examples[0])
+        for table in examples
+        if table.separator != examples[0].separator and len(table.columns) > 1
+    )
     with_comma = [table for table in examples if table.decimal == ","]
-    yield from (_difference(table, "decimal", with_comma[0]) for table in examples if with_comma and _has_points(table))
+    for table in examples if with_comma else ():
+        cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)
+        if table.decimal == "." and any("." in value for value in cells):
+            yield _difference(table, "decimal", with_comma[0])
     encoded = _first_that_tells(texts)
     if encoded is not None:
         yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
@@ -80,15 +83,6 @@ def _is_read_as(table: Table, encoded: Table) -> bool:
     return table.encoding == encoded.encoding or (encoded.encoding in _OF_ASCII and _is_plain(table))
 
 
-def _parts(table: Table, first: Table) -> bool:
-    return table.separator != first.separator and len(table.columns) > 1
-
-
-def _has_points(table: Table) -> bool:
-    numbers = (column for column in table.columns if column.kind is ColumnKind.NUMBER)
-    return table.decimal == "." and any("." in value for column in numbers for value in column.distinct)
-
-
 def _difference(table: Table, name: str, first: Table) -> str:
     found, wanted = getattr(table, name), getattr(first, name)
     return (
@@ -99,8 +93,3 @@ def _difference(table: Table, name: str, first: Table) -> str:
 
 def _as_written(table: Table | None) -> str:
     return f"as {table.name} is written" if table is not None else "usual"
-
-
-def _has_ids(key: str, table: Table, id_column: str, hints: Hints) -> Finding:
-    has_ids = table.column(id_column) is not None
-    return settled(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}", hints)

@@ -1,15 +1,14 @@
-"""What a table needs: which columns are of no use, and what the others are: numbers, dates or categories."""
+"""The columns of a table: those of no use, and numbers, dates and categories among the others."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from generator.competition.introspection.columns import is_whole
-from generator.competition.introspection.dates import date_details
+from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.facts import Confidence, Finding, Hints
-from generator.competition.introspection.features import Features
-from generator.competition.introspection.weighing import settled
-from generator.competition.introspection.words import looks_like_id, words
+from generator.competition.introspection.features import Features, names_of
+from generator.competition.introspection.findings import Confidence, Findings
+from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.survey.columns import are_dates, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
@@ -22,40 +21,38 @@ _MOST_CATEGORIES = 300
 _FEWEST_ROWS_TO_JUDGE = 5
 _LONGEST_LIST = 5
 _LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
+_IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
+_YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
+_MONTHS = 12
 _KINDS = ("category_columns", "number_columns", "date_columns")
 
 
-def column_details(features: Features, hints: Hints, *, group: str = "", order: str = "") -> tuple[Finding, ...]:
-    """The findings on the columns of a table: which of them the model does not see, and what the others are.
+def settle_columns(features: Features, found: Findings, *, group: str = "", order: str = "") -> None:
+    """Settles which columns of a table the model does not see, and what the others are.
 
     What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
 
     Args:
         features: The columns.
-        hints: With the user's decisions.
+        found: Takes the findings.
         group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
         order: The column that orders them, which it always sees.
     """
     columns = [column for column in features.columns if column.name != group]
-    dropped = _dropped(columns, features, hints, order)
-    gone = dropped.value if isinstance(dropped.value, list) else []
-    left = [column for column in columns if column.name not in gone]
-    coded = _categories(left, hints)
-    codes = coded.value if isinstance(coded.value, list) else []
+    dropped = _settle_dropped(columns, features, found, order)
+    left = [column for column in columns if column.name not in dropped]
+    codes = _settle_categories(left, found)
     others = [column for column in left if column.name not in codes]
-    numbers, dates = _numbers(others, features, hints), date_details(others, features, hints)
-    known = {name for finding in (numbers, *dates) if isinstance(finding.value, list) for name in finding.value}
+    known = {*_settle_numbers(others, features, found), *_settle_dates(others, features, found)}
     texts = [column.name for column in others if column.name not in known and numbers_of(column) is None]
-    return (dropped, coded, numbers, *dates, _has_categories([*codes, *texts], hints))
-
-
-def _has_categories(names: Sequence[str], hints: Hints) -> Finding:
+    names = [*codes, *texts]
     evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
-    return settled("has_categories", bool(names), evidence, hints)
+    found.settle("has_categories", bool(names), evidence)
 
 
-def _dropped(columns: Sequence[Column], features: Features, hints: Hints, order: str) -> Finding:
-    kept = {order, *(name for key in _KINDS for name in _listed(hints.overrides.get(key, [])))}
+def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:
+    overrides = found.hints.overrides
+    kept = {order, *(name for key in _KINDS for name in _listed(overrides.get(key, [])))}
     free = [column for column in columns if column.name not in kept]
     constant = [column.name for column in free if _is_constant(column)]
     free = [column for column in free if column.name not in constant]
@@ -69,7 +66,7 @@ def _dropped(columns: Sequence[Column], features: Features, hints: Hints, order:
     ]
     clauses = [clause.format(listed(names)) for names, clause in reasons if names]
     value = [*features.others, *constant, *unique, *texts]
-    return settled("drop_columns", value, "; ".join(clauses) or "every column may be of use", hints)
+    return found.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
 
 
 def _listed(names: str | list[str]) -> list[str]:
@@ -91,7 +88,7 @@ def _is_another_id(column: Column) -> bool:
 
 
 def _is_counted(column: Column) -> bool:
-    """Whether it numbers the rows."""
+    """True if it numbers the rows."""
     if not looks_like_id(column.name):
         return False
     values = [float(value) for value in column.present]
@@ -99,7 +96,7 @@ def _is_counted(column: Column) -> bool:
 
 
 def _is_free_text(column: Column, table: Table) -> bool:
-    """Whether it is neither a number nor a date, and too long or too seldom the same to be a category."""
+    """True if it is neither a number nor a date, and too long or too seldom the same to be a category."""
     if column.kind not in (ColumnKind.TEXT, ColumnKind.DATE) or numbers_of(column) is not None or are_dates(column):
         return False
     length = sum(len(value.strip()) for value in column.present) / len(column.present)
@@ -107,32 +104,32 @@ def _is_free_text(column: Column, table: Table) -> bool:
 
 
 def _different(column: Column, table: Table) -> float:
-    """How many different values the whole column has, by how many were seen once and twice (Chao's estimate)."""
+    """The number of different values in the whole column, by how many were seen once and twice (Chao's estimate)."""
     if table.is_complete:
         return len(column.distinct)
     times = Counter(Counter(column.present).values())
     return len(column.distinct) + times[1] * (times[1] - 1) / (2 * (times[2] + 1))
 
 
-def _categories(columns: Sequence[Column], hints: Hints) -> Finding:
-    found = [column.name for column in columns if _is_category(column)]
-    if len(found) <= _LONGEST_LIST:
-        evidence = "whole numbers whose names say that they are codes" if found else "no number looks like a code"
+def _settle_categories(columns: Sequence[Column], found: Findings) -> list[str]:
+    names = [column.name for column in columns if _is_category(column)]
+    if len(names) <= _LONGEST_LIST:
+        evidence = "whole numbers whose names say that they are codes" if names else "no number looks like a code"
     else:
-        evidence = f"{len(found)} columns of whole numbers whose names say that they are codes"
-    return settled("category_columns", found, evidence, hints, confidence=Confidence.LIKELY)
+        evidence = f"{len(names)} columns of whole numbers whose names say that they are codes"
+    return found.settle("category_columns", names, evidence, Confidence.LIKELY)
 
 
-def _numbers(columns: Sequence[Column], features: Features, hints: Hints) -> Finding:
-    """The finding on numbers that are read as text: in training, or in the test table, which may have other marks."""
-    found = []
+def _settle_numbers(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the numbers that are read as text: in training, or in the test table, which may have other marks."""
+    names = []
     for column in columns:
         tables = [one for one in (column, features.in_test(column.name)) if one is not None]
         is_text = any(one.kind is ColumnKind.TEXT or one.is_quoted for one in tables)
         if is_text and numbers_of(column) is not None:
-            found.append(column.name)
-    evidence = f"nearly all values of {listed(found)} are numbers" if found else "no text stands among numbers"
-    return settled("number_columns", found, evidence, hints)
+            names.append(column.name)
+    evidence = f"nearly all values of {listed(names)} are numbers" if names else "no text stands among numbers"
+    return found.settle("number_columns", names, evidence)
 
 
 def _is_category(column: Column) -> bool:
@@ -141,3 +138,44 @@ def _is_category(column: Column) -> bool:
         return False
     is_named = bool(words(column.name) & _CATEGORY) or column.name.lower().endswith(("class", "code", "type"))
     return is_named and 1 < len(numbers.distinct) < len(numbers.present)
+
+
+def _settle_dates(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles which columns are dates or times, and whether these begin with the day."""
+    dates = names_of([column for column in columns if are_dates(column)])
+    evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
+    names = found.settle("date_columns", dates, evidence)
+    found.settle("day_first", *_day_first([column for column in columns if column.name in names], features))
+    return names
+
+
+def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str, Confidence]:
+    """True if the day comes first; a date that begins with the year would be misread by who expects the day first."""
+    orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
+    for column in columns:
+        later = features.in_test(column.name)
+        order = _first_of((*column.present, *(later.present if later is not None else ())))
+        if order:
+            orders[order].append(column.name)
+    by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
+    value = len(by_day) >= max(1, len(others))
+    if by_day and others:
+        return value, f"the day comes first in {listed(by_day)} and not in {listed(others)}", Confidence.THIN
+    if by_day:
+        return value, f"the day comes first in {listed(by_day)}", Confidence.SURE
+    if unclear and not others:
+        return value, f"no day of {listed(unclear)} is above {_MONTHS}", Confidence.THIN
+    return value, "no date begins with its day", Confidence.SURE
+
+
+def _first_of(values: Iterable[str]) -> str:
+    """The first part of such dates: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
+    given = list(values)
+    parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]
+    if not parts:
+        return "year" if any(map(_YEAR_FIRST.match, given)) else ""
+    first, second = (max(int(match[place]) for match in parts) for place in (1, 3))
+    if first > _MONTHS or second > _MONTHS:
+        return "day" if first > _MONTHS else "month"
+    # Where dates have points, the day comes first.
+    return "day" if any(match[2] == "." for match in parts) else "?"

@@ -1,13 +1,12 @@
-"""Which columns are text to be read, and how long it is."""
+"""The columns of text that are read, and their length."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.facts import Candidate, Finding, Hints
 from generator.competition.introspection.features import Features, names_of
-from generator.competition.introspection.weighing import Reason, best_first, joined, settled, weighed
-from generator.competition.introspection.words import words
+from generator.competition.introspection.findings import Candidate, Findings, Reason, joined, weighed
+from generator.competition.introspection.vocabulary import words
 from generator.competition.survey.facts import Column, ColumnKind
 
 _NAMES = frozenset(("text", "texts", "comment", "comments", "review", "reviews", "title", "question", "sentence"))
@@ -25,31 +24,21 @@ _DIFFERENT = 0.3
 
 
 @dataclass(frozen=True)
-class Prose:
-    """What there is to read.
+class TextColumns:
+    """The columns with something to read.
 
     Attributes:
         columns: The columns of text, at most six, in the order of the table.
-        candidates: All that were weighed, best first.
+        best: The one that is text most clearly, and why; None if there is none.
         left_out: Further columns of text.
     """
 
     columns: tuple[Column, ...]
-    candidates: tuple[Candidate, ...]
+    best: Candidate | None = None
     left_out: tuple[str, ...] = ()
 
-    @property
-    def weight(self) -> float:
-        """How sure it is that there is text at all."""
-        return self.candidates[0].weight if self.candidates else 0.0
 
-    @property
-    def evidence(self) -> str:
-        """What speaks for the best column."""
-        return self.candidates[0].evidence if self.candidates else ""
-
-
-def find_prose(features: Features) -> Prose:
+def find_text_columns(features: Features) -> TextColumns:
     """Weighs the columns that could be text."""
     texts = [column for column in features.columns if column.kind is ColumnKind.TEXT]
     is_all = not features.measures
@@ -59,28 +48,24 @@ def find_prose(features: Features) -> Prose:
     # A further column counts if it is text about as clearly as the first.
     alike = [column for candidate, column in ordered if candidate.weight >= ordered[0][0].weight - _HARDLY_LESS]
     kept = {column.name for column in alike[:_MOST_TEXTS]}
-    return Prose(
+    return TextColumns(
         columns=tuple(column for column in features.columns if column.name in kept),
         left_out=tuple(column.name for column in alike[_MOST_TEXTS:]),
-        candidates=best_first(candidate for candidate, _ in fitting),
+        best=max((candidate for candidate, _ in fitting), key=lambda candidate: candidate.weight, default=None),
     )
 
 
-def text_details(prose: Prose, features: Features, hints: Hints) -> tuple[Finding, ...]:
-    """The findings on the columns of text, those beside them, and the length."""
-    columns = prose.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
-    names = names_of(columns)
-    numbers = names_of(features.measures)
+def settle_texts(texts: TextColumns, features: Features, found: Findings) -> None:
+    """Settles the columns of text, those beside them, and the length."""
+    columns = texts.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
     mean = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
-    more = f"; {listed(prose.left_out)} would be one too many" if prose.left_out else ""
-    return (
-        settled("text_columns", names, f"on average {mean}{more}", hints),
-        settled("number_columns", numbers, "the numbers that training and test examples both have, ids apart", hints),
-        settled(
-            "sequence_length", length, f"{length} tokens hold 95% of the sampled texts, or as much as is usual", hints
-        ),
-    )
+    more = f"; {listed(texts.left_out)} would be one too many" if texts.left_out else ""
+    beside = "the numbers that training and test examples both have, ids apart"
+    found.settle("text_columns", names_of(columns), f"on average {mean}{more}")
+    found.settle("number_columns", names_of(features.measures), beside)
+    evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
+    found.settle("sequence_length", length, evidence)
 
 
 def sequence_length(columns: Sequence[Column]) -> int:

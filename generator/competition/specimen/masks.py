@@ -33,29 +33,32 @@ class Shape:
     kind: int = 0
 
     def pixels(self, size: tuple[int, int]) -> "numpy.ndarray":
-        """Which pixels of a picture of a size (width, height) are inside, bool [height, width]."""
-        import numpy
-
-        width, height = size
-        rows = (numpy.arange(height, dtype="float32")[:, None] + 0.5) / height
-        columns = (numpy.arange(width, dtype="float32")[None, :] + 0.5) / width
+        """The pixels of a picture of a size (width, height) that are inside, bool [height, width]."""
+        rows, columns = _grid(size)
         if not self.across:
-            return numpy.zeros((height, width), dtype=bool)
+            return (rows < 0) & (columns < 0)
         inside: numpy.ndarray = ((columns - self.x) / self.across) ** 2 + ((rows - self.y) / self.down) ** 2 <= 1
         return inside
 
     def filling(self, size: tuple[int, int]) -> "numpy.ndarray":
-        """How bright its pixels would be, from -1 to 1, were it as large as the picture, float32 [height, width]."""
+        """The brightness of its pixels, from -1 to 1, were it as large as the picture, float32 [height, width]."""
         import numpy
 
-        width, height = size
-        rows = (numpy.arange(height, dtype="float32")[:, None] + 0.5) / height
-        columns = (numpy.arange(width, dtype="float32")[None, :] + 0.5) / width
+        rows, columns = _grid(size)
         if not self.kind:
-            return numpy.ones((height, width), dtype="float32")
+            return numpy.ones((size[1], size[0]), dtype="float32")
         along = (rows + 0 * columns, columns + 0 * rows, rows + columns)[self.kind % _DIRECTIONS]
         filling: numpy.ndarray = numpy.sin(along * (_WAVES + _MORE_WAVES * (self.kind // _DIRECTIONS)))
         return filling
+
+
+def _grid(size: tuple[int, int]) -> "tuple[numpy.ndarray, numpy.ndarray]":
+    """The middles of the pixels of a picture, from 0 to 1: float32 [height, 1] and [1, width]."""
+    import numpy
+
+    width, height = size
+    rows, columns = numpy.arange(height, dtype="float32")[:, None], numpy.arange(width, dtype="float32")[None, :]
+    return (rows + 0.5) / height, (columns + 0.5) / width
 
 
 PIECES = ("0", "1", "2")  # the most that a mask is made of, where each has a row of its own
@@ -96,15 +99,11 @@ def run_length_code(pixels: "numpy.ndarray") -> str:
     return " ".join(f"{start} {end - start}" for start, end in zip(starts, ends, strict=True))
 
 
-def mask_image(shapes: Sequence[Shape], size: tuple[int, int], mode: str) -> "Image.Image":
+def mask_image(shapes: Sequence[Shape], size: tuple[int, int]) -> "Image.Image":
     """All shapes of a picture of a size (width, height) as an image: white inside, black outside."""
     from PIL import Image
 
     inside = EMPTY.pixels(size)
     for shape in shapes:
         inside |= shape.pixels(size)
-    image = Image.fromarray(inside.astype("uint8") * 255)
-    try:
-        return image.convert(mode)
-    except ValueError:
-        return image
+    return Image.fromarray(inside.astype("uint8") * 255)

@@ -2,22 +2,41 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from generator import __version__
 from generator.competition.facts import Task
-from generator.competition.specimen.cast import cast_of
-from generator.competition.specimen.facts import Original, SpecimenSummary, Wishes
+from generator.competition.specimen.example_folders import with_folders
+from generator.competition.specimen.examples import synthetic_data
 from generator.competition.specimen.folders import FolderMaker
-from generator.competition.specimen.media import Media, with_usual_formats
-from generator.competition.specimen.record_files import RecordMaker
-from generator.competition.specimen.scattering import Scattering
-from generator.competition.specimen.serving import write_server
+from generator.competition.specimen.inference_server import write_server
+from generator.competition.specimen.media_files import MediaFiles, with_usual_formats
+from generator.competition.specimen.original import Original
 from generator.competition.specimen.table_files import table_file
 from generator.competition.specimen.tables import TableMaker
+from generator.competition.specimen.tfrecord_files import RecordMaker
 from generator.competition.specimen.writing import MARKER, Writer, staged
 from generator.competition.survey.facts import Survey
 from generator.workspace_files import WorkspaceFiles
+
+
+@dataclass(frozen=True)
+class SpecimenSummary:
+    """A summary of what was written.
+
+    Attributes:
+        folder: Where.
+        rows: Of each table, by path.
+        files: How many files there are, by folder; "" is the specimen itself.
+        notes: Sentences on what is not like the original.
+    """
+
+    folder: Path
+    rows: Mapping[str, int]
+    files: Mapping[str, int]
+    notes: tuple[str, ...]
 
 
 def write_specimen(  # noqa: PLR0913 - each is a decision of its own
@@ -51,22 +70,19 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         NotASpecimenError: There is something else, which is never touched.
         FileWriteError: The folder could not be written; what was there before is untouched.
     """
-    wishes = Wishes(rows, seed, signal)
     with staged(folder, files or WorkspaceFiles(folder.parent), replace=replace) as stage, Writer(stage) as writer:
-        original = Original(with_usual_formats(survey, writer.note), task)
-        table_rows = _write(original, wishes, writer)
-        (stage / MARKER).write_bytes(_marker(original, wishes))
+        original = Original(with_usual_formats(survey, writer.note), task, rows, seed, signal)
+        table_rows = _write(original, writer)
+        (stage / MARKER).write_bytes(_marker(original))
     return SpecimenSummary(folder=folder, rows=table_rows, files=dict(writer.files), notes=tuple(writer.notes))
 
 
-def _write(original: Original, wishes: Wishes, writer: Writer) -> dict[str, int]:
-    cast = cast_of(original, wishes)
-    if cast.labelling.different > len(cast.train):
-        writer.note(f"There are {cast.labelling.different:,} classes, too many for {len(cast.train):,} training rows.")
-    media = Media(original, wishes, len(cast.train) + len(cast.test), writer.note)
-    scattering = Scattering(original, cast)
-    folders = FolderMaker(original, cast, wishes, writer, media, scattering)
-    cells = TableMaker(original, cast, wishes, folders.size_of, scattering).make()
+def _write(original: Original, writer: Writer) -> dict[str, int]:
+    data = with_folders(synthetic_data(original))
+    if data.sampler.different > len(data.train):
+        writer.note(f"There are {data.sampler.different:,} classes, too many for {len(data.train):,} training rows.")
+    media = MediaFiles(original, len(data.train) + len(data.test), writer.note)
+    cells = TableMaker(data, media.size_of_example).make()
     rows: dict[str, int] = {}
     for table in original.survey.tables:
         made = cells[table.path]
@@ -78,19 +94,19 @@ def _write(original: Original, wishes: Wishes, writer: Writer) -> dict[str, int]
         if writer.write(table.path, content, is_archived=table.compression == "zip"):
             rows[table.path] = len(next(iter(made.values()), ()))
     write_server(original, writer)
-    folders.make()
-    RecordMaker(original, cast, wishes, writer, media).make()
+    FolderMaker(data, writer, media).make()
+    RecordMaker(data, writer, media).make()
     return rows
 
 
-def _marker(original: Original, wishes: Wishes) -> bytes:
-    """What says that the folder is a specimen, and of what; the digest tells one set of facts from another."""
+def _marker(original: Original) -> bytes:
+    """The marker that says of what the folder is a specimen; the digest tells one set of facts from another."""
     content = {
         "specimen": "Made-up data that only look like a competition's; scores on them mean nothing.",
         "kit_version": __version__,
-        "seed": wishes.seed,
-        "rows": wishes.rows,
-        "signal": wishes.signal,
+        "seed": original.seed,
+        "rows": original.rows,
+        "signal": original.signal,
         "made_from": {
             "tables": [table.path for table in original.survey.tables],
             "family": original.task.family,

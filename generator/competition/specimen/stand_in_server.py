@@ -25,7 +25,7 @@ class SpecimenInferenceServer:
         self._facts = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 
     def serve(self) -> None:
-        """What Kaggle's gateway does with the hidden test, done with the test that is here."""
+        """Does with the test that is here what Kaggle's gateway does with the hidden one."""
         self.run_local_gateway()
 
     def run_local_gateway(self, data_paths: tuple[str, ...] | None = None, file_share_dir: str | None = None) -> None:  # noqa: ARG002 - as Kaggle's is called

@@ -6,16 +6,23 @@ import gzip
 import io
 import json
 import lzma
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-from generator.competition.specimen.columns import Cells
+from generator.competition.specimen.column_cells import Cells
 from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table, TableFormat
 
 _SPACES = r"\s+"
 _LARGEST_INTEGER = 1 << 63
+_COMPRESSED: Mapping[str, Callable[[bytes], bytes]] = {
+    "gzip": partial(gzip.compress, mtime=0),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
 _YES = frozenset(("True", "TRUE", "true"))
 
 
@@ -33,22 +40,16 @@ def table_file(table: Table, cells: Mapping[str, Cells]) -> bytes:
         return _parquet(table, cells)
     text = _separated(table, cells) if table.format is TableFormat.CSV else _json(table, cells)
     # What the encoding does not have cannot come from the original; it can from a cell that was put together.
-    return _compressed(text.encode(table.encoding or "utf-8", errors="replace"), table.compression)
-
-
-def _compressed(content: bytes, compression: str) -> bytes:
-    if compression == "gzip":
-        return gzip.compress(content, mtime=0)
-    if compression == "bz2":
-        return bz2.compress(content)
-    return lzma.compress(content) if compression == "xz" else content
+    content = text.encode(table.encoding or "utf-8", errors="replace")
+    return _COMPRESSED[table.compression](content) if table.compression in _COMPRESSED else content
 
 
 def _separated(table: Table, cells: Mapping[str, Cells]) -> str:
     stream = io.StringIO(newline="")
     separator = " " if table.separator == _SPACES else table.separator[:1] or ","
     writer = csv.writer(stream, delimiter=separator, lineterminator="\n")
-    writer.writerow(_given_name(name) for name in table.column_names)
+    # A column without a name has one only in the survey, as pandas gives it.
+    writer.writerow("" if name.startswith("Unnamed: ") else name for name in table.column_names)
     for row in _rows(table, _as_written(table, cells)):
         # A line with nothing on it is no row.
         if len(row) == 1 and not row[0]:
@@ -62,18 +63,12 @@ def _as_written(table: Table, cells: Mapping[str, Cells]) -> Mapping[str, Cells]
     """The cells with the decimal sign of the table in their numbers."""
     if table.decimal == ".":
         return cells
-    numbers = [column.name for column in table.columns if numbers_of(column) is not None]
-    return {**cells, **{name: [_with_sign(cell, table.decimal) for cell in cells[name]] for name in numbers}}
-
-
-def _with_sign(cell: str | None, decimal: str) -> str | None:
-    is_number = cell is not None and kind_of([cell]) is ColumnKind.NUMBER
-    return cell.replace(".", decimal) if cell is not None and is_number else cell
-
-
-def _given_name(name: str) -> str:
-    """A column without a name has one only in the survey, as pandas gives it."""
-    return "" if name.startswith("Unnamed: ") else name
+    written = dict(cells)
+    for name in (column.name for column in table.columns if numbers_of(column) is not None):
+        are_numbers = [cell is not None and kind_of([cell]) is ColumnKind.NUMBER for cell in cells[name]]
+        signed = zip(cells[name], are_numbers, strict=True)
+        written[name] = [cell.replace(".", table.decimal) if cell and is_number else cell for cell, is_number in signed]
+    return written
 
 
 def _rows(table: Table, cells: Mapping[str, Cells]) -> list[tuple[str | None, ...]]:
@@ -106,16 +101,12 @@ def _put(record: dict[str, Any], name: str, value: object) -> None:
 
 
 def _json_value(column: Column, cell: str | None) -> object:
-    if cell is None:
-        return None
-    if column.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.BOOLEAN):
-        return _typed(column.kind, cell)
-    if column.kind is ColumnKind.TEXT and cell[:1] in ("[", "{"):
+    if cell is not None and column.kind is ColumnKind.TEXT and cell[:1] in ("[", "{"):
         try:
             return json.loads(cell)
         except (ValueError, RecursionError):
             return cell
-    return cell
+    return _typed(column.kind, cell)
 
 
 def _typed(kind: ColumnKind, cell: str | None) -> bool | int | float | str | None:
@@ -140,26 +131,17 @@ def _parquet(table: Table, cells: Mapping[str, Cells]) -> bytes:
 
 
 def _of_one_type(column: Column, cells: Cells) -> Sequence[object]:
-    typed = [_typed(column.kind, cell) for cell in cells]
+    texts = [None if cell is None else _unicode(cell) for cell in cells]
     if column.kind is ColumnKind.DATE:
-        return _times(cells)
+        try:
+            return [None if cell is None else datetime.fromisoformat(cell) for cell in cells]
+        except ValueError:
+            return texts
+    typed = [_typed(column.kind, cell) for cell in cells]
     is_large = any(isinstance(value, int) and abs(value) >= _LARGEST_INTEGER for value in typed)
     is_mixed = len({type(value) for value in typed if value is not None}) > 1
-    return _texts(cells) if is_large or is_mixed else typed
-
-
-def _texts(cells: Cells) -> Sequence[object]:
-    return [None if cell is None else _unicode(cell) for cell in cells]
+    return texts if is_large or is_mixed else typed
 
 
 def _unicode(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _times(cells: Cells) -> Sequence[object]:
-    from datetime import datetime
-
-    try:
-        return [None if cell is None else datetime.fromisoformat(cell) for cell in cells]
-    except ValueError:
-        return _texts(cells)

@@ -3,23 +3,24 @@
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from generator.competition.facts import TargetKind
-from generator.competition.specimen.cast import Cast
-from generator.competition.specimen.chance import chance, led, spread
-from generator.competition.specimen.columns import NUMBERS, Cells, cells_like, is_counted, is_few
-from generator.competition.specimen.facts import Original, Side, Wishes
-from generator.competition.specimen.frames import Frame, SizeOf, frame_of_other, frame_of_role, frame_of_sample
-from generator.competition.specimen.ids import format_of
-from generator.competition.specimen.images import Appearance, grey_values
-from generator.competition.specimen.known import runs_of
+from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like, is_categorical, is_id_like
+from generator.competition.specimen.example_folders import folder_cells
+from generator.competition.specimen.examples import SyntheticData
+from generator.competition.specimen.id_format import format_of
 from generator.competition.specimen.masks import run_length_code
-from generator.competition.specimen.pixels import pixel_cells
-from generator.competition.specimen.scattering import Scattering
+from generator.competition.specimen.original import Original
+from generator.competition.specimen.pictures import Appearance, grey_values
+from generator.competition.specimen.pixel_cells import pixel_cells
+from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
+from generator.competition.specimen.sampled_names import runs_of
+from generator.competition.specimen.table_rows import SizeOf, TableRows, rows_of_other, rows_of_role, rows_of_sample
 from generator.competition.survey.columns import kind_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
-_LEADING, _LEAD = 3, 0.45
+_INFORMATIVE, _STRENGTH = 3, 0.45
 _ROWS_COMPARED, _COMPOSED_COLUMNS = 50, 10
 _MOST_GROUPS_SHARED = 0.5
 
@@ -31,85 +32,79 @@ class TableMaker:
     """Fills the tables, the later ones in agreement with the earlier ones.
 
     Attributes:
-        original: What is copied.
-        cast: The examples.
-        wishes: What the user decides.
+        data: The examples.
         size_of: The width and height of the picture of an example.
-        scattering: In which folders the files of the examples are.
         done: The cells of each table so far, by path.
     """
 
-    original: Original
-    cast: Cast
-    wishes: Wishes
+    data: SyntheticData
     size_of: SizeOf
-    scattering: Scattering
     done: dict[str, Rows] = field(default_factory=dict)
+
+    @property
+    def original(self) -> Original:
+        """The original that is copied."""
+        return self.data.original
 
     def make(self) -> Mapping[str, Rows]:
         """Fills all tables; returns the cells of each column by the paths of the tables."""
-        task, survey = self.original.task, self.original.survey
-        train, labels = survey.table(task.train_table), survey.table(task.labels_table)
-        test, sample = survey.table(task.test_table), survey.table(task.sample_submission)
-        if train is not None:
-            self._add(train, self._frame(train, self.cast.train))
+        original, train, test = self.original, self.data.train, self.data.test
+        labels = original.survey.table(original.task.labels_table)
+        if original.train is not None and original.labels_from in ("folders", "names", "records"):
+            # The files say what the examples are; the table is one that happens to list them.
+            self._add(original.train, rows_of_other(original.train, self.data))
+        elif original.train is not None:
+            self._add(original.train, rows_of_role(original, original.train, train))
         if labels is not None:
-            frame = frame_of_role(self.original, labels, self.cast.train, has_row_for_each_example=True)
-            self._add(labels, frame)
-        if test is not None:
-            self._add_test(test)
-        lookup = survey.table(self.original.text("lookup_table"))
-        if lookup is not None:
-            self._add(lookup, frame_of_sample(self.original, self.cast.test, self.size_of))
-        if sample is not None:
-            self._add_sample(sample, test)
-        for table in survey.tables:
+            self._add(labels, rows_of_role(original, labels, train, has_row_for_each_example=True))
+        if original.test is not None:
+            self._add_test(original.test)
+        if original.lookup is not None:
+            self._add(original.lookup, rows_of_sample(original, test, self.size_of))
+        if original.sample is not None:
+            self._add_sample(original.sample)
+        for table in original.survey.tables:
             if table.path not in self.done:
-                self._add(table, frame_of_other(self.original, table, self.cast, self.wishes.rows))
+                self._add(table, rows_of_other(table, self.data))
         return self.done
 
     def _add_test(self, test: Table) -> None:
         """Where one table has both, the test rows stand behind the training rows, and lack the targets."""
         labelled, targets = self.done.get(test.path, {}), set(self.original.task.targets)
-        self._add(test, frame_of_role(self.original, test, self.cast.test))
+        self._add(test, rows_of_role(self.original, test, self.data.test))
         if labelled:
             rows = self.done[test.path].items()
             unlabelled = {name: [None] * len(cells) if name in targets else cells for name, cells in rows}
             self.done[test.path] = {name: [*cells, *unlabelled[name]] for name, cells in labelled.items()}
 
-    def _frame(self, table: Table, side: Side) -> Frame:
-        if self.original.labels_from in ("folders", "names", "records"):
-            # The files say what the examples are; the table is one that happens to list them.
-            return frame_of_other(self.original, table, self.cast, self.wishes.rows)
-        return frame_of_role(self.original, table, side)
-
-    def _add(self, table: Table, frame: Frame) -> None:
+    def _add(self, table: Table, frame: TableRows) -> None:
         if frame.side is None:
             frame = self._covering_categories(table, frame)
-        rows: Rows = {}
-        rows |= self._pixels(table, frame)
+        is_of_pixels = self.original.labels_from == "pixels" and frame.side is not None
+        rows = pixel_cells(table, lambda side: self._shades(frame, side)) if is_of_pixels else {}
         composed = {name: parts for name, parts in _composed(table).items() if name != frame.key}
-        leading = self._leading()
+        informative = self._informative()
         for column in table.columns:
             if column.name in rows or column.name in composed:
                 continue
             given = self._given(table, column, frame)
-            rows[column.name] = given if given is not None else self._drawn(table, column, frame, leading)
+            rows[column.name] = given if given is not None else self._drawn(table, column, frame, informative)
         for name, (first, second) in composed.items():
             pairs = zip(rows[first], rows[second], strict=True)
             rows[name] = [f"{one or ''}_{other or ''}" for one, other in pairs]
         self.done[table.path] = rows
 
-    def _given(self, table: Table, column: Column, frame: Frame) -> Cells | None:
+    def _given(self, table: Table, column: Column, frame: TableRows) -> Cells | None:
         """The cells of a column that says who or what a row is; None for all others."""
         if frame.key_cells and column.name == frame.key:
             return list(frame.key_cells)
         if frame.parts and column.name == self.original.text("class_column"):
             return list(frame.parts)
-        is_train = frame.side is self.cast.train
+        is_train = frame.side is self.data.train
         given = self._labels(column, frame) if is_train else self._looked_up(table, column, frame)
-        if given is None and frame.side in (self.cast.train, self.cast.test):
-            given = self._folder_names(table, column, frame)
+        if given is None and frame.side is not None:
+            cells = folder_cells(self.original, table, column, frame.side)
+            given = [cells[example] for example in frame.examples] if cells else None
         if given is not None:
             return given
         if frame.groups and column.name == self.original.text("group_column"):
@@ -118,12 +113,7 @@ class TableMaker:
             return self._steps(table, column, frame)
         return self._ids(table, column, frame)
 
-    def _folder_names(self, table: Table, column: Column, frame: Frame) -> Cells | None:
-        """Which folders the files of the rows are in, if that is what a column says."""
-        cells = self.scattering.cells(table, column, frame.side) if frame.side is not None else None
-        return [cells[example] for example in frame.examples] if cells else None
-
-    def _looked_up(self, table: Table, column: Column, frame: Frame) -> Cells | None:
+    def _looked_up(self, table: Table, column: Column, frame: TableRows) -> Cells | None:
         """Whose part, and which, is asked for, in the table that explains the rows of the submission."""
         if frame.side is None or table.path != self.original.text("lookup_table"):
             return None
@@ -131,13 +121,13 @@ class TableMaker:
             return [frame.side.names[example] for example in frame.examples]
         return list(frame.parts) if column.name == self.original.text("part_column") else None
 
-    def _labels(self, column: Column, frame: Frame) -> Cells | None:
+    def _labels(self, column: Column, frame: TableRows) -> Cells | None:
         """The labels of the training examples, if that is what a column says."""
-        truth, classes = self.cast.train.truth, set(self.cast.labelling.classes)
-        if self._is_mask(column):
+        task, truth, classes = self.original.task, self.data.train.truth, set(self.data.sampler.classes)
+        is_target = column.name in task.targets
+        if task.target_kind is TargetKind.MASK and (is_target or column.name == self.original.text("mask_column")):
             return self._codes(frame)
-        is_of_rows = self.original.has_label_rows and column.name in self.original.task.targets
-        if is_of_rows and set(frame.parts) <= truth.cells.keys():
+        if is_target and self.original.is_set("label_rows") and set(frame.parts) <= truth.cells.keys():
             return [truth.cells[part][example] for example, part in zip(frame.examples, frame.parts, strict=True)]
         if column.name in truth.cells:
             return [truth.cells[column.name][example] for example in frame.examples]
@@ -145,8 +135,8 @@ class TableMaker:
             return [truth.classes[example] for example in frame.examples]
         return None
 
-    def _ids(self, table: Table, column: Column, frame: Frame) -> Cells | None:
-        if not is_counted(column):
+    def _ids(self, table: Table, column: Column, frame: TableRows) -> Cells | None:
+        if not is_id_like(column):
             return None
         if frame.side is None and len(frame) == len(column.distinct) and self._is_category(column):
             return list(column.values)
@@ -154,24 +144,21 @@ class TableMaker:
         source = self._source(table, column)
         return list(format_of(column.present).fresh(len(frame), source, used))
 
-    def _drawn(self, table: Table, column: Column, frame: Frame, leading: Sequence[str]) -> Cells:
+    def _drawn(self, table: Table, column: Column, frame: TableRows, informative: Sequence[str]) -> Cells:
         source = self._source(table, column)
-        places = spread(len(frame), source)
-        if column.name in leading and frame.side is not None:
-            places = led(self._levels(frame, leading.index(column.name), source), source, lead=_LEAD)
-        return cells_like(column, places, source, frame.marks())
+        quantiles = even_quantiles(len(frame), source)
+        if column.name in informative and frame.side is not None:
+            position = informative.index(column.name)
+            # One of several labels leads a column, or the level, in turns from below and from above.
+            levels = [float(position in marks) for marks in frame.marks()]
+            if self.original.task.target_kind is not TargetKind.LABELS:
+                levels = [1 - level if position % 2 else level for level in frame.levels(source)]
+            quantiles = correlated_quantiles(levels, source, strength=_STRENGTH)
+        return cells_like(column, quantiles, source, frame.marks())
 
-    def _levels(self, frame: Frame, position: int, source: random.Random) -> Sequence[float]:
-        """What leads a column: one of several labels, or the level, in turns from below and from above."""
-        if self.original.task.target_kind is TargetKind.LABELS:
-            return [float(position in marks) for marks in frame.marks()]
-        levels = frame.levels(source)
-        return [1 - level for level in levels] if position % 2 else levels
-
-    def _leading(self) -> tuple[str, ...]:
+    def _informative(self) -> tuple[str, ...]:
         """The columns that tell of the label: the first numbers, else categories, that the test examples have too."""
-        task, survey = self.original.task, self.original.survey
-        train, test = survey.table(task.train_table), survey.table(task.test_table)
+        task, train, test = self.original.task, self.original.train, self.original.test
         if train is None:
             return ()
         known = set(test.column_names) if test is not None else set(train.column_names)
@@ -179,30 +166,21 @@ class TableMaker:
         features = [
             column
             for column in train.columns
-            if column.name in known - others and not is_counted(column) and len(column.distinct) > 1
+            if column.name in known - others and not is_id_like(column) and len(column.distinct) > 1
         ]
-        numbers = [column.name for column in features if column.kind in NUMBERS and not is_few(column)]
-        few = [column.name for column in features if is_few(column)]
-        return tuple((numbers if len(numbers) >= _LEADING else numbers + few)[:_LEADING])
+        numbers = [column.name for column in features if column.kind in NUMBERS and not is_categorical(column)]
+        few = [column.name for column in features if is_categorical(column)]
+        return tuple((numbers if len(numbers) >= _INFORMATIVE else numbers + few)[:_INFORMATIVE])
 
-    def _pixels(self, table: Table, frame: Frame) -> Rows:
-        if self.original.labels_from != "pixels" or frame.side is None:
-            return {}
-        return pixel_cells(table, lambda side: self._shades(frame, side))
-
-    def _shades(self, frame: Frame, side: int) -> Iterator[Sequence[float]]:
+    def _shades(self, frame: TableRows, side: int) -> Iterator[Sequence[float]]:
         """The pixels of the picture of each row, from 0 to 255."""
         role = frame.side.role if frame.side is not None else ""
-        for row, (marks, level) in enumerate(zip(frame.marks(), frame.levels(chance(0)), strict=True)):
-            source = chance(self.wishes.seed, "pixels", role, row)
+        for row, (marks, level) in enumerate(zip(frame.marks(), frame.levels(random_for(0)), strict=True)):
+            source = self.original.random("pixels", role, row)
             yield grey_values(Appearance(marks, level), (side, side), source).ravel().tolist()
 
-    def _is_mask(self, column: Column) -> bool:
-        is_named = column.name == self.original.text("mask_column") or column.name in self.original.task.targets
-        return self.original.task.target_kind is TargetKind.MASK and is_named
-
-    def _codes(self, frame: Frame) -> Cells:
-        side = self.cast.train
+    def _codes(self, frame: TableRows) -> Cells:
+        side = self.data.train
         parts = {part: position for position, part in enumerate(side.parts)}
         cells: Cells = []
         for example, part in zip(frame.examples, frame.parts, strict=True):
@@ -210,22 +188,19 @@ class TableMaker:
             cells.append(run_length_code(shape.pixels(self.size_of(side, example))) or None)
         return cells
 
-    def _group_names(self, column: Column, frame: Frame) -> Cells:
+    def _group_names(self, column: Column, frame: TableRows) -> Cells:
         count = max(frame.groups) + 1
-        source = chance(self.wishes.seed, "group names", column.name, frame.side.role if frame.side else "")
+        source = self.original.random("group names", column.name, frame.side.role if frame.side else "")
         earlier = [cell for rows in self.done.values() for cell in rows.get(column.name, ()) if cell is not None]
-        train = self.original.survey.table(self.original.task.train_table)
-        known = train.column(column.name) if train is not None else None
-        is_shared = known is not None and len(column.distinct & known.distinct) > _MOST_GROUPS_SHARED * len(
-            column.distinct
-        )
-        if earlier and is_shared:
+        known = self._in_training(column)
+        shared = len(column.distinct & known.distinct) if known is not None else 0
+        if earlier and shared > _MOST_GROUPS_SHARED * len(column.distinct):
             names: Sequence[str] = list(dict.fromkeys(earlier)) * count
         else:
             names = format_of(tuple(dict.fromkeys(column.present))).fresh(count, source, set(earlier))
         return [names[group] for group in frame.groups]
 
-    def _steps(self, table: Table, column: Column, frame: Frame) -> Cells:
+    def _steps(self, table: Table, column: Column, frame: TableRows) -> Cells:
         """The order within each group, as in one of the longest sampled groups."""
         group = table.column(self.original.text("group_column"))
         source = self._source(table, column)
@@ -238,23 +213,28 @@ class TableMaker:
             cells += [column.values[run[min(step, len(run) - 1)]] for step in range(count)]
         return cells
 
-    def _covering_categories(self, table: Table, frame: Frame) -> Frame:
+    def _covering_categories(self, table: Table, frame: TableRows) -> TableRows:
         """A table with a row for each value of a category, such as one of stores, has one for each here too."""
         for column in table.columns:
-            if is_counted(column) and self._is_category(column):
-                return Frame(None, tuple(range(len(column.distinct))))
+            if is_id_like(column) and self._is_category(column):
+                return TableRows(None, tuple(range(len(column.distinct))))
         return frame
 
     def _is_category(self, column: Column) -> bool:
-        train = self.original.survey.table(self.original.task.train_table)
-        same = train.column(column.name) if train is not None else None
-        return same is not None and is_few(same) and len(same.distinct & column.distinct) > len(same.distinct) / 2
+        same = self._in_training(column)
+        return (
+            same is not None and is_categorical(same) and len(same.distinct & column.distinct) > len(same.distinct) / 2
+        )
 
-    def _add_sample(self, sample: Table, test: Table | None) -> None:
+    def _in_training(self, column: Column) -> Column | None:
+        """The same column of the training table, if there is one."""
+        return self.original.train.column(column.name) if self.original.train is not None else None
+
+    def _add_sample(self, sample: Table) -> None:
         """The test ids in their order, and beside them what the sample says for the first of its ids."""
-        task, side = self.original.task, self.cast.test
-        frame = frame_of_sample(self.original, side, self.size_of)
-        known = self.done.get(task.test_table, {}) if test is not None else {}
+        task, side = self.original.task, self.data.test
+        frame = rows_of_sample(self.original, side, self.size_of)
+        known = self.done.get(task.test_table, {})
         rows: Rows = {}
         for column in sample.columns:
             if len(side.parts) == 1 and column.name in known and len(known[column.name]) == len(frame):
@@ -264,22 +244,17 @@ class TableMaker:
             elif column.name == self.original.text("class_column"):
                 rows[column.name] = list(frame.parts)
             else:
-                rows[column.name] = [_constant(column)] * len(frame)
-        self.done[sample.path] = rows if task.details.get("has_several_images") is not True else self._of_owners(rows)
-
-    def _of_owners(self, rows: Rows) -> Rows:
-        """A row for each id, where the test table has one for each of its images."""
-        ids = rows[self.original.task.id_column]
-        firsts = [row for row, owner in enumerate(ids) if owner not in ids[:row]]
-        return {name: [cells[row] for row in firsts] for name, cells in rows.items()}
+                telling = (value for value in column.present if kind_of([value]) is column.kind)
+                rows[column.name] = [next(chain(telling, column.present), None)] * len(frame)
+        if self.original.is_set("has_several_images"):
+            # A row for each id, where the test table has one for each of its images.
+            ids = rows[task.id_column]
+            firsts = [row for row, owner in enumerate(ids) if owner not in ids[:row]]
+            rows = {name: [cells[row] for row in firsts] for name, cells in rows.items()}
+        self.done[sample.path] = rows
 
     def _source(self, table: Table, column: Column) -> random.Random:
-        return chance(self.wishes.seed, "cells", table.path, column.name)
-
-
-def _constant(column: Column) -> str | None:
-    telling = (value for value in column.present if kind_of([value]) is column.kind)
-    return next(telling, column.present[0] if column.present else None)
+        return self.original.random("cells", table.path, column.name)
 
 
 def _composed(table: Table) -> Mapping[str, tuple[str, str]]:

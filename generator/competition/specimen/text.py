@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from generator.competition.specimen.chance import chance
+from generator.competition.specimen.randomness import random_for
 
 _SPACE = re.compile(r"(\s+)")
 _DIGIT = re.compile(r"\d")
@@ -33,16 +33,16 @@ class Vocabulary:
     foreign: tuple[str, ...]
     marking: tuple[str, ...]
 
-    def write(self, place: float, marks: Sequence[int], source: random.Random) -> str:
+    def write(self, quantile: float, marks: Sequence[int], source: random.Random) -> str:
         """Makes a text.
 
         Args:
-            place: Which of the texts, sorted by length, gives the length and the spaces, from 0 to 1.
+            quantile: Which of the texts, sorted by length, gives the length and the spaces, from 0 to 1.
             marks: What words of its own the text has: those of these classes.
             source: The words are drawn from it.
         """
         telling = [word for mark in marks for word in self._words_of(mark)]
-        like = self.texts[min(int(place * len(self.texts)), len(self.texts) - 1)]
+        like = self.texts[min(int(quantile * len(self.texts)), len(self.texts) - 1)]
         pieces = pieces_of(like)
         positions = [position for position, piece in enumerate(pieces) if piece and not piece.isspace()]
         for position in positions:
@@ -70,7 +70,7 @@ def vocabulary_of(values: Sequence[str]) -> Vocabulary:
         if len(words) > _PIECES_READ:
             break
     plain = sorted({word for word in words if _PLAIN_WORD.fullmatch(word)})
-    chance(0, "marking").shuffle(plain)
+    random_for(0, "marking").shuffle(plain)
     return Vocabulary(
         texts=tuple(texts),
         words=tuple(word for word in words if word.isascii()) or ("",),
@@ -80,7 +80,7 @@ def vocabulary_of(values: Sequence[str]) -> Vocabulary:
 
 
 def is_prose(values: Sequence[str]) -> bool:
-    """Whether most of the values are of several words, or long ones of a language without spaces.
+    """True if most of the values are of several words, or long ones of a language without spaces.
 
     Two words with a number among them are a code.
     """

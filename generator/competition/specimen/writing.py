@@ -20,7 +20,7 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
 
 
 def is_specimen(folder: Path) -> bool:
-    """Whether a folder holds a specimen rather than real data."""
+    """True if a folder holds a specimen rather than real data."""
     return (folder / MARKER).is_file()
 
 
@@ -164,7 +164,7 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _is_usable(path: str) -> bool:
-    """Whether a path is relative, stays inside, and has only names that file systems take."""
+    """True if a path is relative, stays inside, and has only names that file systems take."""
     try:
         size = len(path.encode())
     except UnicodeEncodeError:

@@ -1,0 +1,52 @@
+"""Honest folds: groups that must stay together, and time that must not run backwards."""
+
+from collections.abc import Collection
+
+from generator.competition.introspection.column_statistics import overlap
+from generator.competition.introspection.features import Features
+from generator.competition.introspection.findings import Confidence, Findings
+from generator.competition.introspection.vocabulary import looks_like_id, words
+from generator.competition.survey.facts import Column, ColumnKind
+
+_GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
+_REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
+_DISJOINT = 0.05
+
+
+def settle_folds(features: Features, keys: Collection[str], found: Findings) -> None:
+    """Settles by which columns folds are made, of those that a family's notebooks read."""
+    if "group_column" in keys:
+        name, evidence = _group(features)
+        found.settle("group_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+    if "time_column" in keys:
+        name = next((column.name for column in features.columns if _is_later(column, features)), "")
+        later = f"all sampled values of {name} are later in the test examples"
+        evidence = later if name else "the test examples are not from a later time"
+        found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+
+
+def _group(features: Features) -> tuple[str, str]:
+    """The column whose groups the test examples have others of; "" if there is none."""
+    for column in features.columns:
+        test = features.in_test(column.name)
+        is_named = looks_like_id(column.name) or bool(words(column.name) & _GROUP)
+        repeats = _FEWEST_GROUPS <= len(column.distinct) <= len(column.present) / _REPEATS
+        if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
+            return column.name, f"{column.name} repeats, and the test examples have other ones"
+        if repeats and features.test is None and words(column.name) & _GROUP:
+            return column.name, f"{column.name} repeats, and nothing says that the test examples have the same ones"
+    return "", "no column groups rows that the test examples have others of"
+
+
+def _is_later(train: Column, features: Features) -> bool:
+    """True if the test's dates begin where training's end; only dates from the year down can be compared as text."""
+    test = features.in_test(train.name)
+    if (
+        train.kind is not ColumnKind.DATE
+        or test is None
+        or test.kind is not ColumnKind.DATE
+        or len(train.distinct) <= 1
+    ):
+        return False
+    is_comparable = all(value[:4].isdecimal() for value in train.distinct | test.distinct)
+    return is_comparable and bool(train.present and test.present) and max(train.present) <= min(test.present)

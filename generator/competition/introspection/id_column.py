@@ -1,0 +1,124 @@
+"""The id column, and ids that name a part of an example too."""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from itertools import combinations
+
+from generator.competition.introspection.column_statistics import is_whole
+from generator.competition.introspection.errors import AmbiguousIdError, MissingColumnError
+from generator.competition.introspection.findings import Confidence, Findings, Reason, weighed
+from generator.competition.introspection.run_length import class_column
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.vocabulary import looks_like_id
+from generator.competition.schema import option_of
+from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
+
+_KEY = "id_column"
+_CANDIDATES = 50
+_FEWEST_EXAMPLES = 2
+_EXAMPLES_CHECKED = 50
+
+
+def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> str:
+    """Finds the id column of the sample submission, else that of the test or the training examples.
+
+    Without a sample, an inference server may ask for one answer for all rows of a group: its gateway names the column.
+
+    Raises:
+        AmbiguousIdError: Only several columns together tell the rows apart.
+        MissingColumnError: The user named a column that does not exist.
+    """
+    table = tables.sample or tables.test or tables.train
+    if table is None:
+        return found.settle(_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
+    decided = found.decided(_KEY)
+    if decided and table.column(decided) is None:
+        raise MissingColumnError(flag=option_of(_KEY), column=decided, table=table.path, columns=table.column_names)
+    columns = table.columns[:_CANDIDATES]
+    of_masks = class_column(tables.sample, tables.train)
+    if of_masks is not None:
+        evidence = f"the first column of {table.name}, which has a row for each image and each {of_masks.name}"
+        return found.settle(_KEY, columns[0].name, evidence)
+    if not decided:
+        _check_that_one_is_unique(table, columns)
+    of_batches = server if tables.sample is None else None
+    return str(found.choose(_KEY, (weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns)))
+
+
+def parts_of(ids: Sequence[str], names: Collection[str] = ()) -> tuple[str, ...]:
+    """The parts that every example has, where ids are `<example>_<part>`.
+
+    Args:
+        ids: Sampled ids, neighbours as in the file.
+        names: What the parts may be, which may have underscores themselves; anything without one if empty.
+
+    Returns:
+        The parts in order of appearance; nothing if the ids are not of that form.
+    """
+    examples: dict[str, list[str]] = defaultdict(list)
+    for key in ids:
+        cut = _start_of_name(key, names) if names else key.rfind("_")
+        if cut <= 0:
+            return ()
+        examples[key[:cut]].append(key[cut + 1 :])
+    # The first and the last example of a sample may be cut.
+    parts = list(examples.values())
+    whole = parts[1:-1] or parts
+    if len(parts) < _FEWEST_EXAMPLES or len(whole[0]) < _FEWEST_EXAMPLES:
+        return ()
+    same = sum(set(each) == set(whole[0]) for each in whole[:_EXAMPLES_CHECKED])
+    return tuple(whole[0]) if same >= min(len(whole), _EXAMPLES_CHECKED) * 0.9 else ()
+
+
+def without_labels(ids: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
+    """The examples of ids such as `<example>_<name>`, each once."""
+    cuts = ((key, _start_of_name(key, names)) for key in ids)
+    return tuple(dict.fromkeys(key[:cut] if cut else key for key, cut in cuts))
+
+
+def _start_of_name(key: str, names: Collection[str]) -> int:
+    """Where the underscore in front of the longest of the names is that an id ends in; 0 if it ends in none."""
+    cuts = (match.start() for match in re.finditer("_", key))
+    return next((cut for cut in cuts if key[cut + 1 :] in names), 0)
+
+
+def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
+    """A pair of columns that is unique together only cannot be the id."""
+    if not columns or any(column.is_unique for column in columns):
+        return
+    repeating = [column for column in columns if len(column.distinct) > 1]
+    for one, other in combinations(repeating[:10], 2):
+        rows = list(zip(one.values, other.values, strict=True))
+        if len(set(rows)) == len(rows):
+            raise AmbiguousIdError(table=table.path, columns=[one.name, other.name])
+
+
+def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServer | None) -> list[Reason]:
+    is_sample = table is tables.sample
+    in_test = tables.test.column(column.name) if tables.test is not None else None
+    in_train = tables.train.column(column.name) if tables.train is not None else None
+    is_new = is_sample and tables.test is not None and in_test is None and in_train is not None
+    spaced = sum(" " in value.strip() for value in column.present)
+    is_measured = column.kind is ColumnKind.NUMBER and not is_whole(column)
+    gateway, gateway_name = (server.gateway, server.gateway_name) if server is not None else ("", "")
+    is_named = any(f"{quote}{column.name}{quote}" in gateway for quote in "'\"")
+    return [
+        Reason(0.5 * (column is table.columns[0]), f"the first column of {table.name}"),
+        Reason(2 if column.is_unique else -3, f"unique in {table.name}"),
+        Reason(2 * (is_sample and _is_unique(in_test)), f"unique in {_name(tables.test)}"),
+        Reason(1 * _is_unique(in_train), f"unique in {_name(tables.train)}"),
+        Reason((0.4 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
+        Reason(-3 * is_new, "a target"),
+        Reason(-2 * is_measured, "measured"),
+        Reason(-5 * (column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2), "prose"),
+        Reason(8 * is_named, f"named in {gateway_name}"),
+    ]
+
+
+def _is_unique(column: Column | None) -> bool:
+    return column is not None and column.is_unique
+
+
+def _name(table: Table | None) -> str:
+    return table.name if table is not None else ""

@@ -1,0 +1,95 @@
+"""Observations of the files, made before it is settled what is to be predicted."""
+
+from dataclasses import dataclass
+
+from generator.competition.facts import Medium
+from generator.competition.introspection.candidate_folders import FolderMatch, best_match, candidate_folders
+from generator.competition.introspection.column_statistics import LabelStatistics, label_statistics
+from generator.competition.introspection.example_files import ExampleFiles
+from generator.competition.introspection.features import Features, find_features
+from generator.competition.introspection.findings import Findings
+from generator.competition.introspection.metric import KnownMetric, known_metric
+from generator.competition.introspection.sequences import Groups, find_groups
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.target_columns import Targets, find_targets
+from generator.competition.introspection.text import TextColumns, find_text_columns
+from generator.competition.introspection.vocabulary import MASKS, OUTPUTS, TEST
+from generator.competition.survey.facts import Survey
+
+
+@dataclass(frozen=True)
+class Observations:
+    """The observations, each of which was made by its own module.
+
+    Attributes:
+        tables: The tables by their roles.
+        files: The files of the examples, or None.
+        masks: The folder with a mask for each training image, or None.
+        target_images: The folder with the image that each training image is to become, or None.
+        targets: The columns with the labels.
+        labels: What the labels are like.
+        metric: What is said of the metric.
+        features: What the tables hold beside ids and labels, or None.
+        texts: The columns of text among them.
+        groups: The rows that belong together in an order, or None.
+    """
+
+    tables: Tables
+    files: ExampleFiles | None
+    masks: FolderMatch | None
+    target_images: FolderMatch | None
+    targets: Targets
+    labels: LabelStatistics
+    metric: KnownMetric
+    features: Features | None
+    texts: TextColumns
+    groups: Groups | None
+
+    @property
+    def classes(self) -> int:
+        """The number of classes, as far as they were seen."""
+        if self.targets.are_classes_asked or self.labels.is_one_hot:
+            return len(self.targets.asked) or len(self.targets.names)
+        return self.labels.distinct
+
+
+def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: Findings) -> Observations:
+    """Looks at everything, once it is known what the tables are, which column is the id, and where files are.
+
+    Raises:
+        IntrospectionError: There is nothing to learn from.
+        UnknownMetricError: The user decided on a metric that the kit does not have.
+    """
+    id_column = str(found["id_column"].value)
+    targets = find_targets(survey, tables, files, id_column, found)
+    features = find_features(tables, targets, id_column)
+    masks = _paired_folder(survey, files, MASKS, frozenset())
+    return Observations(
+        tables=tables,
+        files=files,
+        masks=masks,
+        target_images=_paired_folder(survey, files, OUTPUTS, MASKS),
+        targets=targets,
+        labels=label_statistics(targets.columns, files.source.classes if files is not None else ()),
+        metric=known_metric(found.hints),
+        features=features,
+        texts=find_text_columns(features) if features is not None else TextColumns(()),
+        groups=find_groups(features, found) if features is not None else None,
+    )
+
+
+def _paired_folder(
+    survey: Survey, files: ExampleFiles | None, named: frozenset[str], otherwise: frozenset[str]
+) -> FolderMatch | None:
+    """The folder that has an image for each training image, of those that are named by some words and no others."""
+    train = files.source.train if files is not None else None
+    if files is None or train is None or files.medium is not Medium.IMAGE:
+        return None
+    taken = {train.path, *([files.test.path] if files.test is not None else [])}
+    pairs = [
+        folder
+        for folder in candidate_folders(survey, Medium.IMAGE)
+        if folder.path not in taken and folder.words & named and not folder.words & (TEST | otherwise)
+    ]
+    match = best_match([name.rpartition(".")[0] or name for name in train.names], pairs)
+    return match if match is not None and match.parts == 0 else None

@@ -1,0 +1,231 @@
+"""The roles of the tables: the sample submission, the test and the training examples, labels of their own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from generator.competition.introspection.column_statistics import shares_values
+from generator.competition.introspection.errors import MissingFileError
+from generator.competition.introspection.findings import Candidate, Confidence, Findings, Reason, weighed
+from generator.competition.introspection.vocabulary import (
+    CHECKED,
+    LABELS,
+    SAMPLE,
+    TEST,
+    TRAIN,
+    VALIDATION,
+    folder,
+    stem,
+    words,
+)
+from generator.competition.schema import option_of
+from generator.competition.survey.facts import Column, Survey, Table
+
+_SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
+_MOST_COLUMNS_COMPARED = 200
+_OVERLAP = 0.1
+_LIST_MARKS = (",", " ", ";", "|")
+_ROLES = ("sample_submission", "test_table", "train_table", "labels_table")
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The tables by their roles; None where no table has it."""
+
+    sample: Table | None
+    train: Table | None
+    labels: Table | None
+    test: Table | None
+
+    @property
+    def labelled(self) -> Table | None:
+        """The table with the training labels."""
+        return self.labels or self.train
+
+
+def find_tables(survey: Survey, found: Findings) -> Tables:
+    """Tells the tables apart by their names, by the columns that they share, and by their ids.
+
+    Raises:
+        MissingFileError: The user named a table that does not exist.
+    """
+    for key in _ROLES:
+        _check_decided(key, survey, found)
+    samples = [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
+    sample = _role("sample_submission", samples, _SAMPLE_NEEDS, survey, found)
+    tests = [weighed(table.path, _test_reasons(table, sample)) for table in _others(survey, sample)]
+    test = _role("test_table", tests, _TEST_NEEDS, survey, found)
+    rest = _others(survey, sample, test)
+    most = max((table.rows for table in rest), default=0)
+    trains = [weighed(table.path, _train_reasons(table, sample, test, most)) for table in rest]
+    train = _role("train_table", trains, _TRAIN_NEEDS, survey, found)
+    if test is None and train is not None and _is_partly_labelled(train, sample):
+        evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
+        found.settle("test_table", train.path, evidence)
+        test = train
+    return Tables(sample=sample, test=test, train=train, labels=_labels(survey, (sample, test, train), found))
+
+
+def has_target(table: Table, sample: Table) -> bool:
+    """True if a table has what the sample asks for: its columns beside the id, or a column that names its classes."""
+    asked = sample.column_names[1:]
+    if asked and set(asked) <= set(table.column_names):
+        return True
+    return any(names_classes(column, asked) for column in table.columns[:_MOST_COLUMNS_COMPARED])
+
+
+def names_classes(column: Column, asked: Sequence[str]) -> bool:
+    """True if the values of a column are names of the sample's columns, or the ends of them (`Status_C` for `C`)."""
+    if len(asked) <= 1 or len(column.distinct) <= 1:
+        return False
+    if _lists_names(column, asked):
+        return True
+    if len(column.distinct) > 2 * len(asked):
+        return False
+    known = column.distinct & _class_names(asked, column)
+    return len(known) >= max(2, len(column.distinct) / 2)
+
+
+def _lists_names(column: Column, asked: Sequence[str]) -> bool:
+    """True if the cells are lists of nothing but these names, such as `Bark,Bus`."""
+    known = set(asked)
+    return any(
+        any(mark in cell for cell in column.distinct)
+        and all(name.strip() in known for cell in column.distinct for name in cell.split(mark))
+        for mark in _LIST_MARKS
+    )
+
+
+def _class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
+    """The names of the sample's class columns, without a common beginning if the column's values lack it."""
+    if set(asked) & column.distinct:
+        return frozenset(asked)
+    first, last = min(asked), max(asked)
+    length = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    # `Status_C` and `Status_CL` differ behind the separator, `winner_a` and `winner_b` as well.
+    start = first[:length].rstrip("0123456789") if first[length:] else first[: first.rfind("_") + 1]
+    return frozenset(name[len(start) :] for name in asked)
+
+
+def _others(survey: Survey, *taken: Table | None) -> list[Table]:
+    return [table for table in survey.tables if not any(table is other for other in taken)]
+
+
+def _check_decided(key: str, survey: Survey, found: Findings) -> None:
+    decided, paths = found.decided(key), [table.path for table in survey.tables]
+    if decided and decided not in paths:
+        raise MissingFileError(flag=option_of(key), path=decided, paths=paths)
+
+
+def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, found: Findings) -> Table | None:
+    """The best candidate; none if even that weighs too little."""
+    overrides = found.hints.overrides
+    elsewhere = {str(decided) for role, decided in overrides.items() if role in _ROLES and role != key}
+    fitting = [one for one in candidates if one.weight >= least and one.value not in elsewhere]
+    if fitting or key in overrides:
+        path = found.choose(key, fitting or [Candidate("", "", 0.0)])
+    else:
+        path = found.settle(key, "", "no table looks like it", Confidence.LIKELY)
+    return survey.table(str(path))
+
+
+def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
+    said = words(stem(table.path))
+    name = 5 if "submission" in said and "sample" in said else 4 if said & SAMPLE - {"sample"} else 2
+    others = [other for other in survey.tables if len(other.columns) > 1 and other is not table]
+    tests = sorted(others, key=lambda other: not words(stem(other.path)) & TEST)
+    first = table.columns[0] if table.columns and table.columns[0].is_unique else None
+    same_ids = next((other for other in tests if first is not None and shares_values(first, other)), None)
+    is_test = same_ids is not None and bool(words(stem(same_ids.path)) & TEST)
+    is_filled = len(table.columns) > 1 and all(len(column.distinct) <= 1 for column in table.columns[1:])
+    return [
+        Reason(name * bool(said & SAMPLE), "its name says so"),
+        Reason(
+            (2 if is_test else 1) * (same_ids is not None), f"its ids are those of {same_ids.name if same_ids else ''}"
+        ),
+        Reason(2 * is_filled, "it is filled with placeholders"),
+        Reason(-4 * bool(said & (TRAIN | TEST)), "its name says otherwise"),
+        Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004
+    ]
+
+
+def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
+    said, around = words(stem(table.path)), words(folder(table.path))
+    reasons = [
+        Reason(4 * bool(said & TEST), "its name says so"),
+        Reason(2 * (bool(around & TEST) and not said & TRAIN), "it is in a folder of that name"),
+        Reason(-4 * bool(said & (TRAIN | LABELS | {"sample"})), "its name says otherwise"),
+        Reason(-2 * bool(said & VALIDATION or around & TRAIN), "it is for something else"),
+    ]
+    if sample is None:
+        return reasons
+    has_its_ids = bool(sample.columns) and shares_values(sample.columns[0], table)
+    return [
+        *reasons,
+        Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
+        Reason(1.5 * (has_its_ids and table.rows == sample.rows), f"it has as many rows, {table.rows:,}"),
+        Reason(-2 * (has_target(table, sample) and not said & TEST), "it has the target"),
+    ]
+
+
+def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
+    said, around = words(stem(table.path)), words(folder(table.path))
+    features = set(test.column_names[1:]) if test is not None else set()
+    share = len(features & set(table.column_names)) / len(features) if features else 0.0
+    shared = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
+    has_labels = sample is not None and has_target(table, sample)
+    return [
+        Reason(4 * bool(said & TRAIN), "its name says so"),
+        Reason(2 * (bool(around & TRAIN) and not said & TEST), "it is in a folder of that name"),
+        Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
+        Reason(-2 * bool(said & VALIDATION or around & (TEST | VALIDATION)), "it is for something else"),
+        Reason(-2 * ("y" in said), "its name says that it has labels only"),
+        Reason(1 * bool(said & CHECKED) - 1 * ("noisy" in said), "its name says that its labels were checked"),
+        Reason(4 * share, shared),
+        Reason(3 * has_labels, "it has what the sample submission asks for"),
+        Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"),
+    ]
+
+
+def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
+    """True if one table has both: exactly the rows that the sample asks for have no label."""
+    ids = table.column(sample.columns[0].name) if sample is not None and sample.columns else None
+    if sample is None or ids is None:
+        return False
+    asked = [table.column(column.name) for column in sample.columns[1:]]
+    labels = [column.values for column in asked if column is not None]
+    if not labels or len(labels) < len(asked):
+        return False
+    to_predict = sample.columns[0].distinct
+    is_asked = [key in to_predict for key in ids.values]
+    without = [None in row for row in zip(*labels, strict=True)]
+    fits = sum(both for both in map(all, zip(is_asked, without, strict=True)))
+    return fits > _OVERLAP * sum(without) > 0 and fits == sum(is_asked)
+
+
+def _labels(survey: Survey, roles: tuple[Table | None, ...], found: Findings) -> Table | None:
+    sample, test, train = roles
+    key = "labels_table"
+    if train is None or key in found.hints.overrides or _is_labelled(train, sample, test):
+        evidence = f"the labels are in {train.name}" if train is not None else "there is no table to train on"
+        return survey.table(found.settle(key, "", evidence))
+    candidates = [weighed(t.path, _labels_reasons(t, train, sample)) for t in _others(survey, *roles)]
+    return _role(key, candidates, _LABELS_NEED, survey, found)
+
+
+def _is_labelled(train: Table, sample: Table | None, test: Table | None) -> bool:
+    if sample is not None and has_target(train, sample):
+        return True
+    return test is not None and bool(set(train.column_names) - set(test.column_names))
+
+
+def _labels_reasons(table: Table, train: Table, sample: Table | None) -> list[Reason]:
+    said = words(stem(table.path))
+    joint = next((column for column in table.columns[:_MOST_COLUMNS_COMPARED] if shares_values(column, train)), None)
+    return [
+        Reason(2 * bool(said & LABELS), "its name says so"),
+        Reason(1 * bool(said & TRAIN), f"it is named like {train.name}"),
+        Reason(-4 * bool(said & (TEST | SAMPLE)), "its name says otherwise"),
+        Reason(3 * (sample is not None and has_target(table, sample)), "it has what the sample submission asks for"),
+        Reason(2 * (joint is not None), f"its ids are those of {train.name}"),
+        Reason(1 * (joint is None and table.rows == train.rows), f"it has a row for each of {train.name}"),
+    ]

@@ -1,0 +1,133 @@
+"""The limits of the kit: files that it cannot read, tasks without templates, targets that no family learns."""
+
+import json
+import re
+from collections import defaultdict
+
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.errors import NoFamilyError, UnlearnableTargetError, listed
+from generator.competition.introspection.findings import Hints
+from generator.competition.introspection.observations import Observations
+from generator.competition.introspection.vocabulary import TEST, TRAIN, words
+from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
+
+_ARCHIVES = frozenset((".7z", ".rar", ".tar", ".tgz", ".zst"))
+_PICTURES = {
+    ".dcm": "DICOM images",
+    ".dicom": "DICOM images",
+    ".nii": "NIfTI volumes",
+    ".svs": "Slide images",
+    ".npy": "NumPy arrays",
+    ".npz": "NumPy arrays",
+    ".h5": "HDF5 files",
+    ".hdf5": "HDF5 files",
+    ".bson": "BSON files",
+    ".mp4": "Videos",
+    ".avi": "Videos",
+    ".mov": "Videos",
+}
+_ATTACH = "and on Kaggle attach a dataset with these files and the competition's tables"
+_FOR_EXAMPLES = TRAIN | TEST
+_BOX = re.compile(r"\[?\(?\s*-?[\d.]+(?:\s*,\s*|\s+)(?:-?[\d.]+(?:\s*,\s*|\s+)){2}-?[\d.]+\s*\)?\]?")
+_BOX_NAMES = frozenset(("bbox", "bboxes", "box", "boxes"))
+_PREDICTION_STRING = frozenset(("prediction", "string"))
+_FEWEST_CELLS = 20
+_LETTERS, _OWN_TEXTS = 8, 0.7
+_PASSAGES = 0.8
+_SHOWN = 30
+
+
+def unsupported_files(survey: Survey) -> tuple[str, ...]:
+    """Sentences on the archives and the files of examples that cannot be read."""
+    names = ((folder, name) for folder in survey.folders for name in folder.names if words(name) & _FOR_EXAMPLES)
+    archives = ((folder, name) for folder, name in names if f".{name.rpartition('.')[2].lower()}" in _ARCHIVES)
+    packed = [f"{folder.path}/{name}".lstrip("/") for folder, name in archives]
+    sentences = []
+    if packed:
+        sentences.append(f"{listed(packed)} cannot be unpacked here: put the files in it beside it, {_ATTACH}.")
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for folder in survey.folders:
+        is_for_examples = any(words(name) & _FOR_EXAMPLES for name in (folder.path, *folder.names))
+        for suffix, count in folder.suffixes.items():
+            if is_for_examples and suffix in _PICTURES:
+                found[_PICTURES[suffix]][folder.path or "the folder"] = count
+    for what, places in found.items():
+        where, count = listed(list(places)), sum(places.values())
+        sentences.append(
+            f"{what} cannot be read here, and there are {count:,} in {where}: convert them to png images in folders of "
+            f"the same names, {_ATTACH}."
+        )
+    return tuple(sentences)
+
+
+def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:
+    """Stops where boxes around objects are asked for, unless the user says what it is.
+
+    Raises:
+        NoFamilyError: There is no family for such a task.
+    """
+    if seen.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
+        return
+    answers = [column.name for column in seen.targets.answers if words(column.name) >= _PREDICTION_STRING]
+    named = [column for column in seen.targets.columns if column.present and words(column.name) & _BOX_NAMES]
+    boxes = [column.name for column in named if all(map(_BOX.fullmatch, column.distinct))]
+    if boxes:
+        raise NoFamilyError(task="object detection", evidence=f"the cells of {boxes[0]} are boxes")
+    if answers:
+        raise NoFamilyError(task="object detection", evidence=f"the sample submission has a column {answers[0]}")
+
+
+def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hints: Hints) -> None:
+    """Refuses cells that are lists of numbers, and texts that are to be written.
+
+    Raises:
+        UnlearnableTargetError: The targets are such; not if the user decided what kind of targets they are.
+    """
+    columns, train = seen.targets.columns, seen.tables.train
+    if "target_kind" in hints.overrides or not columns or kind in (TargetKind.MASK, TargetKind.IMAGE):
+        return
+    listed_cells = (each for each in columns if each.present and all(map(_is_series, each.present[:_FEWEST_CELLS])))
+    series = next(listed_cells, None)
+    column = series or columns[0]
+    if series is not None:
+        problem = "a list of numbers in each cell, one for each part of an example"
+    elif len(columns) == 1 and train is not None and _is_passage(column, train):
+        problem = "a passage of another column"
+    elif kind is TargetKind.CLASS and len(columns) == 1 and _is_written(column):
+        problem = "another text in nearly every row, which would have to be written"
+    else:
+        return
+    raise UnlearnableTargetError(column=column.name, cell=column.present[0][:_SHOWN], problem=problem)
+
+
+def _is_series(cell: str) -> bool:
+    if not (cell.startswith("[") and cell.endswith("]") and "," in cell):
+        return False
+    try:
+        return all(isinstance(value, int | float) for value in json.loads(cell))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_passage(target: Column, train: Table) -> bool:
+    """True if the target, of several words, stands in another column of its own row."""
+    spaced = sum(" " in cell for cell in target.present)
+    if target.kind is not ColumnKind.TEXT or spaced < len(target.present) / 2:
+        return False
+    for column in train.columns:
+        # Where the labels have a table of their own, there are other rows.
+        is_beside = column.name != target.name and len(column.values) == len(target.values)
+        if column.kind is ColumnKind.TEXT and is_beside:
+            rows = [(cell, text) for cell, text in zip(target.values, column.values, strict=True) if cell and text]
+            if sum(cell.strip() in text for cell, text in rows) > _PASSAGES * max(1, len(rows)):
+                return True
+    return False
+
+
+def _is_written(column: Column) -> bool:
+    """True if nearly every cell is a text of its own; short ones may be names of rare classes."""
+    present = column.present
+    if column.kind is not ColumnKind.TEXT or len(present) < _FEWEST_CELLS:
+        return False
+    letters = sum(map(len, present)) / len(present)
+    return len(column.distinct) > _OWN_TEXTS * len(present) and letters > _LETTERS

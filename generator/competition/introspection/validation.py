@@ -1,0 +1,79 @@
+"""Validation: that there are data, and that what the user decided exists and is of use."""
+
+from collections.abc import Iterator
+
+from generator.competition.introspection.errors import (
+    MissingColumnError,
+    MissingFileError,
+    NoTestDataError,
+    NoTrainingDataError,
+    TableForEachExampleError,
+    UnknownKeyError,
+)
+from generator.competition.introspection.example_files import ExampleFiles
+from generator.competition.introspection.findings import Findings
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.unsupported import unsupported_files
+from generator.competition.introspection.vocabulary import stem
+from generator.competition.schema import option_of
+from generator.competition.survey.facts import Survey
+
+_CHECKED_BEFORE = frozenset(("id_column", "targets"))
+
+
+def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFiles | None) -> None:
+    """Checks that there is something to train on and something to predict.
+
+    Raises:
+        NoTrainingDataError: There is neither a table nor files to learn from.
+        NoTestDataError: There is nothing to predict.
+        TableForEachExampleError: The test examples are tables, one each.
+    """
+    seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
+    unsupported = unsupported_files(survey)
+    if tables.train is None and files is None:
+        raise NoTrainingDataError(seen=seen, unsupported=unsupported, notes=survey.notes)
+    is_served = survey.server is not None and files is not None
+    if tables.test is None and not is_served and (files is None or not files.has_test):
+        of_one = _table_of_one_example(survey, tables)
+        if of_one and tables.sample is not None:
+            raise TableForEachExampleError(sample=tables.sample.path, table=of_one)
+        trained_on = tables.train.path if tables.train is not None else ""
+        left = [path for path in seen if path != trained_on]
+        raise NoTestDataError(seen=left, unsupported=unsupported, notes=survey.notes)
+
+
+def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
+    """Checks the decisions on details; those on files, ids and targets were checked when they were used.
+
+    Raises:
+        UnknownKeyError: The family does not need such a value.
+        MissingColumnError: The training table has no such column.
+        MissingFileError: There is no such folder.
+    """
+    folders, train = sorted(set(_folders(survey))), tables.train
+    for key, decided in found.hints.overrides.items():
+        if key not in found:
+            raise UnknownKeyError(key=key, family=str(found["family"].value), keys=found)
+        names = filter(None, [decided] if isinstance(decided, str) else decided)
+        is_column = key.endswith(("_column", "_columns")) and key not in _CHECKED_BEFORE
+        for name in names:
+            if key.endswith("_folder") and name not in folders:
+                raise MissingFileError(flag=option_of(key), path=name, paths=folders)
+            if is_column and train is not None and train.column(name) is None:
+                columns = train.column_names
+                raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
+
+
+def _folders(survey: Survey) -> Iterator[str]:
+    """Every folder that was seen, and those around it."""
+    for path in (*(folder.path for folder in survey.folders), *(records.path for records in survey.records)):
+        parts = path.split("/")
+        yield from ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+
+
+def _table_of_one_example(survey: Survey, tables: Tables) -> str:
+    """A table that is named like an id of the sample submission, as several are; "" if hardly one is."""
+    ids = tables.sample.columns[0].distinct if tables.sample is not None and tables.sample.columns else frozenset()
+    named = [table.path for table in survey.tables if stem(table.path) in ids]
+    return named[0] if len(named) > 1 else ""

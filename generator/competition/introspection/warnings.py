@@ -1,0 +1,128 @@
+"""Warnings: values that are hardly more than a guess, and what the notebooks cannot do."""
+
+from collections.abc import Iterator, Mapping
+
+from generator.competition.facts import Medium
+from generator.competition.introspection.findings import Confidence, Finding, Hints
+from generator.competition.introspection.observations import Observations
+from generator.competition.introspection.table_format import differences
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.target_columns import are_named_alike
+from generator.competition.introspection.unsupported import unsupported_files
+from generator.competition.introspection.vocabulary import TARGET, words
+from generator.competition.schema import called, families, option_of
+from generator.competition.survey.facts import ColumnKind, Survey
+from generator.untrusted import printable
+
+_LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
+_ROWS = (Medium.ROW, Medium.TEXT)
+# What samples call an answer whatever it is.
+_ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
+_ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
+_ANY_ANSWER |= {"answer", "result", "output", "value", "values", "probability", "prob", "tag", "tags", "rle", "mask"}
+
+
+def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+    """The sentences, each of which names the flag that settles its matter, or what the user can do."""
+    # What could not be read is left out, where examples seem to be in it and there is no other form of them.
+    has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
+    return (
+        *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
+        *_about_files(known, seen),
+        *_about_targets(seen, hints),
+        *_about_ids(known, seen),
+        *differences(seen.tables),
+        *(unsupported_files(survey) if not has_examples else ()),
+        *_other_parts(survey, seen.tables),
+    )
+
+
+def _guess(finding: Finding) -> str:
+    rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
+    instead = f", and {_shown(rivals[0].value)} is hardly less likely" if rivals else ""
+    why = f": {finding.evidence}" if finding.evidence else ""
+    return (
+        f"{called(finding.key)} is a guess, {_shown(finding.value)}{instead}{why}; {option_of(finding.key)} settles it."
+    )
+
+
+def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    tables = seen.tables
+    is_served = "inference_server" in known and bool(known["inference_server"].value)
+    if tables.sample is None and is_served:
+        asked = _shown(list(seen.targets.names))
+        yield f"There is no sample submission; the gateway is answered with a column for each target, {asked}."
+    elif tables.sample is None:
+        where = tables.test.path if tables.test is not None else "the test files"
+        yield (
+            f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
+            "--sample names one."
+        )
+    if _has_rows_for_parts(seen) and tables.train is not None:
+        yield (
+            f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
+            "the notebooks need a table with one row for each file, --train names it."
+        )
+
+
+def _about_targets(seen: Observations, hints: Hints) -> Iterator[str]:
+    """That the only answer asked for is called as nothing in training is, where no name would do."""
+    targets, sample = seen.targets, seen.tables.sample
+    if sample is None or len(targets.asked) != 1 or len(targets.columns) != 1 or "targets" in hints.overrides:
+        return
+    asked, column = targets.asked[0], targets.columns[0]
+    is_alike = are_named_alike(asked, column.name)
+    has_answers = any(answer.distinct & column.distinct for answer in targets.answers if answer.kind is ColumnKind.TEXT)
+    is_any = bool(words(column.name) & TARGET) or asked in column.distinct
+    if is_alike or is_any or has_answers or words(asked) & (_ANY_ANSWER | words(column.name)) or targets.parts:
+        return
+    yield (
+        f"{printable(sample.path)} asks for {printable(asked)}, which no training table has; {printable(column.name)} "
+        f"is taken for it, {option_of('targets')} names another column."
+    )
+
+
+def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
+    train, name = seen.tables.train, str(known["id_column"].value)
+    ids = train.column(name) if train is not None else None
+    if ids is None or train is None or families()[str(known["family"].value)].medium not in _ROWS:
+        return
+    if len(ids.distinct) < _NEARLY_ONE_EACH * len(ids.present):
+        yield (
+            f"{printable(name)} repeats in {printable(train.path)}, and no column orders its rows, so that they are no "
+            "sequences either; the notebooks need a table with one row for each id, --train names it, or a column that "
+            "orders them, --set group_column and --set order_column name both."
+        )
+
+
+def _has_rows_for_parts(seen: Observations) -> bool:
+    """True if training rows are for parts of examples; run-length codes of masks may be."""
+    match = seen.files.source.match if seen.files is not None else None
+    is_understood = seen.labels.is_run_length or bool(seen.targets.row_labels)
+    return match is not None and match.parts > 0 and not is_understood
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        more = f" and {len(value) - _LIST_SHOWN} more" if len(value) > _LIST_SHOWN else ""
+        return ", ".join(printable(str(item)) for item in value[:_LIST_SHOWN]) + more
+    return printable(str(value)) or "none"
+
+
+def _other_parts(survey: Survey, tables: Tables) -> Iterator[str]:
+    """That a table lies in a folder in parts, as partitioned Parquet does, and only one of them is trained on."""
+    train, others = tables.train, (tables.test, tables.sample, tables.labels)
+    top = train.path.split("/")[0] if train is not None and "/" in train.path else ""
+    if train is None or not top:
+        return
+    parts = [
+        table
+        for table in survey.tables
+        if table.path.startswith(f"{top}/") and table.column_names == train.column_names and table not in others
+    ]
+    if len(parts) > 1:
+        yield (
+            f"{printable(top)} has {len(parts)} tables with the columns of {printable(train.path)}, and the notebooks "
+            "train on that one alone: put them into one, and name it with --train."
+        )

@@ -1,0 +1,114 @@
+"""The TFRecord files of a specimen: the same features, and the examples of the tables and submissions."""
+
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from generator.competition.introspection.tfrecords import records_role
+from generator.competition.specimen.column_cells import cells_like
+from generator.competition.specimen.examples import Examples, SyntheticData, validation_examples
+from generator.competition.specimen.labels import column_of_values
+from generator.competition.specimen.media_files import MediaFiles
+from generator.competition.specimen.pictures import Appearance
+from generator.competition.specimen.randomness import even_quantiles
+from generator.competition.specimen.sampled_names import id_feature
+from generator.competition.specimen.tfrecord_format import Values, example_of, record_file
+from generator.competition.specimen.writing import Writer
+from generator.competition.survey.facts import RecordFeature, Records
+from generator.untrusted import printable
+
+_MOST_FILES = 8
+_MOST_VALUES = 100_000
+_VALUES_WHERE_IT_VARIES = 3
+_LARGEST_FLOAT = 3.4e38  # of 32 bits
+_COUNT_IN_NAME = re.compile(r"(.*-)(\d+)(\.[a-z]+)")  # as in `00-224x224-798.tfrec`
+
+
+@dataclass
+class RecordMaker:
+    """Writes the TFRecord files."""
+
+    data: SyntheticData
+    writer: Writer
+    media: MediaFiles
+    _others: dict[str, Examples] = field(default_factory=dict, init=False)
+
+    def make(self) -> None:
+        """Writes the files of all groups."""
+        for group in self.data.original.survey.records:
+            side = self._side(group)
+            cells = self._cells(group, side)
+            files = max(1, min(len(group.names), _MOST_FILES, len(side)))
+            for position, name in enumerate(group.names[:files]):
+                rows = range(position, len(side), files)
+                content = record_file(self._example(group, side, cells, row) for row in rows)
+                path = f"{group.path}/{_counted(group, name, len(rows))}".lstrip("/")
+                self.writer.write(path, content)
+
+    def _side(self, group: Records) -> Examples:
+        role = records_role(group)
+        if role in ("train", "test"):
+            return self.data.train if role == "train" else self.data.test
+        feature = id_feature(group.features)
+        # The same examples come in several sizes, in folders that are named alike but for the size.
+        if role not in self._others:
+            known = feature.values if feature is not None else ()
+            self._others[role] = validation_examples(self.data, known)
+        return self._others[role]
+
+    def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
+        """The values of the features that are one text or number for each example."""
+        named = id_feature(group.features)
+        cells: dict[str, Sequence[str]] = {}
+        for feature in group.features:
+            if feature is named:
+                cells[feature.name] = side.names
+            elif feature.name in side.truth.cells:
+                cells[feature.name] = [cell or "0" for cell in side.truth.cells[feature.name]]
+            elif feature.length == 1 and feature.values:
+                source = self.data.original.random("feature", feature.name, side.role)
+                # Missing values cannot occur: a feature without a value has another length.
+                drawn = cells_like(column_of_values("", feature.values), even_quantiles(len(side), source), source)
+                cells[feature.name] = [cell or "0" for cell in drawn]
+        return cells
+
+    def _example(self, group: Records, side: Examples, cells: Mapping[str, Sequence[str]], row: int) -> bytes:
+        features: dict[str, tuple[str, Values]] = {}
+        for feature in group.features:
+            given = cells[feature.name][row] if feature.name in cells else None
+            features[feature.name] = feature.kind, self._values(feature, side, row, given)
+        return example_of(features)
+
+    def _values(self, feature: RecordFeature, side: Examples, row: int, given: str | None) -> Values:
+        if feature.is_image and feature.image is not None:
+            suffix = ".jpg" if feature.image.mode in ("RGB", "L") else ".png"
+            seen = Appearance(side.seen.marks[row], side.seen.levels[row], side.shapes[row] if side.shapes else ())
+            # A picture that is there in several sizes is the same picture.
+            return [self.media.image(feature.image, suffix, seen, (side.role, row)) or b""]
+        source = self.data.original.random("values", feature.name, side.role, row)
+        count = _VALUES_WHERE_IT_VARIES if feature.length is None else min(feature.length, _MOST_VALUES)
+        texts = [given] if given is not None else [source.choice(feature.values or ("0",)) for _ in range(count)]
+        if feature.kind == "bytes":
+            if not feature.values and given is None:
+                self.writer.note(f'The bytes of the feature "{printable(feature.name)}" are made up.')
+            return [text.encode("utf-8", "replace") for text in texts]
+        return [_number(text, feature.kind, source) for text in texts]
+
+
+def _number(text: str, kind: str, source: random.Random) -> float | int:
+    try:
+        if kind == "int64":
+            return int(text)
+        number = float(text) * source.uniform(0.9, 1.1)
+    except ValueError:
+        return 0
+    return number if abs(number) < _LARGEST_FLOAT else 0.0
+
+
+def _counted(group: Records, name: str, count: int) -> str:
+    """The name of a file with the number of examples that it has now, where names say it."""
+    matches = [_COUNT_IN_NAME.fullmatch(known) for known in group.names]
+    said = sum(int(match[2]) for match in matches if match is not None)
+    match = _COUNT_IN_NAME.fullmatch(name)
+    return f"{match[1]}{count}{match[3]}" if match is not None and said == group.examples else name
