@@ -90,4 +90,4 @@ def test_a_family_is_a_folder(copy: Copy) -> None:
         parameters.write("CURRENCY = {{ task.currency | py }}\n")
 
     assert "ledger" in copy.generate("--list")
-    assert 'CURRENCY = "CHF"' in copy.training("--family", "ledger", "--set", 'currency="CHF"')
+    assert 'CURRENCY = "CHF"' in copy.training("--family", "ledger", "--set", "currency=CHF")

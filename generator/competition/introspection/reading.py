@@ -17,7 +17,7 @@ from generator.competition.introspection.unsupported import (
 )
 from generator.competition.introspection.validation import check_decisions, check_that_there_are_data
 from generator.competition.introspection.warnings import warnings_of
-from generator.competition.schema import task_of
+from generator.competition.schema import keys_of, task_of
 from generator.competition.survey.facts import Survey
 
 # What is shown first; the details of the family follow.
@@ -58,6 +58,9 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     settle_details(family, seen, found, is_served=survey.server is not None)
     is_served = settle_serving(survey.server, found, columns=len(seen.targets.asked or seen.targets.names))
     settle_submission_file(tables.sample, survey.server if is_served else None, found)
+    for key, rule in keys_of(family.name).items():
+        if key in hints.overrides and key not in found and rule.default is not None:
+            found.settle(key, rule.default, "nothing in the files says otherwise")
     check_decisions(survey, tables, found)
 
     findings = {key: found[key] for key in (*_FIRST, *_FILES, *_SERVED, *found) if key in found}
