@@ -1,6 +1,7 @@
 """Who imports whom, never in circles; what the command line imports at first; where templates speak a framework."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,6 +88,13 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
 def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
     parts = {name.split(".")[1] for name in imported(ast.parse((PACKAGE / f"{module}.py").read_text()))}
     assert parts <= PLAIN
+
+
+def test_the_stories_of_the_architecture_name_files_that_are_there() -> None:
+    named = re.findall(r"`((?:generator|templates|tests)/[^`]*)`", (PACKAGE.parent / "docs/architecture.md").read_text())
+
+    assert named
+    assert [path for path in named if not (PACKAGE.parent / path).exists()] == []
 
 
 def test_help_imports_nothing_heavy() -> None:
