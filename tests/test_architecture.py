@@ -91,7 +91,8 @@ def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
 
 
 def test_the_stories_of_the_architecture_name_files_that_are_there() -> None:
-    named = re.findall(r"`((?:generator|templates|tests)/[^`]*)`", (PACKAGE.parent / "docs/architecture.md").read_text())
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`((?:generator|templates|tests)/[^`]*)`", page)
 
     assert named
     assert [path for path in named if not (PACKAGE.parent / path).exists()] == []
