@@ -17,6 +17,8 @@ from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 _BUSY_SECONDS = 30
+# Goes up with every change of a table; a file with other tables is not touched.
+_TABLES_VERSION = 1
 _OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 
 Record = TypeVar("Record")
@@ -32,6 +34,16 @@ class DatabaseUnusableError(LocalKaggleError):
         )
 
 
+class DatabaseOfAnotherVersionError(LocalKaggleError):
+    """The database has the tables of another version of the kit."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(
+            f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose another folder "
+            "with --root, or remove this one if nothing in it is needed."
+        )
+
+
 class Database:
     """A SQLite database in WAL mode; any thread may use it, each through a connection of its own."""
 
@@ -40,14 +52,21 @@ class Database:
 
         Raises:
             DatabaseUnusableError: The file is none.
+            DatabaseOfAnotherVersionError: It has other tables.
         """
         self._path = path
         self._connections = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._lock = threading.Lock()
         try:
+            has_tables = self.one("SELECT 1 FROM sqlite_master") is not None
+            version = self._connection().execute("PRAGMA user_version").fetchone()[0]
+            if has_tables and version != _TABLES_VERSION:
+                self.close()
+                raise DatabaseOfAnotherVersionError(path=path)
             for schema in schemas:
                 self._connection().executescript(schema)
+            self._connection().execute(f"PRAGMA user_version = {_TABLES_VERSION}")
         except sqlite3.DatabaseError as error:
             raise DatabaseUnusableError(path=path, cause=error) from error
 

@@ -3,9 +3,11 @@
 import http.client
 import json
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, served
 
+from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import AccountNameError, LocalKaggle
@@ -88,6 +91,18 @@ def test_a_second_server_on_the_folder_is_refused_as_long_as_the_first_runs(tmp_
         LocalKaggle(tmp_path, runner=ScriptedRunner())
     first.close()
     LocalKaggle(tmp_path, runner=ScriptedRunner()).close()
+
+
+def test_a_folder_with_the_tables_of_another_version_is_left_as_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "kaggle.sqlite")) as other:
+        other.execute("CREATE TABLE datasets (id INTEGER)")
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "1").write_text("somebody's rows")
+
+    with pytest.raises(LocalKaggleError, match="written by another version of Tandem.*--root"):
+        LocalKaggle(tmp_path)
+
+    assert (tmp_path / "datasets" / "1").read_text() == "somebody's rows"
 
 
 @pytest.mark.parametrize("name", ["", "Me", "a/b", "../x", "a b", "x\x1b[2J"])
