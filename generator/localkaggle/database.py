@@ -39,8 +39,8 @@ class DatabaseOfAnotherVersionError(LocalKaggleError):
 
     def __init__(self, *, path: Path) -> None:
         super().__init__(
-            f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose another folder "
-            "with --root, or remove this one if nothing in it is needed."
+            f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose another "
+            "folder with --root, or remove this one if nothing in it is needed."
         )
 
 

@@ -99,7 +99,7 @@ def test_a_folder_with_the_tables_of_another_version_is_left_as_it_is(tmp_path: 
     (tmp_path / "datasets").mkdir()
     (tmp_path / "datasets" / "1").write_text("somebody's rows")
 
-    with pytest.raises(LocalKaggleError, match="written by another version of Tandem.*--root"):
+    with pytest.raises(LocalKaggleError, match=r"written by another version of Tandem.*--root"):
         LocalKaggle(tmp_path)
 
     assert (tmp_path / "datasets" / "1").read_text() == "somebody's rows"
