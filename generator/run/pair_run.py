@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
-from generator.competition.submission import Leeway, SubmissionSummary, leeway_of, summarize, validate
+from generator.competition.submission import SubmissionSummary, Tolerance, summarize, tolerance_of, validate
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
@@ -116,13 +116,13 @@ class PairFacts:
     title: str
     competition: str
     sample: Path | None
-    leeway: Leeway
+    tolerance: Tolerance
 
     def checked(self, submission: Path) -> SubmissionSummary:
         """What a submission holds, if it is what the competition asks for."""
         if self.sample is None:
             return summarize(submission)
-        return validate(submission, self.sample, leeway=self.leeway)
+        return validate(submission, self.sample, tolerance=self.tolerance)
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ def _facts(pair: PairFolder, request: RunRequest) -> PairFacts:
         title=spec.competition.title,
         competition=slug,
         sample=request.data(slug) / sample if sample else None,
-        leeway=leeway_of(spec.task),
+        tolerance=tolerance_of(spec.task),
     )
 
 

@@ -5,8 +5,8 @@ import re
 from generator.competition.introspection.facts import Finding, Hints
 from generator.competition.introspection.serving import served_file_name
 from generator.competition.introspection.weighing import settled
-from generator.competition.submission import FileFormat, format_of
-from generator.competition.survey.facts import InferenceServer, Table, TableFormat
+from generator.competition.survey.facts import InferenceServer, Table
+from generator.competition.tables.formats import TableFormat, format_of
 
 _USUAL_NAME = "submission.csv"
 _NAMED = re.compile(
@@ -30,7 +30,7 @@ def find_submission_file(sample: Table | None, server: InferenceServer | None, h
     name = _file_name(sample, server, hints)
     key = "submission_separator"
     promised, separator = format_of(str(name.value)), _separator(sample)
-    is_text = promised.format in (FileFormat.SEPARATED, None) and not promised.separator
+    is_text = promised.format in (TableFormat.CSV, None) and not promised.separator
     if key in hints.overrides or (is_text and separator != ","):
         evidence = f"as {sample.name} is written" if sample is not None else "usual"
         return name, settled(key, separator, evidence, hints)

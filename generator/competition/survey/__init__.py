@@ -5,17 +5,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from generator.competition.survey.bounds import MOST_TABLES, TableBounds, bounds_for
+from generator.competition.survey.bounds import MOST_TABLES, bounds_for
 from generator.competition.survey.errors import EmptyFolderError, MissingFolderError, why
 from generator.competition.survey.facts import Folder, Survey, Table
+from generator.competition.survey.file_sources import FileSource, Mounted, open_archives
 from generator.competition.survey.files import DiskFiles, Files, Reach
 from generator.competition.survey.folders import folders_of
 from generator.competition.survey.listing import Directory, list_directories, suffix_of
-from generator.competition.survey.places import Mounted, Place, open_archives
 from generator.competition.survey.records import take_records
-from generator.competition.survey.sample import NotATableError, UnreadableTableError
 from generator.competition.survey.servers import find_server
 from generator.competition.survey.tables import is_table_name, read_table
+from generator.competition.tables.errors import NotATableError, UnreadableTableError
+from generator.competition.tables.sample import SampleBounds
 from generator.untrusted import printable
 
 __all__ = ["survey_files", "survey_folder"]
@@ -25,9 +26,9 @@ _MOST_TABLES_OF_A_FOLDER = 50
 
 @dataclass(frozen=True)
 class _Sorted:
-    """The files of a place by what their names say; `tables` are paths, in order of depth."""
+    """The files of a source by what their names say; `tables` are paths, in order of depth."""
 
-    place: Place
+    source: FileSource
     tables: tuple[str, ...]
     others: tuple[Directory, ...]
 
@@ -67,7 +68,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
         zipped = [found.path_of(name) for found in directories for name in found.names if suffix_of(name) == ".zip"]
         archives, archive_notes = open_archives(stack, files, zipped)
         mounted = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
-        tables, folders, table_notes = _survey_places([mounted, *archives], files.reach)
+        tables, folders, table_notes = _survey_sources([mounted, *archives], files.reach)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),
         folders=tuple(sorted(folders, key=lambda found: found.path)),
@@ -77,8 +78,8 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
     )
 
 
-def _survey_places(places: Sequence[Place], reach: Reach) -> tuple[list[Table], list[Folder], list[str]]:
-    sorted_places = [_sorted(place) for place in places]
+def _survey_sources(sources: Sequence[FileSource], reach: Reach) -> tuple[list[Table], list[Folder], list[str]]:
+    sorted_places = [_sorted(source) for source in sources]
     count = sum(len(found.tables) for found in sorted_places)
     bounds = bounds_for(count, pieces=reach.pieces, row_group=reach.row_group)
     tables: list[Table] = []
@@ -88,7 +89,7 @@ def _survey_places(places: Sequence[Place], reach: Reach) -> tuple[list[Table], 
     for found in sorted_places:
         others = list(found.tables[left:])
         for path in found.tables[:left]:
-            table, remarks = _read(found.place, path, bounds)
+            table, remarks = _read(found.source, path, bounds)
             notes += (f"{printable(path)} {remark}." for remark in remarks)
             if table is None:
                 others.append(path)
@@ -96,28 +97,28 @@ def _survey_places(places: Sequence[Place], reach: Reach) -> tuple[list[Table], 
                 tables.append(table)
         left = max(0, left - len(found.tables))
         directories = _with_files(found.others, others)
-        folders += folders_of(directories, found.place.opened, reach=reach, is_archive=found.place.is_archive)
+        folders += folders_of(directories, found.source.head, reach=reach, is_archive=found.source.is_archive)
     if count > MOST_TABLES:
         notes.append(f"Of {count:,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes
 
 
-def _read(place: Place, path: str, bounds: TableBounds) -> tuple[Table | None, tuple[str, ...]]:
+def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | None, tuple[str, ...]]:
     """A table, or None where it is none, and remarks."""
     try:
-        return read_table(place, path, bounds)
+        return read_table(source, path, bounds)
     except NotATableError:
         return None, ()
     except UnreadableTableError as error:
-        return None, (error.remark,)
+        return None, (error.problem,)
     except OSError as error:
         return None, (f"cannot be read: {why(error)}",)
 
 
-def _sorted(place: Place) -> _Sorted:
+def _sorted(source: FileSource) -> _Sorted:
     tables: list[str] = []
     others = []
-    for directory in place.directories:
+    for directory in source.directories:
         named = [name for name in directory.names if is_table_name(name)]
         if not named or len(named) > _MOST_TABLES_OF_A_FOLDER:
             others.append(directory)
@@ -125,7 +126,7 @@ def _sorted(place: Place) -> _Sorted:
         tables += map(directory.path_of, named)
         known = set(named)
         others.append(replace(directory, names=tuple(name for name in directory.names if name not in known)))
-    return _Sorted(place, tuple(sorted(tables, key=lambda path: (path.count("/"), path))), tuple(others))
+    return _Sorted(source, tuple(sorted(tables, key=lambda path: (path.count("/"), path))), tuple(others))
 
 
 def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[Directory, ...]:

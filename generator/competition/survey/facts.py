@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-
-class TableFormat(StrEnum):
-    """How a table is written."""
-
-    CSV = "csv"  # any separator
-    JSON = "json"  # one array of objects, or one object of arrays
-    JSON_LINES = "jsonl"
-    PARQUET = "parquet"
+from generator.competition.tables.formats import TableFormat as TableFormat  # a fact of a table as well
 
 
 class ColumnKind(StrEnum):

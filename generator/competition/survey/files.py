@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from generator.competition.survey.sources import ByteSource, FileSource
 from generator.files import open_file
 
 _MEGABYTE = 1 << 20
@@ -27,7 +26,7 @@ class Reach:
     probes: int = 400
     probes_of_one: int = 12
     lone_folders: int = 50
-    archive_listings: int = 64 * _MEGABYTE
+    archive_listings: int = 32 * _MEGABYTE
     row_group: int = 512 * _MEGABYTE
 
 
@@ -47,9 +46,6 @@ class Files(Protocol):
     def opened(self, path: str) -> BinaryIO:
         """A file to read and to seek in; the caller closes it."""
 
-    def source(self, path: str) -> ByteSource:
-        """A file to read pieces from."""
-
     def head(self, path: str, length: int) -> Path | bytes:
         """The path of a file on this disk, else its first bytes."""
 
@@ -68,10 +64,6 @@ class DiskFiles:
     def opened(self, path: str) -> BinaryIO:
         """A file to read and to seek in."""
         return open_file(self.root / path)
-
-    def source(self, path: str) -> FileSource:
-        """A file to read pieces from."""
-        return FileSource.of(self.root / path)
 
     def head(self, path: str, length: int) -> Path:  # noqa: ARG002 - all of it is at hand
         """The path of a file."""

@@ -10,11 +10,11 @@ from generator.competition.submission import (
     MissingReaderError,
     SubmissionError,
     SubmissionSummary,
-    format_of,
-    leeway_of,
     summarize,
+    tolerance_of,
     validate,
 )
+from generator.competition.tables.formats import format_of
 from generator.kaggle.api import Kaggle, KernelPush
 from generator.kaggle.chain.errors import NoChainError, SessionFailedError, StepError, SubmissionUnfitError
 from generator.kaggle.chain.events import EventKind
@@ -206,7 +206,7 @@ class _Chain:
         try:
             if sample is None:
                 return summarize(path)
-            return validate(path, sample, leeway=leeway_of(self._opening.subject.spec.task))
+            return validate(path, sample, tolerance=tolerance_of(self._opening.subject.spec.task))
         except MissingReaderError:
             # The notebook has checked it as well, and a chain is long: that is no reason to stop at its end.
             return SubmissionSummary(path=path, rows=0, columns=())

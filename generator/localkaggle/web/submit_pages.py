@@ -1,6 +1,6 @@
 """Submitting a version of a notebook to a competition."""
 
-from generator.competition.submission import format_of
+from generator.competition.tables.formats import format_of
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.web import competition_facts as facts
 from generator.localkaggle.web.formats import path

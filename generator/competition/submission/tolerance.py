@@ -10,7 +10,7 @@ _ROWS_OF_SEVERAL = ("column", "piece")
 
 
 @dataclass(frozen=True)
-class Leeway:
+class Tolerance:
     """Where a submission may differ from a sample that says the same in all rows.
 
     Attributes:
@@ -24,13 +24,13 @@ class Leeway:
     repeated_ids: bool = False
 
 
-def leeway_of(task: Task) -> Leeway:
+def tolerance_of(task: Task) -> Tolerance:
     """What a submission for a task may have."""
-    kind_leeway = leeway_of_kind(task.submission)
+    kind_tolerance = tolerance_of_kind(task.submission)
     repeated = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
-    return Leeway(empty_answers=kind_leeway.empty_answers, texts=kind_leeway.texts, repeated_ids=repeated)
+    return Tolerance(empty_answers=kind_tolerance.empty_answers, texts=kind_tolerance.texts, repeated_ids=repeated)
 
 
-def leeway_of_kind(kind: SubmissionKind) -> Leeway:
+def tolerance_of_kind(kind: SubmissionKind) -> Tolerance:
     """What a submission of this kind may have, with a row for each id."""
-    return Leeway(empty_answers=kind in _MAY_BE_EMPTY, texts=kind in _ARE_TEXTS)
+    return Tolerance(empty_answers=kind in _MAY_BE_EMPTY, texts=kind in _ARE_TEXTS)
