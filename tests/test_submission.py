@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.competition.submission import Tolerance, SubmissionError, summarize, validate
+from generator.competition.submission import SubmissionError, Tolerance, summarize, validate
 
 SAMPLE = "id,label,note\na,0,x\nb,0,x\nc,0,x\n"
 
@@ -138,7 +138,10 @@ def test_an_empty_mask_is_an_answer_and_an_empty_label_is_none(tmp_path: Path) -
     (tmp_path / "sample.csv").write_text("id,mask\na,1 1\nb,1 1\n")
     (tmp_path / "submission.csv").write_text("id,mask\na,\nb,3 5\n")
 
-    assert validate(tmp_path / "submission.csv", tmp_path / "sample.csv", tolerance=Tolerance(empty_answers=True)).rows == 2
+    assert (
+        validate(tmp_path / "submission.csv", tmp_path / "sample.csv", tolerance=Tolerance(empty_answers=True)).rows
+        == 2
+    )
     with pytest.raises(SubmissionError, match='column "mask" of id "a" is empty'):
         validate(tmp_path / "submission.csv", tmp_path / "sample.csv")
 

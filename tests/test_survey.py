@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from generator.competition.survey.files import DiskFiles
 from PIL import Image
 
 from generator.competition.survey import survey_folder
@@ -28,7 +29,6 @@ from generator.competition.survey.facts import (
     Table,
     TableFormat,
 )
-from generator.competition.survey.sources import FileSource
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,
 # box (0.5, 2.0) and (1.5).
@@ -132,8 +132,13 @@ def test_a_large_table_that_is_sorted_by_class_is_seen_from_end_to_end_and_hardl
             for row in range(rows)
         )
     read = []
-    reading = FileSource.read
-    monkeypatch.setattr(FileSource, "read", lambda *arguments: read.append(len(found := reading(*arguments))) or found)
+
+    class Counted(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes:
+            read.append(len(found := super().read(size)))
+            return found
+
+    monkeypatch.setattr(DiskFiles, "opened", lambda self, path: Counted(self.root / path))
 
     table = only_table(tmp_path)
 

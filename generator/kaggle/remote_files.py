@@ -217,7 +217,9 @@ def _unwrapped(ranges: _Ranges) -> bytes:
         content = bytearray()
         try:
             # A size that is written behind the member is 0 here; the packed bytes say themselves where they end.
-            while len(content) < _UNPACKED and not decoder.eof and (block := decoder.unconsumed_tail or file.read(_BLOCK)):
+            while (
+                len(content) < _UNPACKED and not decoder.eof and (block := decoder.unconsumed_tail or file.read(_BLOCK))
+            ):
                 content += decoder.decompress(block, _UNPACKED - len(content))
         except zlib.error as error:
             raise OSError("cannot be unpacked: the archive is damaged") from error

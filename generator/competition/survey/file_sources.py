@@ -27,7 +27,16 @@ _MOST_ARCHIVES = 20
 _ENCRYPTED = 1
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What the standard library stumbles over in damaged archives.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OverflowError, LookupError, struct.error)
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    ValueError,
+    OverflowError,
+    LookupError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)

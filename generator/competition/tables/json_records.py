@@ -156,7 +156,9 @@ class _Text:
             pass
         if len(self._text) > _LARGEST_OBJECT:
             limit = _LARGEST_OBJECT >> 20
-            raise UnreadableTableError(f"is one JSON object of more than {limit} MB; write an array with an object a row")
+            raise UnreadableTableError(
+                f"is one JSON object of more than {limit} MB; write an array with an object a row"
+            )
         return self._text[self._at :]
 
     def _more(self) -> bool:
@@ -229,7 +231,9 @@ def _rows_of_records(records: Iterator[Record]) -> Iterator[tuple[int, list[str]
 def _rows_of_object(content: Record) -> Iterator[tuple[int, list[str]]]:
     columns = _columns(content) if len(content) > 1 else None
     # Lists that are no columns are what is said of an id, such as the corners of a box.
-    is_nested = columns is content and any(isinstance(cell, dict | list) for column in columns.values() for cell in column)
+    is_nested = columns is content and any(
+        isinstance(cell, dict | list) for column in columns.values() for cell in column
+    )
     if columns is None or is_nested:
         yield 0, list(_UNNAMED)
         rows: Iterator[tuple[Any, ...]] = iter(content.items())

@@ -11,9 +11,9 @@ from generator.competition.submission import (
     CellKind,
     SubmissionError,
     SubmissionShape,
-    tolerance_of_kind,
     read_rows,
     read_shape,
+    tolerance_of_kind,
 )
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.bounds import require_bounded
