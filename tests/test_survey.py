@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from generator.competition.survey.files import DiskFiles
 from PIL import Image
 
 from generator.competition.survey import survey_folder
@@ -29,6 +28,7 @@ from generator.competition.survey.facts import (
     Table,
     TableFormat,
 )
+from generator.competition.survey.files import DiskFiles
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,
 # box (0.5, 2.0) and (1.5).

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import IO, Any, BinaryIO, TextIO
 
 from generator.competition.tables.encodings import decoded, encoding_of
@@ -98,7 +99,7 @@ def sample_json(file: BinaryIO, *, suffix: str, total: int, bounds: SampleBounds
         raise UnreadableTableError("is not JSON, or its first object is damaged or too large")
     if is_whole:
         damage = ("is damaged or cut off; what comes before was read",) if is_damaged else ()
-        return _sample(table_format, records, bounds, encoding=encoding, remarks=damage)
+        return replace(_sample(table_format, records, bounds, encoding=encoding), remarks=damage)
     counted = round(total * len(records) / len(content[: text.consumed].encode(encoding, "replace")))
     known = frozenset(key for record in records for key in record)
     records = drawn_in_blocks(records, wanted=bounds.rows // 2, count=_PIECES)
@@ -297,7 +298,6 @@ def _sample(
     *,
     encoding: str,
     total: int | None = None,
-    remarks: tuple[str, ...] = (),
 ) -> Sample:
     names: dict[str, None] = {}
     for record in records[: bounds.rows]:
@@ -315,7 +315,6 @@ def _sample(
         total=len(records) if total is None else total,
         is_complete=total is None and len(rows) == len(records),
         encoding=encoding,
-        remarks=remarks,
     )
 
 
