@@ -105,7 +105,7 @@ def _label(question: Question, answers: Answers, facts: MetricFacts) -> Comparis
     if facts.wants is not Wants.LABELS:
         raise ComparisonError(question=question, problem="the metric does not compare labels")
     labels = Labels.of(cells[0] for cells in answers.rows.values())
-    if facts.name == "quadratic_weighted_kappa" and labels.are_numbers:
+    if facts.is_ordinal and labels.are_numbers:
         return _numbers(question, answers)
 
     def compare(rows: Rows, ids: Sequence[str]) -> float:
