@@ -4,6 +4,7 @@ The data are those of B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Leas
 Statistics, 2004, as scikit-learn carries them: 442 patients, their measures in the units in which they were taken.
 """
 
+from generator.competition.builtin.built_in import dataset
 from generator.competition.builtin.split_table import Source, SplitTable
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 
@@ -37,14 +38,13 @@ _TASK = Task(
 
 
 def _load() -> Source:
-    from sklearn.datasets import load_diabetes  # type: ignore[import-untyped]  # no stubs
-
-    data = load_diabetes(scaled=False)
+    data = dataset("diabetes", scaled=False)
     return Source(tuple(data.feature_names), data.data.tolist(), data.target.tolist())
 
 
 DIABETES = SplitTable(
     competition=Competition(slug="diabetes", title="Progression of diabetes", is_code_competition=False),
+    description="Tell how far diabetes has come within a year, from ten measures of a patient.",
     task=_TASK,
     load=_load,
     training_rows=309,

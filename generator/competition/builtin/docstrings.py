@@ -9,19 +9,15 @@ DocstringsError
 """
 
 import ast
-import csv
-import hashlib
 import re
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from generator.competition.builtin import BuiltIn
+from generator.competition.builtin.built_in import BuiltIn, key_of, write_table
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.competition.metrics import accuracy
-from generator.competition.submission import CellKind, SubmissionShape, read_rows
 from generator.errors import CompetitionError
 from generator.untrusted import printable
 
@@ -54,7 +50,6 @@ _TEXTS_PER_PART = 500
 _SHORTEST = 5  # words; anything shorter tells a person nothing either
 _FEWEST_TEXTS = 1_500
 _TEST_SHARE = 0.3
-_ID_KEY = b"docstrings"
 _MASK = "___"
 
 _TASK = Task(
@@ -124,22 +119,15 @@ def _write(folder: Path) -> None:
     docstrings = _docstrings()
     training = [found for found in docstrings if not found.is_test]
     test = [found for found in docstrings if found.is_test]
-    _write_table(
+    write_table(
         folder / "train.csv", ("id", "text", "label"), ((found.key, found.text, found.label) for found in training)
     )
-    _write_table(folder / "test.csv", ("id", "text"), ((found.key, found.text) for found in test))
-    _write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
+    write_table(folder / "test.csv", ("id", "text"), ((found.key, found.text) for found in test))
+    write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
 
 
 def _answers() -> Mapping[str, str]:
     return {found.key: found.label for found in _docstrings() if found.is_test}
-
-
-def _score(submission: Path) -> float:
-    """Accuracy on the hidden test set, from 0 to 1."""
-    actual = _answers()
-    shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.TEXT), ids=actual.keys())
-    return accuracy(actual=actual, predicted=dict(read_rows(submission, shape)))
 
 
 @cache
@@ -148,7 +136,11 @@ def _docstrings() -> tuple[_Docstring, ...]:
     folder = Path(sysconfig.get_path("stdlib"))
     chosen: dict[str, _Docstring] = {}
     for label, modules in _PARTS.items():
-        texts = {_key(name): text for module in modules.split() for name, text in _texts_of_module(folder, module)}
+        texts = {
+            key_of("docstrings", name): text
+            for module in modules.split()
+            for name, text in _texts_of_module(folder, module)
+        }
         # The order of the ids is random, and the same with every version of Python.
         for key in sorted(texts)[:_TEXTS_PER_PART]:
             chosen.setdefault(texts[key], _Docstring(key, texts[key], label, is_test=_is_test(key)))
@@ -187,27 +179,10 @@ def _is_test(key: str) -> bool:
     return int(key[-4:], 16) < _TEST_SHARE * 0x10000
 
 
-def _key(name: str) -> str:
-    """Eight hexadecimal digits that tell nothing of the object, made from its qualified name."""
-    return hashlib.blake2b(name.encode(), key=_ID_KEY, digest_size=4).hexdigest()
-
-
-def _write_table(path: Path, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
-def _warm_up() -> None:
-    _docstrings()
-
-
 DOCSTRINGS = BuiltIn(
     competition=Competition(slug="docstrings", title="Parts of Python's library", is_code_competition=True),
+    description="Tell from a documentation string which part of Python's standard library it is from.",
     task=_TASK,
     write=_write,
     answers=_answers,
-    score=_score,
-    warm_up=_warm_up,
 )

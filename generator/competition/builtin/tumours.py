@@ -5,6 +5,7 @@ Learning Repository, 1995, CC BY 4.0), as scikit-learn carries them: 569 tumours
 nuclei ten measures, each with its mean, its standard error and its worst value.
 """
 
+from generator.competition.builtin.built_in import dataset
 from generator.competition.builtin.split_table import Source, SplitTable
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 
@@ -44,15 +45,14 @@ _TASK = Task(
 
 
 def _load() -> Source:
-    from sklearn.datasets import load_breast_cancer  # type: ignore[import-untyped]  # no stubs
-
-    data = load_breast_cancer()
+    data = dataset("breast_cancer")
     malignant = [float(answer == 0) for answer in data.target.tolist()]  # scikit-learn calls the benign ones 1
     return Source(tuple(map(str, data.feature_names)), data.data.tolist(), malignant)
 
 
 TUMOURS = SplitTable(
     competition=Competition(slug="tumours", title="Malignant tumours", is_code_competition=False),
+    description="Tell malignant tumours from benign ones by a look at their cells.",
     task=_TASK,
     load=_load,
     training_rows=398,

@@ -10,7 +10,6 @@ from generator.competition.metrics.catalog import (
 )
 from generator.competition.metrics.cells import function_of
 from generator.competition.metrics.choice import decision_of, loss_of, nearest_metric, suited_metric
-from generator.competition.metrics.shares import accuracy
 from generator.competition.metrics.wording import find_metric, mentioned_metrics
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "MetricParameterError",
     "UnknownMetricError",
     "Wants",
-    "accuracy",
     "decision_of",
     "find_metric",
     "function_of",

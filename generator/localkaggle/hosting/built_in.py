@@ -13,12 +13,6 @@ from generator.localkaggle.hosting.scoring import Scorer
 from generator.localkaggle.hosting.staging import copy, staged
 
 _SHOWN_TEST_ROWS = 50
-_DESCRIPTIONS = {
-    "diabetes": "Tell how far diabetes has come within a year, from ten measures of a patient.",
-    "digits": "Tell scans of handwritten digits apart.",
-    "docstrings": "Tell from a documentation string which part of Python's standard library it is from.",
-    "tumours": "Tell malignant tumours from benign ones by a look at their cells.",
-}
 
 
 class HostedBuiltIn:
@@ -41,7 +35,7 @@ class HostedBuiltIn:
         return HostedFacts(
             slug=competition.slug,
             title=competition.title,
-            description=_DESCRIPTIONS.get(competition.slug, f"{competition.title}."),
+            description=self._built_in.description,
             is_code_competition=competition.is_code_competition,
             question=question,
             pages=built_in_pages(competition, task),
