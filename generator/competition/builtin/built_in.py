@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,22 +11,11 @@ from typing import Any, TypeVar
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import function_of
 from generator.competition.submission import CellKind, SubmissionShape, read_rows
-from generator.errors import CompetitionError
-from generator.untrusted import printable
+from generator.installation import PackageMissingError
 
 Item = TypeVar("Item")
 
 _SPLIT_SEED = 20_261_120
-
-
-class LibraryMissingError(CompetitionError):
-    """The library that carries a competition's data is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The data of this built-in competition are those that scikit-learn carries, which is not installed beside "
-            f"{printable(sys.executable)}. Install it with: pip install scikit-learn"
-        )
 
 
 @dataclass(frozen=True)
@@ -80,12 +68,12 @@ def dataset(name: str, **options: Any) -> Any:
     """A data set that scikit-learn carries.
 
     Raises:
-        LibraryMissingError: It is not installed.
+        PackageMissingError: It is not installed.
     """
     try:
         datasets = import_module("sklearn.datasets")
     except ImportError as error:
-        raise LibraryMissingError from error
+        raise PackageMissingError(what="The data of this competition come with", package="scikit-learn") from error
     return getattr(datasets, f"load_{name}")(**options)
 
 
