@@ -111,7 +111,7 @@ def ensure_data(built_in: BuiltIn, workspace: DataMirror) -> Path:
 
 
 def has_data(built_in: BuiltIn, workspace: DataMirror) -> bool:
-    """Whether something stands where the data of this competition belongs."""
+    """True if something stands where the data of this competition belongs."""
     folder = workspace.competition_data(built_in.competition.slug)
     try:
         return folder.is_dir() and next(folder.iterdir(), None) is not None

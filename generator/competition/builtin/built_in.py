@@ -1,4 +1,4 @@
-"""What a built-in competition is, and what all of them share: ids that tell nothing, a split, tables, a score."""
+"""A built-in competition, and what all of them share: ids that tell nothing, a split, tables, a score."""
 
 import csv
 import hashlib

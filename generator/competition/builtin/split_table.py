@@ -25,7 +25,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SplitTable:
-    """How a source becomes a competition.
+    """A source, and the way in which it becomes a competition.
 
     Attributes:
         competition: What Kaggle would know of it.

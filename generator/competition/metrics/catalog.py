@@ -27,7 +27,7 @@ _PARAMETERS: Mapping[str, Callable[[float], bool]] = {
 
 
 class Wants(StrEnum):
-    """What a metric compares with the truth."""
+    """The things that metrics compare with the truth."""
 
     PROBABILITIES = "probabilities"
     LABELS = "labels"  # the class, the labels that apply, or a number that is one of a few
@@ -38,7 +38,7 @@ class Wants(StrEnum):
 
 @dataclass(frozen=True)
 class MetricFacts:
-    """What the kit knows of a metric.
+    """The facts of a metric, as catalog.toml declares them.
 
     Attributes:
         name: Its key in `METRICS`, and the stem of its file in `templates/metrics`.

@@ -1,4 +1,4 @@
-"""Which metric a task is scored by, and what has to be done to predictions for it."""
+"""The metric that suits a task, the loss to train on for it, and the decision that turns predictions into answers."""
 
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.metrics.catalog import METRICS, MetricFacts, Wants, parsed
@@ -52,7 +52,7 @@ def nearest_metric(text: str, target_kind: TargetKind, *, wants_labels: bool) ->
 
 
 def loss_of(metric: str, target_kind: TargetKind) -> str:
-    """What to train on for a metric.
+    """The loss to train on for a metric.
 
     Args:
         metric: A metric as a task names it.
@@ -69,7 +69,7 @@ def loss_of(metric: str, target_kind: TargetKind) -> str:
 
 
 def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind) -> str:
-    """What turns a task's predictions into what its metric wants.
+    """The decision that turns a task's predictions into what its metric wants.
 
     Args:
         metric: A metric as a task names it.

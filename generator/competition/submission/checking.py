@@ -1,4 +1,4 @@
-"""Whether a submission is what its competition asks for, and what it predicts."""
+"""The checks of a submission against what its competition asks for."""
 
 import math
 from collections.abc import Iterator, Set
@@ -21,7 +21,7 @@ _NONE = Tolerance()
 
 
 class CellKind(StrEnum):
-    """What the cells of a column are."""
+    """The kinds of cells of a column."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -29,7 +29,7 @@ class CellKind(StrEnum):
 
 @dataclass(frozen=True)
 class SubmissionShape:
-    """What a competition asks for.
+    """The header, cells and ids that a competition asks for.
 
     Attributes:
         columns: The header, the id first.
@@ -134,7 +134,7 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
 
 
 def summarize(submission: Path) -> SubmissionSummary:
-    """What a submission holds, where the competition has no sample to check it against.
+    """Counts the rows of a submission, where the competition has no sample to check it against.
 
     Raises:
         SubmissionError: It is no table, or has no rows.

@@ -1,4 +1,4 @@
-"""What a submission may have although the sample does not show it."""
+"""Differences from the sample that a submission may have."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ _ROWS_OF_SEVERAL = ("column", "piece")
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Where a submission may differ from a sample that says the same in all rows.
+    """Differences that a submission may have from a sample that says the same in all rows.
 
     Attributes:
         empty_answers: Whether a cell beside the id may be empty, as the run-length code of an empty mask is.
@@ -25,12 +25,12 @@ class Tolerance:
 
 
 def tolerance_of(task: Task) -> Tolerance:
-    """What a submission for a task may have."""
+    """The tolerance of a task."""
     kind_tolerance = tolerance_of_kind(task.submission)
     repeated = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
     return Tolerance(empty_answers=kind_tolerance.empty_answers, texts=kind_tolerance.texts, repeated_ids=repeated)
 
 
 def tolerance_of_kind(kind: SubmissionKind) -> Tolerance:
-    """What a submission of this kind may have, with a row for each id."""
+    """The tolerance of submissions of a kind, with a row for each id."""
     return Tolerance(empty_answers=kind in _MAY_BE_EMPTY, texts=kind in _ARE_TEXTS)

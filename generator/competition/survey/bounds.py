@@ -1,4 +1,4 @@
-"""How much of a competition's files is looked at."""
+"""The bounds on what is looked at of a competition's files."""
 
 from generator.competition.tables.sample import SampleBounds, evenly_drawn
 

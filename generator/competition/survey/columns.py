@@ -95,7 +95,7 @@ def _text(value: object) -> str | None:
 
 
 def kind_of(values: Iterable[str]) -> ColumnKind:
-    """What all these values are, none of which is missing."""
+    """The kind of values that all of these are, none of which is missing."""
     different = list(values)
     if not different:
         return ColumnKind.EMPTY
@@ -118,7 +118,7 @@ def numbers_of(column: Column) -> Column | None:
 
 
 def are_dates(column: Column) -> bool:
-    """Whether nearly all values name a day or a month; an hour alone does not."""
+    """True if nearly all values name a day or a month; an hour alone does not."""
     return column.kind in (ColumnKind.TEXT, ColumnKind.DATE) and _share(column, _CALENDAR) >= _NEARLY_ALL
 
 

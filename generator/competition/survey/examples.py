@@ -29,7 +29,7 @@ class Feature:
 
 
 def begins_like_records(head: bytes) -> bool:
-    """Whether the first 12 bytes are a length and its checksum."""
+    """True if the first 12 bytes are a length and its checksum."""
     return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == _checksum(head[:8])  # noqa: PLR2004
 
 
@@ -58,7 +58,7 @@ def first_records(stream: BinaryIO, count: int) -> list[bytes]:
 
 
 def stored_size(record: bytes) -> int:
-    """How many bytes of a file a record takes."""
+    """The number of bytes of a file that a record takes."""
     return len(record) + _FRAME
 
 

@@ -1,4 +1,4 @@
-"""Where files are: in a folder on the disk or at Kaggle, or in a zip archive, which is read without being unpacked."""
+"""The sources of files: a folder on the disk or at Kaggle, or a zip archive, which is read without being unpacked."""
 
 import io
 import struct
@@ -69,7 +69,7 @@ class FileSource(Protocol):
 
     @property
     def is_archive(self) -> bool:
-        """Whether it has to be unpacked before a notebook can read it."""
+        """True if it has to be unpacked before a notebook can read it."""
 
     def table_file(self, path: str, limit: int) -> TableFile:
         """Opens a table; of what is compressed, at most `limit` bytes are unpacked.
@@ -195,7 +195,7 @@ def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple
 
 
 def _directory_size(file: BinaryIO) -> int:
-    """How many bytes an archive says that its directory has, which `zipfile` then makes an object a member of."""
+    """The size of an archive's directory in bytes, as it says itself; `zipfile` makes an object of each member of it."""
     standard: Any = zipfile  # it has no public way to ask for that before it reads all of it
     end = standard._EndRecData(file)  # noqa: SLF001 - see above
     if end is None:

@@ -11,7 +11,7 @@ _MEGABYTE = 1 << 20
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a survey may reach into files; each look at one costs little on a disk, and a request elsewhere.
+    """The limits of a survey's looks into files; each look at one costs little on a disk, and a request elsewhere.
 
     Attributes:
         pieces: From how many places a large table is read.
@@ -38,10 +38,10 @@ class Files(Protocol):
 
     @property
     def reach(self) -> Reach:
-        """How far a survey may reach into them."""
+        """The limits of looks into them."""
 
     def size(self, path: str) -> int:
-        """How many bytes a file has."""
+        """The size of a file in bytes."""
 
     def opened(self, path: str) -> BinaryIO:
         """A file to read and to seek in; the caller closes it."""
@@ -58,7 +58,7 @@ class DiskFiles:
     reach: Reach = Reach()
 
     def size(self, path: str) -> int:
-        """How many bytes a file has."""
+        """The size of a file in bytes."""
         return (self.root / path).stat().st_size
 
     def opened(self, path: str) -> BinaryIO:

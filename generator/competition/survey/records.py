@@ -165,7 +165,7 @@ def _text(value: bytes | float) -> str | None:
 
 
 def _examples(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> int:
-    """How many examples there are, by the names if these count them, else by the sizes of the files."""
+    """The number of examples, by the names if these count them, else by the sizes of the files."""
     drawn = evenly_drawn(names, MOST_NAMES)
     size = sum(files.size(directory.path_of(name)) for name in drawn) * len(names) / len(drawn)
     estimated = size * len(sampled) / sum(map(stored_size, sampled))

@@ -12,7 +12,7 @@ _NUMBERS = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 
 
 def is_table_name(name: str) -> bool:
-    """Whether a file of this name may be a table, or a compressed one."""
+    """True if a file of this name may be a table, or a compressed one."""
     suffix = suffix_of(name)
     if suffix not in PACKED:
         return suffix in FORMATS or suffix in LOOSE_SUFFIXES

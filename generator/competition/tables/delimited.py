@@ -33,7 +33,7 @@ Rows = list[list[str]]
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the text of a table is laid out; `header_size` is in bytes."""
+    """The layout of a table's text; `header_size` is in bytes."""
 
     encoding: str
     separator: str

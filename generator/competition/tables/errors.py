@@ -1,4 +1,4 @@
-"""Why a file cannot be read as a table.
+"""The errors of files that cannot be read as tables.
 
 UnreadableTableError
 ├── NotATableError         it is something else

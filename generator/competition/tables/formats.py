@@ -1,4 +1,4 @@
-"""Which format a file name promises, by the suffix of a table and by that of its compression."""
+"""The format that a file name promises, by the suffix of a table and by that of its compression."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,7 +9,7 @@ PACKED = frozenset((*STREAMS, ".zst"))  # of which zstd is known and not unpacke
 
 
 class TableFormat(StrEnum):
-    """How a table is written."""
+    """The ways of writing a table."""
 
     CSV = "csv"  # any separator
     JSON = "json"  # one array of objects, or one object of arrays
@@ -32,7 +32,7 @@ LOOSE_SUFFIXES = frozenset((".txt", ".data", ".dat"))
 
 @dataclass(frozen=True)
 class NamedFormat:
-    """What the name of a file promises.
+    """The format that the name of a file promises.
 
     Attributes:
         format: What its rows are written in; None where the name says nothing of it.
@@ -46,7 +46,7 @@ class NamedFormat:
 
 
 def format_of(name: str) -> NamedFormat:
-    """What a file name such as `submission.tsv.gz` promises; in a bare `.zip` there is text with separators."""
+    """The format that a file name such as `submission.tsv.gz` promises; in a bare `.zip` there is text with separators."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes[-2:]]
     compression = suffixes.pop() if suffixes and suffixes[-1] in (*STREAMS, ".zip") else ""
     suffix = suffixes[-1] if suffixes else ""

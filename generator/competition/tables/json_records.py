@@ -117,7 +117,7 @@ class _Text:
 
     @property
     def consumed(self) -> int:
-        """How many characters were read and are done with."""
+        """The number of characters that were read and are done with."""
         return self._left + self._at
 
     def peek(self) -> str:

@@ -16,7 +16,7 @@ Row = tuple[int, list[str]]
 
 
 def unit_of(path: Path) -> str:
-    """What the number of a row counts, for messages: lines of a text, else rows below the header."""
+    """The unit that the numbers of rows count, for messages: lines of a text, else rows below the header."""
     return "row" if format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON) else "line"
 
 
@@ -42,7 +42,7 @@ def table_rows(path: Path, *, separator: str = "") -> Iterator[Row]:
 
 
 def separator_within(path: Path) -> str:
-    """What stands between the cells of a text; "" where the name says it, for what is no text, or cannot be read."""
+    """The separator between the cells of a text; "" where the name says it, for what is no text, or cannot be read."""
     try:
         with opened(path) as (file, name):
             promised = format_of(name)

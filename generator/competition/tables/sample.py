@@ -30,7 +30,7 @@ class SampleBounds:
     row_group: int = 512 << 20
 
     def rows_of(self, columns: int) -> int:
-        """How many rows of so many columns may be sampled; at least one."""
+        """The number of rows of so many columns that may be sampled; at least one."""
         return max(1, min(self.rows, self.cells // max(1, columns)))
 
 

@@ -1,4 +1,4 @@
-"""How large a submission may be, also one that is compressed, before anything is made of it."""
+"""The bounds on the size of a submission, also a compressed one, before anything is made of it."""
 
 from pathlib import Path
 

@@ -29,7 +29,7 @@ class HostedBuiltIn:
 
     @cached_property
     def facts(self) -> HostedFacts:
-        """What is known of it, without having to write anything."""
+        """The facts of it, without having to write anything."""
         competition, task = self._built_in.competition, self._built_in.task
         question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
         return HostedFacts(

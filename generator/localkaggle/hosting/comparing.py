@@ -36,7 +36,7 @@ class ComparisonError(LocalKaggleError):
 
 
 def comparison(question: Question, answers: Answers, columns: Sequence[str]) -> Comparison:
-    """How submissions with these columns are compared with the answers.
+    """The comparison of submissions with these columns with the answers.
 
     Raises:
         ComparisonError: The metric is not for such submissions, or the answers are not of their form.
@@ -59,7 +59,7 @@ def comparison(question: Question, answers: Answers, columns: Sequence[str]) -> 
 
 
 def inferred_submission(metric: str, columns: Sequence[str], answer_columns: Sequence[str]) -> SubmissionKind:
-    """What a row of a submission says, where the host does not: by the metric and the number of columns.
+    """The kind of submission, where the host does not say it: by the metric and the number of columns.
 
     Raises:
         UnknownMetricError: There is no such metric.
@@ -148,7 +148,7 @@ def _class_columns(question: Question, answers: Answers, columns: Sequence[str])
 
 
 def _class_places(question: Question, answers: Answers, columns: Sequence[str]) -> Mapping[str, int]:
-    """Which column of a submission is the right one for each id."""
+    """The column of a submission that is the right one, for each id."""
     classes = list(columns[1:])
     if list(answers.columns[1:]) == classes and len(classes) > 1:
         return {key: max(range(len(cells)), key=lambda i: float(cells[i])) for key, cells in answers.rows.items()}

@@ -28,7 +28,7 @@ class HostedFolderError(LocalKaggleError):
 
 @dataclass(frozen=True)
 class Description:
-    """What a `competition.toml` says.
+    """The content of a `competition.toml`.
 
     Attributes:
         facts: What is known of the competition; its question has no columns yet.

@@ -1,4 +1,4 @@
-"""Which files a competition has."""
+"""The listing of a competition's files."""
 
 import hashlib
 import os
