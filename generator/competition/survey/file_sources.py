@@ -195,7 +195,7 @@ def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple
 
 
 def _directory_size(file: BinaryIO) -> int:
-    """The size of an archive's directory in bytes, as it says itself; `zipfile` makes an object of each member of it."""
+    """The size of an archive's directory in bytes, as it says itself; `zipfile` makes an object of each member."""
     standard: Any = zipfile  # it has no public way to ask for that before it reads all of it
     end = standard._EndRecData(file)  # noqa: SLF001 - see above
     if end is None:

@@ -46,7 +46,7 @@ class NamedFormat:
 
 
 def format_of(name: str) -> NamedFormat:
-    """The format that a file name such as `submission.tsv.gz` promises; in a bare `.zip` there is text with separators."""
+    """Reads the format from a file name such as `submission.tsv.gz`; in a bare `.zip` there is text with separators."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes[-2:]]
     compression = suffixes.pop() if suffixes and suffixes[-1] in (*STREAMS, ".zip") else ""
     suffix = suffixes[-1] if suffixes else ""
