@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -62,6 +63,15 @@ class BuiltIn:
         """Imports what `score` needs, which can take a second."""
         self.answers()
         function_of(self.task.metric)
+
+
+def declared(slug: str) -> tuple[Competition, str, Task]:
+    """The competition, its description and its task, as the file beside this module declares them."""
+    declaration = tomllib.loads(Path(__file__).with_name(f"{slug}.toml").read_text(encoding="utf-8"))
+    task = declaration["task"]
+    types = {"target_kind": TargetKind, "submission": SubmissionKind, "targets": tuple}
+    values = {key: types.get(key, lambda value: value)(value) for key, value in task.items()}
+    return Competition(**declaration["competition"]), declaration["description"], Task(**values)
 
 
 def dataset(name: str, **options: Any) -> Any:

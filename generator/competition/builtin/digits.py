@@ -9,60 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.competition.builtin.built_in import BuiltIn, dataset, key_of, split, write_table
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.competition.builtin.built_in import BuiltIn, dataset, declared, key_of, split, write_table
 
 if TYPE_CHECKING:
     import numpy
 
 _TRAINING_ROWS = 1_257
 _DARKEST_SHADE = 16
-
-_TASK = Task(
-    family="image_classification",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="",
-    sample_submission="sample_submission.csv",
-    details={
-        "class_count": 10,
-        "image_column": "id",
-        "train_folder": "train",
-        "test_folder": "test",
-        "image_suffix": ".png",
-        "image_size": 16,
-        "channels": 1,
-        "image_encoding": "png",
-        "flip": False,
-        "batch_size": 16,
-        "epochs": 20,
-    },
-    evidence={
-        "family": "each row of train.csv is the label of one image",
-        "metric": "the competition is scored by accuracy",
-        "target_kind": "the labels are ten digits",
-        "submission": "the sample has one digit for each id",
-        "id_column": "the column that train.csv and sample_submission.csv share",
-        "targets": "the column of sample_submission.csv beside the id",
-        "train_table": "the only table with a row for each training image",
-        "sample_submission": "the name that every competition gives it",
-        "image_column": "with .png its values are the names of the files in train",
-        "train_folder": "its files are the ids of train.csv",
-        "test_folder": "its files are the ids of sample_submission.csv",
-        "image_suffix": "every image is <id>.png",
-        "image_size": "the scans are 8 x 8; twice that gives a convolutional network room for two poolings",
-        "channels": "the images are 8-bit grey",
-        "image_encoding": "all images are 8-bit PNG",
-        "flip": "a mirrored digit is another digit or none",
-        "batch_size": "leaves 8 steps an epoch on 8 replicas of 1,005 training images",
-        "epochs": "an epoch of 1,257 images of 8 x 8 pixels is short; the time budget ends training earlier if needed",
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -98,9 +51,7 @@ def _split() -> tuple[list[_Scan], list[_Scan]]:
 
 
 DIGITS = BuiltIn(
-    competition=Competition(slug="digits", title="Handwritten digits", is_code_competition=True),
-    description="Tell scans of handwritten digits apart.",
-    task=_TASK,
+    *declared("digits"),
     write=_write,
     answers=_answers,
 )

@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from generator.competition.builtin.built_in import BuiltIn, key_of, write_table
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
+from generator.competition.builtin.built_in import BuiltIn, declared, key_of, write_table
 from generator.errors import CompetitionError
 from generator.untrusted import printable
 
@@ -51,44 +50,6 @@ _SHORTEST = 5  # words; anything shorter tells a person nothing either
 _FEWEST_TEXTS = 1_500
 _TEST_SHARE = 0.3
 _MASK = "___"
-
-_TASK = Task(
-    family="text",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details={
-        "text_columns": ["text"],
-        "number_columns": [],
-        "sequence_length": 128,
-        "batch_size": 32,
-        "epochs": 8,
-        "separator": ",",
-        "encoding": "utf-8",
-    },
-    evidence={
-        "family": "train.csv has a column of texts of several words",
-        "metric": "the competition is scored by accuracy",
-        "target_kind": "the labels are a few words that come again and again",
-        "submission": "sample_submission.csv has one label for each id",
-        "id_column": "the column that all three tables share",
-        "targets": "the column of sample_submission.csv beside the id",
-        "train_table": "the only table with labels and texts",
-        "test_table": "it has the ids of sample_submission.csv",
-        "sample_submission": "the name that every competition gives it",
-        "text_columns": "the only column that test.csv has beside the id",
-        "number_columns": "test.csv has no column of numbers",
-        "sequence_length": "holds nearly nine of ten texts whole",
-        "batch_size": "leaves 6 steps an epoch on 8 replicas of 1,600 training texts",
-        "epochs": "the best of them is kept, so that a few more than needed do no harm",
-    },
-)
 
 
 class DocstringsError(CompetitionError):
@@ -180,9 +141,7 @@ def _is_test(key: str) -> bool:
 
 
 DOCSTRINGS = BuiltIn(
-    competition=Competition(slug="docstrings", title="Parts of Python's library", is_code_competition=True),
-    description="Tell from a documentation string which part of Python's standard library it is from.",
-    task=_TASK,
+    *declared("docstrings"),
     write=_write,
     answers=_answers,
 )

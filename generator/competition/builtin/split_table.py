@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from generator.competition.builtin.built_in import BuiltIn, key_of, split, write_table
-from generator.competition.facts import Competition, Task
+from generator.competition.builtin.built_in import BuiltIn, declared, key_of, split, write_table
 
 
 @dataclass(frozen=True)
@@ -28,28 +27,25 @@ class SplitTable:
     """A source, and the way in which it becomes a competition.
 
     Attributes:
-        competition: What Kaggle would know of it.
-        description: One sentence on it.
-        task: What the kit makes of it: one target, two classes or a number.
+        slug: The name of the competition, and of the file that declares it: one target, two classes or a number.
         load: Reads the source.
         training_rows: So many rows have their answers in `train.csv`.
         sample_answer: What stands in the sample submission for every id.
     """
 
-    competition: Competition
-    description: str
-    task: Task
+    slug: str
     load: Callable[[], Source]
     training_rows: int
     sample_answer: str
 
     def built_in(self) -> BuiltIn:
         """The competition with its data and its secret."""
-        return BuiltIn(self.competition, self.description, self.task, self._write, self._answers)
+        return BuiltIn(*declared(self.slug), self._write, self._answers)
 
     def _write(self, folder: Path) -> None:
         columns, training, test = self._split()
-        key, target = self.task.id_column, self.task.targets[0]
+        _, _, task = declared(self.slug)
+        key, target = task.id_column, task.targets[0]
         write_table(folder / "train.csv", (key, *columns, target), training)
         write_table(folder / "test.csv", (key, *columns), (row[:-1] for row in test))
         sample = ((row[0], self.sample_answer) for row in test)
@@ -62,7 +58,7 @@ class SplitTable:
         """The names of the features, and the training and the test rows, each an id, the features and the answer."""
         source = self.load()
         rows = [
-            [key_of(self.competition.slug, str(index)), *map(_text, (*features, answer))]
+            [key_of(self.slug, str(index)), *map(_text, (*features, answer))]
             for index, (features, answer) in enumerate(zip(source.features, source.answers, strict=True))
         ]
         return source.columns, *split(rows, self.training_rows, lambda row: row[0])
