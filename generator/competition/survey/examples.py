@@ -5,15 +5,37 @@ the length, its bytes, and a checksum of these.
 """
 
 import struct
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from functools import cache
+from importlib import import_module
+from typing import Any, BinaryIO
 
 _FRAME = 12 + 4
 _LARGEST_RECORD = 16 << 20
 _POLYNOMIAL, _MASK = 0x82F63B78, 0xA282EAD8
-_VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
-_KINDS = {1: "bytes", 2: "float", 3: "int64"}
+_KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
+# As tensorflow/core/example/{example,feature}.proto have it; a map is a list of entries, whose names may be repeated.
+_SCHEMA = """
+name: "tandem/example.proto" package: "tandem" syntax: "proto3"
+message_type { name: "Bytes" field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_BYTES } }
+message_type { name: "Floats" field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_FLOAT } }
+message_type { name: "Integers" field { name: "value" number: 1 label: LABEL_REPEATED type: TYPE_INT64 } }
+message_type {
+  name: "Feature" oneof_decl { name: "kind" }
+  field { name: "bytes_list" number: 1 type: TYPE_MESSAGE type_name: ".tandem.Bytes" oneof_index: 0 }
+  field { name: "float_list" number: 2 type: TYPE_MESSAGE type_name: ".tandem.Floats" oneof_index: 0 }
+  field { name: "int64_list" number: 3 type: TYPE_MESSAGE type_name: ".tandem.Integers" oneof_index: 0 }
+}
+message_type {
+  name: "Entry" field { name: "key" number: 1 type: TYPE_STRING }
+  field { name: "value" number: 2 type: TYPE_MESSAGE type_name: ".tandem.Feature" }
+}
+message_type {
+  name: "Features"
+  field { name: "feature" number: 1 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".tandem.Entry" }
+}
+message_type { name: "Example" field { name: "features" number: 1 type: TYPE_MESSAGE type_name: ".tandem.Features" } }
+"""
 
 
 class NotRecordsError(Exception):
@@ -68,88 +90,33 @@ def features_of(record: bytes) -> dict[str, Feature]:
     Raises:
         NotRecordsError: The record is something else.
     """
-    features: dict[str, Feature] = {}
+    message, decode_error = _example()
     try:
-        for number, example in _fields(record):
-            if number != 1 or not isinstance(example, bytes):
-                continue
-            for _, entry in _fields(example):
-                name, feature = _entry(entry)
-                features[name] = feature
-    except (struct.error, IndexError, UnicodeDecodeError, TypeError) as error:
+        entries = message.FromString(record).features.feature
+    except decode_error as error:
         raise NotRecordsError from error
-    if not features:
+    if not entries:
         raise NotRecordsError
-    return features
+    return {entry.key: _feature(entry.value) for entry in entries}
 
 
-def _entry(entry: bytes | int) -> tuple[str, Feature]:
-    """One entry of the map from names to features: field 1 is the name, field 2 the feature."""
-    if isinstance(entry, int):
-        raise NotRecordsError
-    parts = dict(_fields(entry))
-    name, content = parts.get(1, b""), parts.get(2, b"")
-    if isinstance(name, int) or isinstance(content, int):
-        raise NotRecordsError
-    for number, values in _fields(content):
-        if number in _KINDS and isinstance(values, bytes):
-            return name.decode("utf-8"), Feature(_KINDS[number], tuple(_values(_KINDS[number], values)))
-    return name.decode("utf-8"), Feature("bytes", ())
+def _feature(value: Any) -> Feature:
+    which = value.WhichOneof("kind")
+    return Feature(_KINDS.get(which, "bytes"), tuple(getattr(value, which).value) if which else ())
 
 
-def _values(kind: str, content: bytes) -> Iterator[bytes | float | int]:
-    for number, value in _fields(content):
-        if number != 1:
-            continue
-        if kind == "bytes" and isinstance(value, bytes):
-            yield value
-        elif kind == "float" and isinstance(value, bytes):
-            yield from struct.unpack(f"<{len(value) // 4}f", value)
-        elif kind == "int64" and isinstance(value, int):
-            yield _signed(value)
-        elif kind == "int64" and isinstance(value, bytes):
-            position = 0
-            while position < len(value):
-                packed, position = _varint(value, position)
-                yield _signed(packed)
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """The fields of a protocol buffer message: their numbers, with a varint or the bytes of anything else."""
-    position = 0
-    while position < len(message):
-        key, position = _varint(message, position)
-        wire = key & 7
-        if wire == _VARINT:
-            number, position = _varint(message, position)
-            yield key >> 3, number
-            continue
-        if wire == _BYTES:
-            length, position = _varint(message, position)
-        elif wire in (_FIXED_32, _FIXED_64):
-            length = 4 if wire == _FIXED_32 else 8
-        else:
-            raise NotRecordsError
-        if position + length > len(message):
-            raise NotRecordsError
-        yield key >> 3, message[position : position + length]
-        position += length
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:  # noqa: PLR2004 - the highest bit says that another byte follows
-            return value, position
-    raise NotRecordsError
-
-
-def _signed(value: int) -> int:
-    value &= (1 << 64) - 1
-    return value - (1 << 64) if value >> 63 else value
+@cache
+def _example() -> tuple[Any, type[Exception]]:
+    """The class of the message, and what it raises; protobuf has no types, and is imported only where it is needed."""
+    descriptors, pool, factory, text_format, message = (
+        import_module(f"google.protobuf.{name}")
+        for name in ("descriptor_pb2", "descriptor_pool", "message_factory", "text_format", "message")
+    )
+    file = text_format.Parse(_SCHEMA, descriptors.FileDescriptorProto())
+    own = pool.DescriptorPool()
+    own.Add(file)
+    decode_error: type[Exception] = message.DecodeError
+    return factory.GetMessageClass(own.FindMessageTypeByName("tandem.Example")), decode_error
 
 
 def _checksum(content: bytes) -> int:
