@@ -1,7 +1,7 @@
 """The built-in competitions: real data that needs no account, and a hidden test set to be scored by.
 
 In: a slug. Out: a `BuiltIn`, which writes its files and scores a submission; `ensure_data` puts the files where
-notebooks look for them. A further one is a module with a `BuiltIn`, its declaration in a `.toml` beside it, and its slug
+notebooks look for them. A further one is a module with a `BuiltIn`, its declaration in a `.toml` beside it, and a slug
 in `BUILT_IN`. All packages above may import this one, and the single competitions only their tests.
 """
 
