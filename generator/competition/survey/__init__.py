@@ -5,9 +5,9 @@ folders of images and sounds, TFRecord files and an inference server, with notes
 what is there; `introspection` and `specimen` import it to make something of it.
 """
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.survey.bounds import MOST_TABLES, bounds_for
@@ -27,15 +27,6 @@ from generator.untrusted import printable
 __all__ = ["survey_files", "survey_folder"]
 
 _MOST_TABLES_OF_A_FOLDER = 50
-
-
-@dataclass(frozen=True)
-class _Sorted:
-    """The files of a source by what their names say; `tables` are paths, in order of depth."""
-
-    source: FileSource
-    tables: tuple[str, ...]
-    others: tuple[Directory, ...]
 
 
 def survey_folder(folder: Path) -> Survey:
@@ -84,28 +75,31 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
 
 
 def _survey_sources(sources: Sequence[FileSource], reach: Reach) -> tuple[list[Table], list[Folder], list[str]]:
-    sorted_places = [_sorted(source) for source in sources]
-    count = sum(len(found.tables) for found in sorted_places)
-    bounds = bounds_for(count, pieces=reach.pieces, row_group=reach.row_group)
+    candidates = [(source, path) for source in sources for path in _table_paths(source)]
+    bounds = bounds_for(len(candidates), pieces=reach.pieces, row_group=reach.row_group)
     tables: list[Table] = []
-    folders: list[Folder] = []
     notes: list[str] = []
-    left = MOST_TABLES
-    for found in sorted_places:
-        others = list(found.tables[left:])
-        for path in found.tables[:left]:
-            table, remarks = _read(found.source, path, bounds)
-            notes += (f"{printable(path)} {remark}." for remark in remarks)
-            if table is None:
-                others.append(path)
-            else:
-                tables.append(table)
-        left = max(0, left - len(found.tables))
-        directories = _with_files(found.others, others)
-        folders += folders_of(directories, found.source.head, reach=reach, is_archive=found.source.is_archive)
-    if count > MOST_TABLES:
-        notes.append(f"Of {count:,} tables, {MOST_TABLES} were looked at.")
+    for source, path in candidates[:MOST_TABLES]:
+        table, remarks = _read(source, path, bounds)
+        notes += (f"{printable(path)} {remark}." for remark in remarks)
+        tables += [table] if table is not None else []
+    taken = {table.path for table in tables}
+    folders: list[Folder] = []
+    for source in sources:
+        others = _without_files(source.directories, taken)
+        folders += folders_of(others, source.head, reach=reach, is_archive=source.is_archive)
+    if len(candidates) > MOST_TABLES:
+        notes.append(f"Of {len(candidates):,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes
+
+
+def _table_paths(source: FileSource) -> list[str]:
+    """The files that may be tables, those that lie highest first; in a folder of many, each is an example."""
+    paths: list[str] = []
+    for directory in source.directories:
+        named = [name for name in directory.names if is_table_name(name)]
+        paths += map(directory.path_of, named if len(named) <= _MOST_TABLES_OF_A_FOLDER else ())
+    return sorted(paths, key=lambda path: (path.count("/"), path))
 
 
 def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | None, tuple[str, ...]]:
@@ -120,20 +114,6 @@ def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | 
         return None, (f"cannot be read: {why(error)}",)
 
 
-def _sorted(source: FileSource) -> _Sorted:
-    tables: list[str] = []
-    others = []
-    for directory in source.directories:
-        named = [name for name in directory.names if is_table_name(name)]
-        if not named or len(named) > _MOST_TABLES_OF_A_FOLDER:
-            others.append(directory)
-            continue
-        tables += map(directory.path_of, named)
-        known = set(named)
-        others.append(replace(directory, names=tuple(name for name in directory.names if name not in known)))
-    return _Sorted(source, tuple(sorted(tables, key=lambda path: (path.count("/"), path))), tuple(others))
-
-
 def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[Directory, ...]:
     folders = {path.rpartition("/")[0] for path in paths}
     return tuple(
@@ -142,17 +122,3 @@ def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[D
         else found
         for found in directories
     )
-
-
-def _with_files(directories: Iterable[Directory], paths: Iterable[str]) -> list[Directory]:
-    """The folders with the files of these paths put back, which turned out to be no tables."""
-    added: dict[str, list[str]] = {}
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        added.setdefault(folder, []).append(name)
-    return [
-        replace(directory, names=tuple(sorted((*directory.names, *added[directory.path]))))
-        if directory.path in added
-        else directory
-        for directory in directories
-    ]
