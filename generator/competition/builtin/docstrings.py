@@ -11,6 +11,7 @@ DocstringsError
 import ast
 import re
 import sysconfig
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,31 +21,7 @@ from generator.competition.builtin.built_in import BuiltIn, declared, key_of, wr
 from generator.errors import CompetitionError
 from generator.untrusted import printable
 
-# Modules that every Python from 3.11 on has, and that have long been what they are.
-_PARTS = {
-    "concurrency": "asyncio concurrent multiprocessing queue sched selectors signal subprocess threading",
-    "files": (
-        "_pyio bz2 dbm filecmp fileinput fnmatch genericpath glob gzip lzma ntpath os pathlib posixpath shelve shutil "
-        "stat tarfile tempfile zipapp zipfile zipimport"
-    ),
-    "formats": (
-        "base64 codecs configparser copyreg csv email html json mailbox mimetypes pickle plistlib pprint quopri string "
-        "stringprep textwrap tomllib xml"
-    ),
-    "networking": (
-        "ftplib http imaplib ipaddress netrc poplib smtplib socket socketserver ssl urllib uuid webbrowser wsgiref "
-        "xmlrpc"
-    ),
-    "numbers": (
-        "_pydatetime _pydecimal _pylong _strptime bisect calendar colorsys datetime fractions heapq numbers random "
-        "secrets statistics zoneinfo"
-    ),
-    "tools": (
-        "ast bdb cProfile code codeop compileall dis doctest inspect linecache logging modulefinder pdb pickletools "
-        "profile pstats py_compile pyclbr pydoc symtable tabnanny timeit tokenize trace traceback tracemalloc unittest "
-        "venv"
-    ),
-}
+_PARTS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["parts"]
 _TEXTS_PER_PART = 500
 _SHORTEST = 5  # words; anything shorter tells a person nothing either
 _FEWEST_TEXTS = 1_500

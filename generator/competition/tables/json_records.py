@@ -8,27 +8,22 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import IO, Any, BinaryIO, TextIO
+from typing import IO, Any, BinaryIO
 
 from generator.competition.tables.encodings import decoded, encoding_of
 from generator.competition.tables.errors import NotATableError, UnreadableTableError
 from generator.competition.tables.formats import TableFormat
+from generator.competition.tables.json_text import DAMAGED, JsonText
 from generator.competition.tables.sample import MOST_COLUMNS, Sample, SampleBounds, drawn_in_blocks, evenly_drawn
 from generator.untrusted import printable, quoted, storable
 
-_CHUNK = 1 << 20
-_LONGEST_ROW = 1 << 26
-_LARGEST_OBJECT = 1 << 26
 _PIECES = 8
 _DEEPEST_FIELD = 5
 _PLACES_TO_RESYNCHRONISE = 200
 _MEGABYTE = 1 << 20
-_BETWEEN = re.compile(r"[\s,]*")
 _BOUNDARIES = {TableFormat.JSON: re.compile(r"\}\s*,\s*(?=\{)"), TableFormat.JSON_LINES: re.compile(r"\n[ \t]*(?=\{)")}
-_DECODER = json.JSONDecoder()
 # Where an object names each id and what is said of it, its columns have no names of their own.
 _UNNAMED = ("id", "value")
-_DAMAGED = "is not JSON, or it is damaged or cut off"
 
 Record = dict[str, Any]
 
@@ -43,7 +38,7 @@ def json_rows(file: IO[bytes], *, is_lines: bool) -> Iterator[tuple[int, list[st
     Raises:
         UnreadableTableError: It is not UTF-8, not JSON, or not rows.
     """
-    text = _Text(io.TextIOWrapper(file, encoding="utf-8-sig"))
+    text = JsonText(io.TextIOWrapper(file, encoding="utf-8-sig"))
     try:
         start = text.peek()
         if start == "[":
@@ -90,7 +85,7 @@ def sample_json(file: BinaryIO, *, suffix: str, total: int, bounds: SampleBounds
     if not is_array and not is_object:
         raise UnreadableTableError("is not JSON")
     table_format = TableFormat.JSON if is_array else TableFormat.JSON_LINES
-    text = _Text(io.StringIO(content))
+    text = JsonText(io.StringIO(content))
     text.skip(is_array)
     records, is_damaged = _taken(text, end="]" if is_array else "")
     if not records and not is_damaged:
@@ -108,69 +103,7 @@ def sample_json(file: BinaryIO, *, suffix: str, total: int, bounds: SampleBounds
     return _sample(table_format, records, bounds, encoding=encoding, total=counted)
 
 
-class _Text:
-    """Text of which only what is not yet read is in memory."""
-
-    def __init__(self, file: TextIO) -> None:
-        self._file = file
-        self._text, self._at, self._left, self._is_whole = "", 0, 0, False
-
-    @property
-    def consumed(self) -> int:
-        """The number of characters that were read and are done with."""
-        return self._left + self._at
-
-    def peek(self) -> str:
-        """The next character that is no blank and no comma; "" at the end."""
-        while True:
-            found = _BETWEEN.match(self._text, self._at)
-            self._at = found.end() if found else self._at
-            if self._at < len(self._text) or not self._more():
-                return self._text[self._at : self._at + 1]
-
-    def skip(self, count: int) -> None:
-        """Leaves characters out that were peeked at."""
-        self.peek()
-        self._at += count
-
-    def value(self) -> Any:
-        """The next value of JSON."""
-        wanted = 0
-        while True:
-            if len(self._text) - self._at >= wanted or self._is_whole:
-                try:
-                    found, self._at = _DECODER.raw_decode(self._text, self._at)
-                except RecursionError as error:
-                    raise UnreadableTableError("is nested too deeply") from error
-                except ValueError as error:
-                    # It may be cut off; twice as much is tried next, so that a long row is not read again and again.
-                    wanted = 2 * (len(self._text) - self._at) + 1
-                    if self._is_whole or wanted > 2 * _LONGEST_ROW:
-                        raise UnreadableTableError(_DAMAGED) from error
-                else:
-                    return found
-            self._more()
-
-    def whole(self) -> str:
-        """All that is left."""
-        while len(self._text) <= _LARGEST_OBJECT and self._more():
-            pass
-        if len(self._text) > _LARGEST_OBJECT:
-            limit = _LARGEST_OBJECT >> 20
-            raise UnreadableTableError(
-                f"is one JSON object of more than {limit} MB; write an array with an object a row"
-            )
-        return self._text[self._at :]
-
-    def _more(self) -> bool:
-        chunk = self._file.read(_CHUNK)
-        self._left += self._at
-        self._text = self._text[self._at :] + chunk
-        self._at, self._is_whole = 0, not chunk
-        return bool(chunk)
-
-
-def _records(text: _Text, *, end: str) -> Iterator[Record]:
+def _records(text: JsonText, *, end: str) -> Iterator[Record]:
     while (start := text.peek()) != end:
         if not start:
             raise UnreadableTableError("is cut off")
@@ -182,7 +115,7 @@ def _records(text: _Text, *, end: str) -> Iterator[Record]:
         raise UnreadableTableError("is damaged: something stands behind its last row")
 
 
-def _taken(text: _Text, *, end: str) -> tuple[list[Record], bool]:
+def _taken(text: JsonText, *, end: str) -> tuple[list[Record], bool]:
     """The objects up to the end, or up to what is damaged, and whether something is."""
     records: list[Record] = []
     try:
@@ -201,7 +134,7 @@ def _loaded(text: str) -> Record:
     try:
         content: Record = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UnreadableTableError(_DAMAGED) from error
+        raise UnreadableTableError(DAMAGED) from error
     return content
 
 
@@ -285,7 +218,7 @@ def _resynchronised(text: str, boundary: re.Pattern[str], known: frozenset[str])
     A boundary may also stand in a nested array or in a text; what follows there has other names.
     """
     for _, match in zip(range(_PLACES_TO_RESYNCHRONISE), boundary.finditer(text), strict=False):
-        records, _ = _taken(_Text(io.StringIO(text[match.end() :])), end="")
+        records, _ = _taken(JsonText(io.StringIO(text[match.end() :])), end="")
         if records and records[0] and all(known.issuperset(record) for record in records):
             return records
     return []
