@@ -16,9 +16,9 @@ from generator.competition.survey.facts import Folder, Survey, Table
 from generator.competition.survey.file_sources import FileSource, Mounted, open_archives
 from generator.competition.survey.files import DiskFiles, Files, Reach
 from generator.competition.survey.folders import folders_of
+from generator.competition.survey.inference_servers import find_server
 from generator.competition.survey.listing import Directory, list_directories, suffix_of
 from generator.competition.survey.records import take_records
-from generator.competition.survey.servers import find_server
 from generator.competition.survey.tables import is_table_name, read_table
 from generator.competition.tables.errors import NotATableError, UnreadableTableError
 from generator.competition.tables.sample import SampleBounds

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 from generator.competition.survey import images
 from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
-from generator.competition.survey.examples import (
+from generator.competition.survey.facts import RecordFeature, Records
+from generator.competition.survey.files import Files
+from generator.competition.survey.listing import Directory, suffix_of
+from generator.competition.survey.tfrecord import (
     Feature,
     NotRecordsError,
     begins_like_records,
@@ -15,9 +18,6 @@ from generator.competition.survey.examples import (
     first_records,
     stored_size,
 )
-from generator.competition.survey.facts import RecordFeature, Records
-from generator.competition.survey.files import Files
-from generator.competition.survey.listing import Directory, suffix_of
 from generator.untrusted import printable
 
 _SUFFIXES = frozenset((".tfrec", ".tfrecord", ".tfrecords"))

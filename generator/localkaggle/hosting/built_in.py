@@ -3,6 +3,7 @@
 import csv
 import threading
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from generator.competition.builtin import BuiltIn
@@ -93,15 +94,9 @@ class HostedBuiltIn:
 
 def _copy_rows(source: Path, destination: Path, count: int) -> None:
     with source.open(encoding="utf-8", newline="") as read, destination.open("w", encoding="utf-8", newline="") as made:
-        writer = csv.writer(made, lineterminator="\n")
-        for index, row in enumerate(csv.reader(read)):
-            if index > count:
-                return
-            writer.writerow(row)
+        csv.writer(made, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
 
 
 def _first_ids(table: Path, count: int) -> list[str]:
     with table.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        next(reader)
-        return [row[0] for row, _ in zip(reader, range(count), strict=False)]
+        return [row[0] for row in islice(csv.reader(file), 1, 1 + count)]
