@@ -28,7 +28,7 @@ from generator.competition.survey.facts import (
     Table,
     TableFormat,
 )
-from generator.competition.survey.files import DiskFiles, Reach
+from generator.competition.survey.files import DiskFiles, SurveyLimits
 from generator.competition.survey.listing import Directory
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,
@@ -474,7 +474,7 @@ def test_an_archive_of_very_many_files_is_not_listed(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "train.zip", "w") as archive:
         for row in range(30):
             archive.writestr(f"{row}.txt", "")
-    files = DiskFiles(tmp_path, Reach(archive_listings=1_000))
+    files = DiskFiles(tmp_path, SurveyLimits(archive_listings=1_000))
 
     survey = survey_files(files, [Directory("", ("train.zip",))])
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from generator.competition.survey.files import Reach
+from generator.competition.survey.files import SurveyLimits
 from generator.kaggle.api import Kaggle
 from generator.kaggle.errors import NotFoundError
 from generator.untrusted import printable
@@ -23,7 +23,7 @@ _MEMBER = struct.Struct("<4s2xHH8xI4xHH")
 _ENCRYPTED = 1
 _ARE_ZIPS = (".zip", ".npz", ".pt", ".pth", ".xlsx", ".docx", ".keras", ".jar", ".whl")
 _UNPACKED = 4 * _MEGABYTE  # as much of a table as is read of one on the disk
-_REACH = Reach(
+_LIMITS = SurveyLimits(
     pieces=8,
     probes=24,
     probes_of_one=4,
@@ -82,7 +82,7 @@ class RemoteFiles:
         sizes: How many bytes each file has, by its path, as Kaggle lists them.
         tell: Is told the path of each file that is looked at.
         budget: What may be read.
-        reach: How far the survey may reach into them.
+        limits: The limits of the survey's looks into them.
     """
 
     kaggle: Kaggle
@@ -90,7 +90,7 @@ class RemoteFiles:
     sizes: Mapping[str, int]
     tell: Tell = _tell_nobody
     budget: Budget = field(default_factory=Budget)
-    reach: Reach = _REACH
+    limits: SurveyLimits = _LIMITS
     _addresses: dict[str, str] = field(default_factory=dict)
 
     def size(self, path: str) -> int:

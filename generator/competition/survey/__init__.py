@@ -14,7 +14,7 @@ from generator.competition.survey.bounds import MOST_TABLES, bounds_for
 from generator.competition.survey.errors import EmptyFolderError, MissingFolderError, why
 from generator.competition.survey.facts import Folder, Survey, Table
 from generator.competition.survey.file_sources import FileSource, Mounted, open_archives
-from generator.competition.survey.files import DiskFiles, Files, Reach
+from generator.competition.survey.files import DiskFiles, Files, SurveyLimits
 from generator.competition.survey.folders import folders_of
 from generator.competition.survey.inference_servers import find_server
 from generator.competition.survey.listing import Directory, list_directories, suffix_of
@@ -52,7 +52,7 @@ def survey_folder(folder: Path) -> Survey:
 
 
 def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence[str] = ()) -> Survey:
-    """Looks at files whose names are known, wherever they are, as far as their `reach` allows.
+    """Looks at files whose names are known, wherever they are, as far as their `limits` allow.
 
     Args:
         files: The competition's files.
@@ -64,7 +64,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
         zipped = [found.path_of(name) for found in directories for name in found.names if suffix_of(name) == ".zip"]
         archives, archive_notes = open_archives(stack, files, zipped)
         mounted = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
-        tables, folders, table_notes = _survey_sources([mounted, *archives], files.reach)
+        tables, folders, table_notes = _survey_sources([mounted, *archives], files.limits)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),
         folders=tuple(sorted(folders, key=lambda found: found.path)),
@@ -74,9 +74,9 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
     )
 
 
-def _survey_sources(sources: Sequence[FileSource], reach: Reach) -> tuple[list[Table], list[Folder], list[str]]:
+def _survey_sources(sources: Sequence[FileSource], limits: SurveyLimits) -> tuple[list[Table], list[Folder], list[str]]:
     candidates = [(source, path) for source in sources for path in _table_paths(source)]
-    bounds = bounds_for(len(candidates), pieces=reach.pieces, row_group=reach.row_group)
+    bounds = bounds_for(len(candidates), pieces=limits.pieces, row_group=limits.row_group)
     tables: list[Table] = []
     notes: list[str] = []
     for source, path in candidates[:MOST_TABLES]:
@@ -87,7 +87,7 @@ def _survey_sources(sources: Sequence[FileSource], reach: Reach) -> tuple[list[T
     folders: list[Folder] = []
     for source in sources:
         others = _without_files(source.directories, taken)
-        folders += folders_of(others, source.head, reach=reach, is_archive=source.is_archive)
+        folders += folders_of(others, source.head, limits=limits, is_archive=source.is_archive)
     if len(candidates) > MOST_TABLES:
         notes.append(f"Of {len(candidates):,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes

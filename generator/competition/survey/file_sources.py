@@ -169,7 +169,7 @@ def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple
     Returns:
         Those that can be read, and notes.
     """
-    archives, notes, left = [], [], files.reach.archive_listings
+    archives, notes, left = [], [], files.limits.archive_listings
     if len(paths) > _MOST_ARCHIVES:
         notes.append(f"Of {len(paths):,} zip archives, {_MOST_ARCHIVES} were looked at; unpack them first.")
     for path in paths[:_MOST_ARCHIVES]:

@@ -10,7 +10,7 @@ _MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Reach:
+class SurveyLimits:
     """The limits of a survey's looks into files; each look at one costs little on a disk, and a request elsewhere.
 
     Attributes:
@@ -37,7 +37,7 @@ class Files(Protocol):
     """
 
     @property
-    def reach(self) -> Reach:
+    def limits(self) -> SurveyLimits:
         """The limits of looks into them."""
 
     def size(self, path: str) -> int:
@@ -55,7 +55,7 @@ class DiskFiles:
     """A folder on this disk."""
 
     root: Path
-    reach: Reach = Reach()
+    limits: SurveyLimits = SurveyLimits()
 
     def size(self, path: str) -> int:
         """The size of a file in bytes."""
