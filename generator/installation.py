@@ -2,11 +2,23 @@
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
+from generator.errors import TandemError
 from generator.untrusted import printable
 
 _PACKAGE = Path(__file__).resolve().parent
+
+
+class PackageMissingError(TandemError):
+    """Something takes a package that the light install leaves out."""
+
+    def __init__(self, *, what: str, package: str) -> None:
+        super().__init__(
+            f"{what} {package}, which is not installed beside {printable(sys.executable)}. "
+            f"Install it with: pip install {printable(package)}"
+        )
 
 
 def template_folder() -> Path:

@@ -31,9 +31,9 @@ def rows_of(path: Path) -> list[list[str]]:
 def hidden_labels() -> dict[str, str]:
     from sklearn.datasets import load_digits
 
-    from generator.competition.builtin.digits import _key
+    from generator.competition.builtin.built_in import key_of
 
-    return {_key(index): str(label) for index, label in enumerate(load_digits().target.tolist())}
+    return {key_of("digits", str(index)): str(label) for index, label in enumerate(load_digits().target.tolist())}
 
 
 def write_submission(path: Path, rows: list[tuple[str, str]], header: str = "id,label") -> Path:

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from generator.competition.builtin import ensure_data
+from generator.competition.builtin.built_in import key_of
 from generator.competition.builtin.docstrings import (
     DOCSTRINGS,
     TooFewDocstringsError,
     _docstrings,
     _is_test,
-    _key,
     _texts_of_module,
 )
 from generator.competition.submission import SubmissionIdsError
@@ -95,7 +95,7 @@ def test_texts_come_from_everything_that_a_module_documents_without_its_name(tmp
 def test_id_and_side_of_the_split_follow_from_the_name_alone_whatever_the_python() -> None:
     names = ["asyncio.queues.Queue.get", "bisect.insort"]
 
-    assert [(_key(name), _is_test(_key(name))) for name in names] == [
+    assert [(key_of("docstrings", name), _is_test(key_of("docstrings", name))) for name in names] == [
         ("46080668", True),
         ("0379c913", False),
     ]

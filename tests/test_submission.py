@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.competition.submission import Leeway, SubmissionError, summarize, validate
+from generator.competition.submission import SubmissionError, Tolerance, summarize, validate
 
 SAMPLE = "id,label,note\na,0,x\nb,0,x\nc,0,x\n"
 
@@ -92,12 +92,12 @@ def test_an_image_may_have_a_row_for_each_of_its_masks(tmp_path: Path, sample: s
     known.write_text(sample)
     submission.write_text("id,rle\na,1 2\na,7 3\na,\nb,\n")
 
-    assert validate(submission, known, leeway=Leeway(empty_answers=True, repeated_ids=True)).rows == 4
+    assert validate(submission, known, tolerance=Tolerance(empty_answers=True, repeated_ids=True)).rows == 4
     with pytest.raises(SubmissionError, match="an id stands there twice"):
-        validate(submission, known, leeway=Leeway(empty_answers=True))
+        validate(submission, known, tolerance=Tolerance(empty_answers=True))
     submission.write_text("id,rle\na,1 2\na,7 3\n")
     with pytest.raises(SubmissionError, match='1 of 2 ids are missing, the first of them, "b"'):
-        validate(submission, known, leeway=Leeway(empty_answers=True, repeated_ids=True))
+        validate(submission, known, tolerance=Tolerance(empty_answers=True, repeated_ids=True))
 
 
 def test_text_labels_are_fine_where_the_sample_has_text(tmp_path: Path) -> None:
@@ -138,7 +138,10 @@ def test_an_empty_mask_is_an_answer_and_an_empty_label_is_none(tmp_path: Path) -
     (tmp_path / "sample.csv").write_text("id,mask\na,1 1\nb,1 1\n")
     (tmp_path / "submission.csv").write_text("id,mask\na,\nb,3 5\n")
 
-    assert validate(tmp_path / "submission.csv", tmp_path / "sample.csv", leeway=Leeway(empty_answers=True)).rows == 2
+    assert (
+        validate(tmp_path / "submission.csv", tmp_path / "sample.csv", tolerance=Tolerance(empty_answers=True)).rows
+        == 2
+    )
     with pytest.raises(SubmissionError, match='column "mask" of id "a" is empty'):
         validate(tmp_path / "submission.csv", tmp_path / "sample.csv")
 
@@ -162,6 +165,6 @@ def test_a_list_of_labels_is_fine_where_the_sample_has_one_number(tmp_path: Path
     (tmp_path / "sample.csv").write_text("id,Predicted\na,0\nb,0\n")
     (tmp_path / "submission.csv").write_text("id,Predicted\na,0 25 27\nb,3\n")
 
-    assert validate(tmp_path / "submission.csv", tmp_path / "sample.csv", leeway=Leeway(texts=True)).rows == 2
+    assert validate(tmp_path / "submission.csv", tmp_path / "sample.csv", tolerance=Tolerance(texts=True)).rows == 2
     with pytest.raises(SubmissionError, match='"0 25 27" where the sample has a number'):
         validate(tmp_path / "submission.csv", tmp_path / "sample.csv")

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from generator.competition.survey import survey_folder
+from generator.competition.survey import survey_files, survey_folder
 from generator.competition.survey.errors import EmptyFolderError, MissingFolderError
 from generator.competition.survey.facts import (
     AudioFormat,
@@ -28,7 +28,8 @@ from generator.competition.survey.facts import (
     Table,
     TableFormat,
 )
-from generator.competition.survey.sources import FileSource
+from generator.competition.survey.files import DiskFiles, SurveyLimits
+from generator.competition.survey.listing import Directory
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,
 # box (0.5, 2.0) and (1.5).
@@ -132,8 +133,13 @@ def test_a_large_table_that_is_sorted_by_class_is_seen_from_end_to_end_and_hardl
             for row in range(rows)
         )
     read = []
-    reading = FileSource.read
-    monkeypatch.setattr(FileSource, "read", lambda *arguments: read.append(len(found := reading(*arguments))) or found)
+
+    class Counted(io.FileIO):
+        def read(self, size: int | None = -1) -> bytes:
+            read.append(len(found := super().read(size)))
+            return found
+
+    monkeypatch.setattr(DiskFiles, "opened", lambda self, path: Counted(self.root / path))
 
     table = only_table(tmp_path)
 
@@ -444,6 +450,35 @@ def test_archives_are_seen_without_being_unpacked(tmp_path: Path) -> None:
         "train.zip has members that would be unpacked outside of their folder.",
         "test.zip is not a zip archive, or it is damaged or cut off.",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "remark"),
+    [
+        ("a.parquet", zipfile.ZIP_DEFLATED, "is a parquet file in an archive; unpack the archive first"),
+        ("a.csv.gz", zipfile.ZIP_STORED, "is compressed twice; unpack the archive first"),
+        ("a.csv", zipfile.ZIP_LZMA, "is packed by a method that is not deflate; unpack the archive first"),
+        ("a.csv", zipfile.ZIP_STORED, "cannot be unpacked: the archive is damaged"),
+    ],
+)
+def test_a_table_in_an_archive_that_is_not_read_is_said(tmp_path: Path, name: str, method: int, remark: str) -> None:
+    with zipfile.ZipFile(tmp_path / "train.zip", "w", method) as archive:
+        archive.writestr(name, "id,label\n1,0\n")
+    packed = (tmp_path / "train.zip").read_bytes()
+    (tmp_path / "train.zip").write_bytes(packed.replace(b"1,0", b"1,1"))
+
+    assert survey_folder(tmp_path).notes == (f"train.zip/{name} {remark}.",)
+
+
+def test_an_archive_of_very_many_files_is_not_listed(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "train.zip", "w") as archive:
+        for row in range(30):
+            archive.writestr(f"{row}.txt", "")
+    files = DiskFiles(tmp_path, SurveyLimits(archive_listings=1_000))
+
+    survey = survey_files(files, [Directory("", ("train.zip",))])
+
+    assert survey.notes == ("train.zip has too many files in it to be looked at before it is unpacked.",)
 
 
 @pytest.mark.parametrize("name", ["00-3x2-2.tfrec", "train-00000-of-00001"])

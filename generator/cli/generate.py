@@ -194,7 +194,7 @@ def _show_list(*, as_json: bool) -> int:
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
     rows = [[framework.name, framework.title, framework.description] for framework in frameworks(templates)]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
-    rows = [[slug, load().competition.title] for slug, load in builtin.BUILT_IN.items()]
+    rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.known()]
     click.echo(table(["competition", "title"], rows) + "\n")
     rows = [
         [facts.spelled(facts.parameter_default), facts.title, "higher" if facts.higher_is_better else "lower"]

@@ -9,6 +9,7 @@ import click
 
 from generator.cli.options import HELP_OPTIONS, data_option, json_option, output_option, to_option, workspace_option
 from generator.cli.table import table
+from generator.installation import PackageMissingError
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
@@ -96,16 +97,19 @@ def _of_built_in(slug: str, task: "Task", folder: Path, options: Mapping[str, An
 def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[str, Any]) -> "SpecimenSummary":
     from generator.competition.specimen import write_specimen
 
-    return write_specimen(
-        survey,
-        task,
-        folder,
-        rows=options["rows"],
-        seed=options["seed"],
-        signal=options["signal"],
-        replace=options["force"],
-        files=None if options["output"] else Workspace(options["workspace"]).files,
-    )
+    try:
+        return write_specimen(
+            survey,
+            task,
+            folder,
+            rows=options["rows"],
+            seed=options["seed"],
+            signal=options["signal"],
+            replace=options["force"],
+            files=None if options["output"] else Workspace(options["workspace"]).files,
+        )
+    except ModuleNotFoundError as error:
+        raise PackageMissingError(what="Made-up pictures are drawn by", package=error.name or "numpy") from error
 
 
 def _as_text(summary: "SpecimenSummary") -> str:

@@ -1,4 +1,4 @@
-"""What is known of a competition beside its files, and who can be asked for it.
+"""The facts of a competition beside its files, and the sources that can be asked for them.
 
 CannotAskError                nobody can be asked from this machine
 """
@@ -47,7 +47,7 @@ class FactSource(Protocol):
     """
 
     def describe(self, slug: str) -> Description:
-        """What the hosts say of a competition; costs a request or two."""
+        """Asks for what the hosts say of a competition; costs a request or two."""
 
     def survey(self, slug: str) -> "Survey":
         """A look at its files without downloading them: their names and sizes, and pieces of some."""

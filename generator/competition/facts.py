@@ -1,4 +1,4 @@
-"""What is known of a competition, and the task that the kit makes of it."""
+"""The facts of a competition, and the task that the kit makes of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Value = bool | int | float | str | list[str]
 
 @dataclass(frozen=True)
 class Competition:
-    """What Kaggle knows of a competition.
+    """A competition as Kaggle knows it.
 
     `title` and everything else that a host typed is untrusted text.
 
@@ -36,7 +36,7 @@ class Competition:
 
 
 class Medium(StrEnum):
-    """What an example is."""
+    """The kinds of examples."""
 
     IMAGE = "image"
     AUDIO = "audio"
@@ -46,12 +46,12 @@ class Medium(StrEnum):
 
     @property
     def is_files(self) -> bool:
-        """Whether an example is a file, or as many pixels as one, and not a row of a table."""
+        """True if an example is a file, or as many pixels as one, and not a row of a table."""
         return self in (Medium.IMAGE, Medium.AUDIO)
 
 
 class TargetKind(StrEnum):
-    """What is to be predicted for one example."""
+    """The kinds of predictions for one example."""
 
     CLASS = "class"  # one of several classes; two are a binary problem
     LABELS = "labels"  # any number of labels at once
@@ -61,7 +61,7 @@ class TargetKind(StrEnum):
 
 
 class SubmissionKind(StrEnum):
-    """What a row of the submission says."""
+    """The kinds of rows of a submission."""
 
     NUMBERS = "numbers"  # a number in each target column: regression, or the probability of each of several labels
     PROBABILITY = "probability"  # one column, the probability of the positive class
@@ -74,7 +74,7 @@ class SubmissionKind(StrEnum):
 
 
 class ServedAnswer(StrEnum):
-    """What an inference server returns for a batch of test rows."""
+    """The kinds of answers that an inference server returns for a batch of test rows."""
 
     TABLE = "table"  # ids and answers
     TARGETS = "targets"  # answers alone
@@ -83,7 +83,7 @@ class ServedAnswer(StrEnum):
 
 @dataclass(frozen=True)
 class Task:
-    """What the kit makes of a competition.
+    """The task that the kit makes of a competition.
 
     Paths are relative to the competition's mount; an empty one says that there is no such file.
 

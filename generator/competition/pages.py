@@ -1,4 +1,4 @@
-"""What the pages of a competition demand of its notebooks: run time, internet, the name of the file.
+"""The demands of a competition's pages on its notebooks: run time, internet, the name of the file.
 
 Hosts write these pages by hand, in Markdown or HTML, from a few templates of Kaggle's. Nothing here is certain, so that
 every rule carries the words that it was read from.
@@ -85,7 +85,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Rules:
-    """What the pages demand; None or nothing where they do not say.
+    """The demands of the pages; None or nothing where they do not say.
 
     Attributes:
         hours: How long a submitted notebook may run, by "cpu", "gpu" and "tpu", the strictest where several are said.
@@ -100,7 +100,7 @@ class Rules:
     no_tpu: Rule | None = None
 
     def hours_on(self, device: str) -> float | None:
-        """How long a submitted notebook may run on a device, or None if no page says."""
+        """The hours that a submitted notebook may run on a device, or None if no page says."""
         rule = self.hours.get(device)
         return None if rule is None else float(rule.value)
 

@@ -26,7 +26,6 @@ TYPE_NAMES: Mapping[type, str] = {
     list: "a list of text",
 }
 _TYPES = {kind.__name__: kind for kind in (*TYPE_NAMES, TargetKind, SubmissionKind, ServedAnswer)}
-_SCOPES = ("", "train", "infer")
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -172,14 +171,16 @@ def expected_anywhere(rules: Sequence[Key], value: object) -> str:
 
 def option_of(key: str) -> str:
     """Returns the option of `generate` that sets a key: its own, or `--set KEY`."""
-    rule = {**common()["pair"], **common()["task"]}.get(key)
-    return (rule.option if rule is not None else "") or f"--set {key}"
+    return _rule(key).option or f"--set {key}"
 
 
 def called(key: str) -> str:
     """Returns what messages call a key: "The metric", or "The value KEY"."""
-    rule = {**common()["pair"], **common()["task"]}.get(key)
-    return (rule.called if rule is not None else "") or f"The value {key}"
+    return _rule(key).called or f"The value {key}"
+
+
+def _rule(key: str) -> Key:
+    return {**common()["pair"], **common()["task"]}.get(key, Key(str))
 
 
 def value_from(text: str, kind: type) -> Value:
@@ -202,26 +203,16 @@ def values_of(task: Task, keys: Mapping[str, Key]) -> dict[str, Value]:
     Raises:
         KeyError: The task says nothing of a key without a default.
     """
-    values: dict[str, Value] = {}
-    for key, rule in keys.items():
-        if key in _ATTRIBUTES:
-            value = getattr(task, key)
-            values[key] = str(value) if isinstance(value, StrEnum) else list(value) if key == "targets" else value
-        elif key in task.details or rule.default is None:
-            values[key] = task.details[key]
-        else:
-            values[key] = rule.default
-    return values
+    attributes = {key: getattr(task, key) for key in _ATTRIBUTES}
+    plain = {key: str(value) if isinstance(value, StrEnum) else value for key, value in attributes.items()}
+    said = {**task.details, **plain, "targets": list(task.targets)}
+    return {key: said[key] if key in said or rule.default is None else rule.default for key, rule in keys.items()}
 
 
 def task_of(family: str, values: Mapping[str, Any], evidence: Mapping[str, str]) -> Task:
     """Returns the task that the values of all its keys describe."""
-    attributes = {key: values[key] for key in _ATTRIBUTES}
-    attributes |= {
-        "target_kind": TargetKind(values["target_kind"]),
-        "submission": SubmissionKind(values["submission"]),
-        "targets": tuple(values["targets"]),
-    }
+    types = {"target_kind": TargetKind, "submission": SubmissionKind, "targets": tuple}
+    attributes: dict[str, Any] = {key: types.get(key, lambda value: value)(values[key]) for key in _ATTRIBUTES}
     details = {key: value for key, value in values.items() if key not in _ATTRIBUTES}
     return Task(family=family, details=details, evidence=evidence, **attributes)
 
@@ -263,7 +254,7 @@ def _families(templates: Path) -> Mapping[str, Family]:
 def _family(path: Path) -> Family:
     data = read_declaration(path)
     _check_names(path, data, {each.name for each in fields(Family)} - {"name", "frameworks"})
-    models = sorted(path.parent.glob("models/*.py.j2"))
+    frameworks = tuple(sorted(model.name[: -len(".py.j2")] for model in path.parent.glob("models/*.py.j2")))
     try:
         data["medium"] = Medium(data.get("medium", ""))
         data["targets"] = tuple(map(TargetKind, data.get("targets", "")))
@@ -271,7 +262,7 @@ def _family(path: Path) -> Family:
         raise SchemaError(path=path, problem=f'of "medium" and "targets", {error}') from error
     data |= {"task": _keys(path, data.get("task", {}))}
     data |= {"folds_by": tuple(data["folds_by"])} if "folds_by" in data else {}
-    return Family(name=path.parent.name, frameworks=tuple(model.name[: -len(".py.j2")] for model in models), **data)
+    return Family(name=path.parent.name, frameworks=frameworks, **data)
 
 
 def _keys(path: Path, described: Mapping[str, Mapping[str, Any]]) -> dict[str, Key]:
@@ -286,7 +277,7 @@ def _key(path: Path, key: str, description: Mapping[str, Any]) -> Key:
     options = kind if issubclass(kind, StrEnum) else description.get("options", ())
     kind = str if issubclass(kind, StrEnum) else kind
     rule = Key(**{**description, "type": kind, "options": tuple(map(str, options))})
-    if rule.scope not in _SCOPES or rule.form not in _FORMS:
+    if rule.scope not in ("", "train", "infer") or rule.form not in _FORMS:
         raise SchemaError(path=path, key=key, problem=f'there is no scope "{rule.scope}", or no form "{rule.form}"')
     if rule.default is not None and (expected := rule.expected(rule.default)):
         raise SchemaError(path=path, key=key, problem=f"its default must be {expected}")

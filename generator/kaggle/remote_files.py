@@ -1,14 +1,15 @@
 """The files of a competition at Kaggle as the survey reads them: piece by piece, by range requests, within a budget."""
 
 import io
+import struct
 import sys
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
-from generator.competition.survey.files import Reach
-from generator.competition.survey.sources import ByteSource, Unpacked
-from generator.competition.survey.zip_directory import PackedMemberError, beginning_of_first
+from generator.competition.survey.files import SurveyLimits
 from generator.kaggle.errors import NotFoundError
 from generator.kaggle.gateway import Kaggle
 from generator.untrusted import printable
@@ -17,9 +18,12 @@ _BLOCK = 1 << 16
 _MOST_AHEAD = 16  # blocks
 _MEGABYTE = 1 << 20
 _ZIP_MARK = b"PK\x03\x04"
+# What stands before a member of a zip: signature, flags, method, packed size, lengths of its name and extra field.
+_MEMBER = struct.Struct("<4s2xHH8xI4xHH")
+_ENCRYPTED = 1
 _ARE_ZIPS = (".zip", ".npz", ".pt", ".pth", ".xlsx", ".docx", ".keras", ".jar", ".whl")
 _UNPACKED = 4 * _MEGABYTE  # as much of a table as is read of one on the disk
-_REACH = Reach(
+_LIMITS = SurveyLimits(
     pieces=8,
     probes=24,
     probes_of_one=4,
@@ -78,7 +82,7 @@ class RemoteFiles:
         sizes: How many bytes each file has, by its path, as Kaggle lists them.
         tell: Is told the path of each file that is looked at.
         budget: What may be read.
-        reach: How far the survey may reach into them.
+        limits: The limits of the survey's looks into them.
     """
 
     kaggle: Kaggle
@@ -86,7 +90,7 @@ class RemoteFiles:
     sizes: Mapping[str, int]
     tell: Tell = _tell_nobody
     budget: Budget = field(default_factory=Budget)
-    reach: Reach = _REACH
+    limits: SurveyLimits = _LIMITS
     _addresses: dict[str, str] = field(default_factory=dict)
 
     def size(self, path: str) -> int:
@@ -94,21 +98,18 @@ class RemoteFiles:
         return self.sizes.get(path, 0)
 
     def opened(self, path: str) -> BinaryIO:
-        """A file to read and to seek in."""
+        """A file to read and to seek in; of one that Kaggle sends packed, the beginning of what is in it."""
         ranges = self._ranges(path)
-        packed = _unwrapped(path, ranges)
-        if packed is not None:
-            return io.BytesIO(packed.content)
-        return cast("BinaryIO", io.BufferedReader(_Seekable(ranges), _BLOCK))
-
-    def source(self, path: str) -> ByteSource:
-        """A file to read pieces from."""
-        ranges = self._ranges(path)
-        return _unwrapped(path, ranges) or ranges
+        if not path.lower().endswith(_ARE_ZIPS) and ranges.read(len(_ZIP_MARK)) == _ZIP_MARK:
+            ranges.seek(0)
+            return io.BytesIO(_unwrapped(ranges))
+        ranges.seek(0)
+        return cast("BinaryIO", ranges)
 
     def head(self, path: str, length: int) -> bytes:
         """The first bytes of a file."""
-        return self.source(path).read(0, length)
+        with self.opened(path) as file:
+            return file.read(length)
 
     def fetch(self, path: str, start: int, length: int) -> bytes:
         """A piece of a file, by one request.
@@ -135,8 +136,8 @@ class RemoteFiles:
 
 
 @dataclass
-class _Ranges:
-    """One file; the blocks that were fetched stay as long as it is used.
+class _Ranges(io.RawIOBase):
+    """One file, to read and to seek in; the blocks that were fetched stay as long as it is used.
 
     Who reads on where the last request ended is likely to go on: each such request asks for twice as much.
     """
@@ -147,23 +148,41 @@ class _Ranges:
     blocks: dict[int, bytes] = field(default_factory=dict)
     following: int = -1
     ahead: int = 1
+    position: int = 0
 
-    @property
-    def available(self) -> int:
-        """All of it."""
-        return self.total
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
 
-    def read(self, offset: int, length: int) -> bytes:
-        """At most `length` bytes from `offset` on."""
-        end = min(offset + length, self.total)
-        if offset >= end:
-            return b""
-        numbers = range(offset // _BLOCK, (end - 1) // _BLOCK + 1)
+    def seekable(self) -> bool:
+        """It can be read from any place."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Moves to a place."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: self.total}[whence]
+        self.position = max(0, start + offset)
+        return self.position
+
+    def tell(self) -> int:
+        """Where it is."""
+        return self.position
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # typeshed's WriteableBuffer is private
+        """Fills a buffer, as far as there are bytes."""
+        end = min(self.position + len(buffer), self.total)
+        if self.position >= end:
+            return 0
+        numbers = range(self.position // _BLOCK, (end - 1) // _BLOCK + 1)
         missing = [number for number in numbers if number not in self.blocks]
         if missing:
             self._fetch(missing[0], missing[-1])
-        start = offset - numbers[0] * _BLOCK
-        return b"".join(self.blocks.get(number, b"") for number in numbers)[start : start + end - offset]
+        start = self.position - numbers[0] * _BLOCK
+        content = b"".join(self.blocks.get(number, b"") for number in numbers)
+        piece = content[start : start + end - self.position]
+        buffer[: len(piece)] = piece
+        self.position += len(piece)
+        return len(piece)
 
     def _fetch(self, first: int, last: int) -> None:
         """Blocks that are at hand but stand between missing ones are fetched again: one request costs more."""
@@ -177,49 +196,31 @@ class _Ranges:
             self.blocks[number] = content[at : at + _BLOCK]
 
 
-class _Seekable(io.RawIOBase):
-    """One file as Python's readers want it."""
+def _unwrapped(ranges: _Ranges) -> bytes:
+    """The beginning of what is in the zip that Kaggle sends in place of a large table.
 
-    def __init__(self, ranges: _Ranges) -> None:
-        super().__init__()
-        self._ranges = ranges
-        self._position = 0
+    The archive's directory stands at its other end, and where that is nobody says; the member's own header says enough.
 
-    def readable(self) -> bool:
-        """It can be read."""
-        return True
-
-    def seekable(self) -> bool:
-        """It can be read from any place."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Moves to a place."""
-        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._ranges.total}[whence]
-        self._position = max(0, start + offset)
-        return self._position
-
-    def tell(self) -> int:
-        """Where it is."""
-        return self._position
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # typeshed's WriteableBuffer is private
-        """Fills a buffer, as far as there are bytes."""
-        piece = self._ranges.read(self._position, len(buffer))
-        buffer[: len(piece)] = piece
-        self._position += len(piece)
-        return len(piece)
-
-
-def _unwrapped(path: str, ranges: _Ranges) -> Unpacked | None:
-    """What is in the zip that Kaggle sends in place of a large table; None if it sends the file itself."""
-    if path.lower().endswith(_ARE_ZIPS) or ranges.read(0, len(_ZIP_MARK)) != _ZIP_MARK:
-        return None
-    sent = _Ranges(ranges.files, path, sys.maxsize, ranges.blocks)
-    try:
-        with cast("BinaryIO", io.BufferedReader(_Seekable(sent), _BLOCK)) as file:
-            content = beginning_of_first(file, _UNPACKED)
-    except PackedMemberError as error:
-        raise OSError(error.remark) from error
-    is_cut = len(content) == _UNPACKED
-    return Unpacked(content, total=max(len(content), ranges.total) if is_cut else len(content))
+    Raises:
+        OSError: It is damaged, encrypted, or packed by an unusual method.
+    """
+    ranges.total = sys.maxsize
+    with cast("BinaryIO", io.BufferedReader(ranges, _BLOCK)) as file:
+        header = file.read(_MEMBER.size)
+        _, flags, method, packed, name_size, extra_size = _MEMBER.unpack(header.ljust(_MEMBER.size, b"\0"))
+        if flags & _ENCRYPTED or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise OSError("is encrypted, or packed by a method that is not deflate; download it first")
+        file.read(name_size + extra_size)
+        if method == zipfile.ZIP_STORED:
+            return file.read(min(_UNPACKED, packed))
+        decoder = zlib.decompressobj(-zlib.MAX_WBITS)
+        content = bytearray()
+        try:
+            # A size that is written behind the member is 0 here; the packed bytes say themselves where they end.
+            while (
+                len(content) < _UNPACKED and not decoder.eof and (block := decoder.unconsumed_tail or file.read(_BLOCK))
+            ):
+                content += decoder.decompress(block, _UNPACKED - len(content))
+        except zlib.error as error:
+            raise OSError("cannot be unpacked: the archive is damaged") from error
+    return bytes(content)

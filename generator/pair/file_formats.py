@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from generator.competition.facts import Task, Value
-from generator.competition.submission import FileFormat, format_of
+from generator.competition.tables.formats import TableFormat, format_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class TaskFiles:
         """The format of the sample submission: "csv", "json", "json lines" or "parquet"; "" if there is none."""
         if not self.task.sample_submission:
             return ""
-        is_lines = format_of(self.task.sample_submission).format is FileFormat.JSON_LINES
+        is_lines = format_of(self.task.sample_submission).format is TableFormat.JSON_LINES
         return "json lines" if is_lines else _format_of_table(self.task.sample_submission)
 
     @property
@@ -59,7 +59,7 @@ class TaskFiles:
     @property
     def has_json_lines(self) -> bool:
         """True if the name of the training table promises an object on each line."""
-        return format_of(self.task.train_table).format is FileFormat.JSON_LINES
+        return format_of(self.task.train_table).format is TableFormat.JSON_LINES
 
     @property
     def has_plain_csv(self) -> bool:
@@ -84,9 +84,9 @@ class TaskFiles:
     def submission_writer(self) -> str:
         """The file of the cells that write the submission, by what its name promises."""
         promised = format_of(self.task.submission_file)
-        if promised.format is FileFormat.PARQUET:
+        if promised.format is TableFormat.PARQUET:
             return "parquet"
-        if promised.format in (FileFormat.JSON, FileFormat.JSON_LINES):
+        if promised.format in (TableFormat.JSON, TableFormat.JSON_LINES):
             return "json"
         if promised.compression == ".zip":
             return "zip"
@@ -96,7 +96,7 @@ class TaskFiles:
     def has_typed_sample(self) -> bool:
         """True if the sample submission says itself which of its columns are numbers."""
         sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
-        return sample in (FileFormat.PARQUET, FileFormat.JSON, FileFormat.JSON_LINES)
+        return sample in (TableFormat.PARQUET, TableFormat.JSON, TableFormat.JSON_LINES)
 
     @property
     def has_typed_submission(self) -> bool:
@@ -106,11 +106,11 @@ class TaskFiles:
     @property
     def writes_json_lines(self) -> bool:
         """True if the submission has an object on each line."""
-        return format_of(self.task.submission_file).format is FileFormat.JSON_LINES
+        return format_of(self.task.submission_file).format is TableFormat.JSON_LINES
 
 
 def _format_of_table(name: str) -> str:
     promised = format_of(name).format
-    if promised is FileFormat.PARQUET:
+    if promised is TableFormat.PARQUET:
         return "parquet"
-    return "json" if promised in (FileFormat.JSON, FileFormat.JSON_LINES) else "csv"
+    return "json" if promised in (TableFormat.JSON, TableFormat.JSON_LINES) else "csv"

@@ -232,11 +232,11 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
 
 def _beyond_the_formats(task: Task) -> Iterator[str]:
     """Warns of what the name of the submission promises that the inference notebook does not write."""
-    from generator.competition.submission import FileFormat, format_of
+    from generator.competition.tables.formats import TableFormat, format_of
 
     name, promised = task.submission_file, format_of(task.submission_file)
-    is_binary_archive = promised.format is FileFormat.PARQUET and promised.compression
-    is_json = promised.format in (FileFormat.JSON, FileFormat.JSON_LINES)
+    is_binary_archive = promised.format is TableFormat.PARQUET and promised.compression
+    is_json = promised.format in (TableFormat.JSON, TableFormat.JSON_LINES)
     if promised.format is None or is_binary_archive or (is_json and promised.compression == ".zip"):
         yield (
             f"The submission has to be called {printable(name)}, and the inference notebook writes text with "

@@ -149,7 +149,7 @@ def test_what_is_beyond_the_budget_is_left_out_and_said(folder: Path) -> None:
     files = RemoteFiles(FolderKaggle(folder), "some-thing", {"train.csv": 100}, budget=Budget(requests=0))
 
     with pytest.raises(OSError, match="`tandem data` downloads all of it"):
-        files.source("train.csv")
+        files.opened("train.csv")
 
 
 def test_a_file_that_is_listed_but_not_handed_out_is_a_note(folder: Path) -> None:

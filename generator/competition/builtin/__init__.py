@@ -1,19 +1,35 @@
 """The built-in competitions: real data that needs no account, and a hidden test set to be scored by.
 
-A further one is a module with a `BuiltIn`, and a line in `BUILT_IN`.
+In: a slug. Out: a `BuiltIn`, which writes its files and scores a submission; `ensure_data` puts the files where
+notebooks look for them. A further one is a module with a `BuiltIn`, its declaration in a `.toml` beside it, and a slug
+in `BUILT_IN`. All packages above may import this one, and the single competitions only their tests.
 """
 
 import errno
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
-from generator.competition.facts import Competition, Task
+from generator.competition.builtin.built_in import BuiltIn
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
+
+__all__ = [
+    "BUILT_IN",
+    "BuiltIn",
+    "DataMirror",
+    "UnknownCompetitionError",
+    "ensure_data",
+    "find",
+    "has_data",
+    "known",
+    "require",
+]
+
+# Each stands under this name in the module of its own.
+BUILT_IN = {slug: slug.upper() for slug in ("diabetes", "digits", "docstrings", "tumours")}
 
 
 class UnknownCompetitionError(CompetitionError):
@@ -24,27 +40,6 @@ class UnknownCompetitionError(CompetitionError):
             f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known)}.'
             f"{did_you_mean(slug, known)}"
         )
-
-
-@dataclass(frozen=True)
-class BuiltIn:
-    """A competition whose data and answers the kit has itself.
-
-    Attributes:
-        competition: What Kaggle would know of it.
-        task: What the kit makes of it.
-        write: Fills an empty folder with the competition's files, as Kaggle mounts them; no hidden label is among them.
-        answers: The hidden answer of every test id, as a perfect submission would have it beside the id.
-        score: Computes the competition's metric for a submission file; raises `SubmissionError` for a wrong one.
-        warm_up: Imports what `score` needs, which can take a second.
-    """
-
-    competition: Competition
-    task: Task
-    write: Callable[[Path], None]
-    answers: Callable[[], Mapping[str, str]]
-    score: Callable[[Path], float]
-    warm_up: Callable[[], None]
 
 
 class DataMirror(Protocol):
@@ -58,38 +53,6 @@ class DataMirror(Protocol):
         """The folder with the files of one competition."""
 
 
-def _digits() -> BuiltIn:
-    from generator.competition.builtin.digits import DIGITS
-
-    return DIGITS
-
-
-def _tumours() -> BuiltIn:
-    from generator.competition.builtin.tumours import TUMOURS
-
-    return TUMOURS
-
-
-def _diabetes() -> BuiltIn:
-    from generator.competition.builtin.diabetes import DIABETES
-
-    return DIABETES
-
-
-def _docstrings() -> BuiltIn:
-    from generator.competition.builtin.docstrings import DOCSTRINGS
-
-    return DOCSTRINGS
-
-
-BUILT_IN: dict[str, Callable[[], BuiltIn]] = {
-    "digits": _digits,
-    "tumours": _tumours,
-    "diabetes": _diabetes,
-    "docstrings": _docstrings,
-}
-
-
 def known() -> list[str]:
     """The slugs of the built-in competitions."""
     return sorted(BUILT_IN)
@@ -97,8 +60,10 @@ def known() -> list[str]:
 
 def find(slug: str) -> BuiltIn | None:
     """The built-in competition of this name, if there is one."""
-    load = BUILT_IN.get(slug)
-    return load() if load is not None else None
+    if slug not in BUILT_IN:
+        return None
+    found: BuiltIn = getattr(import_module(f"{__name__}.{slug}"), BUILT_IN[slug])
+    return found
 
 
 def require(slug: str) -> BuiltIn:
@@ -146,7 +111,7 @@ def ensure_data(built_in: BuiltIn, workspace: DataMirror) -> Path:
 
 
 def has_data(built_in: BuiltIn, workspace: DataMirror) -> bool:
-    """Whether something stands where the data of this competition belongs."""
+    """True if something stands where the data of this competition belongs."""
     folder = workspace.competition_data(built_in.competition.slug)
     try:
         return folder.is_dir() and next(folder.iterdir(), None) is not None

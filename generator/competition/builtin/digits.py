@@ -4,71 +4,18 @@ The data are the test set of "Optical Recognition of Handwritten Digits" (E. Alp
 Learning Repository, 1998, CC BY 4.0), as scikit-learn carries them: 8 x 8 pixels with 17 shades.
 """
 
-import csv
-import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.competition.builtin import BuiltIn
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.competition.metrics import accuracy
-from generator.competition.submission import CellKind, SubmissionShape, read_rows
+from generator.competition.builtin.built_in import BuiltIn, dataset, declared, key_of, split, write_table
 
 if TYPE_CHECKING:
     import numpy
 
 _TRAINING_ROWS = 1_257
-_SPLIT_SEED = 20_261_120
-_ID_KEY = b"digits"
 _DARKEST_SHADE = 16
-
-_TASK = Task(
-    family="image_classification",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="",
-    sample_submission="sample_submission.csv",
-    details={
-        "class_count": 10,
-        "image_column": "id",
-        "train_folder": "train",
-        "test_folder": "test",
-        "image_suffix": ".png",
-        "image_size": 16,
-        "channels": 1,
-        "image_encoding": "png",
-        "flip": False,
-        "batch_size": 16,
-        "epochs": 20,
-    },
-    evidence={
-        "family": "each row of train.csv is the label of one image",
-        "metric": "the competition is scored by accuracy",
-        "target_kind": "the labels are ten digits",
-        "submission": "the sample has one digit for each id",
-        "id_column": "the column that train.csv and sample_submission.csv share",
-        "targets": "the column of sample_submission.csv beside the id",
-        "train_table": "the only table with a row for each training image",
-        "sample_submission": "the name that every competition gives it",
-        "image_column": "with .png its values are the names of the files in train",
-        "train_folder": "its files are the ids of train.csv",
-        "test_folder": "its files are the ids of sample_submission.csv",
-        "image_suffix": "every image is <id>.png",
-        "image_size": "the scans are 8 x 8; twice that gives a convolutional network room for two poolings",
-        "channels": "the images are 8-bit grey",
-        "image_encoding": "all images are 8-bit PNG",
-        "flip": "a mirrored digit is another digit or none",
-        "batch_size": "leaves 8 steps an epoch on 8 replicas of 1,005 training images",
-        "epochs": "an epoch of 1,257 images of 8 x 8 pixels is short; the time budget ends training earlier if needed",
-    },
-)
 
 
 @dataclass(frozen=True)
@@ -82,8 +29,8 @@ def _write(folder: Path) -> None:
     from PIL import Image
 
     training, test = _split()
-    _write_table(folder / "train.csv", ((scan.key, scan.label) for scan in training))
-    _write_table(folder / "sample_submission.csv", ((scan.key, "0") for scan in test))
+    write_table(folder / "train.csv", ("id", "label"), ((scan.key, scan.label) for scan in training))
+    write_table(folder / "sample_submission.csv", ("id", "label"), ((scan.key, "0") for scan in test))
     for name, scans in (("train", training), ("test", test)):
         (folder / name).mkdir()
         for scan in scans:
@@ -94,53 +41,17 @@ def _answers() -> Mapping[str, str]:
     return {scan.key: scan.label for scan in _split()[1]}
 
 
-def _score(submission: Path) -> float:
-    """Accuracy on the hidden test set, from 0 to 1."""
-    actual = _answers()
-    shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.NUMBER), ids=actual.keys())
-    predicted = {key: f"{float(label):g}" for key, label in read_rows(submission, shape)}
-    return accuracy(actual=actual, predicted=predicted)
-
-
-def _warm_up() -> None:
-    import sklearn.datasets  # type: ignore[import-untyped]  # noqa: F401 (no stubs; it is for the next import)
-
-
 def _split() -> tuple[list[_Scan], list[_Scan]]:
-    """The training and the test scans, each by id; the same on every machine and with every version of numpy."""
-    import numpy
-    from sklearn.datasets import load_digits
-
-    images, labels = load_digits(return_X_y=True)
-    pixels = numpy.round(images.reshape(-1, 8, 8) * (255 / _DARKEST_SHADE)).astype(numpy.uint8)
-    scans = [_Scan(_key(index), str(label), pixels[index]) for index, label in enumerate(labels.tolist())]
-    # The stream of RandomState, unlike that of Generator, is frozen for good (NEP 19).
-    order = numpy.random.RandomState(_SPLIT_SEED).permutation(len(scans)).tolist()
-    training, test = order[:_TRAINING_ROWS], order[_TRAINING_ROWS:]
-    return _by_key(scans[index] for index in training), _by_key(scans[index] for index in test)
-
-
-def _by_key(scans: Iterable[_Scan]) -> list[_Scan]:
-    return sorted(scans, key=lambda scan: scan.key)
-
-
-def _key(index: int) -> str:
-    """Eight hexadecimal digits that tell nothing of the label or of the order in which the scans were made."""
-    return hashlib.blake2b(str(index).encode(), key=_ID_KEY, digest_size=4).hexdigest()
-
-
-def _write_table(path: Path, rows: Iterable[tuple[str, str]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("id", "label"))
-        writer.writerows(rows)
+    images, labels = dataset("digits", return_X_y=True)
+    pixels = (images.reshape(-1, 8, 8) * (255 / _DARKEST_SHADE)).round().astype("uint8")
+    scans = [
+        _Scan(key_of("digits", str(index)), str(label), pixels[index]) for index, label in enumerate(labels.tolist())
+    ]
+    return split(scans, _TRAINING_ROWS, lambda scan: scan.key)
 
 
 DIGITS = BuiltIn(
-    competition=Competition(slug="digits", title="Handwritten digits", is_code_competition=True),
-    task=_TASK,
+    *declared("digits"),
     write=_write,
     answers=_answers,
-    score=_score,
-    warm_up=_warm_up,
 )

@@ -9,91 +9,24 @@ DocstringsError
 """
 
 import ast
-import csv
-import hashlib
 import re
 import sysconfig
-from collections.abc import Iterable, Iterator, Mapping
+import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from generator.competition.builtin import BuiltIn
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.competition.metrics import accuracy
-from generator.competition.submission import CellKind, SubmissionShape, read_rows
+from generator.competition.builtin.built_in import BuiltIn, declared, key_of, write_table
 from generator.errors import CompetitionError
 from generator.untrusted import printable
 
-# Modules that every Python from 3.11 on has, and that have long been what they are.
-_PARTS = {
-    "concurrency": "asyncio concurrent multiprocessing queue sched selectors signal subprocess threading",
-    "files": (
-        "_pyio bz2 dbm filecmp fileinput fnmatch genericpath glob gzip lzma ntpath os pathlib posixpath shelve shutil "
-        "stat tarfile tempfile zipapp zipfile zipimport"
-    ),
-    "formats": (
-        "base64 codecs configparser copyreg csv email html json mailbox mimetypes pickle plistlib pprint quopri string "
-        "stringprep textwrap tomllib xml"
-    ),
-    "networking": (
-        "ftplib http imaplib ipaddress netrc poplib smtplib socket socketserver ssl urllib uuid webbrowser wsgiref "
-        "xmlrpc"
-    ),
-    "numbers": (
-        "_pydatetime _pydecimal _pylong _strptime bisect calendar colorsys datetime fractions heapq numbers random "
-        "secrets statistics zoneinfo"
-    ),
-    "tools": (
-        "ast bdb cProfile code codeop compileall dis doctest inspect linecache logging modulefinder pdb pickletools "
-        "profile pstats py_compile pyclbr pydoc symtable tabnanny timeit tokenize trace traceback tracemalloc unittest "
-        "venv"
-    ),
-}
+_PARTS: dict[str, str] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["parts"]
 _TEXTS_PER_PART = 500
 _SHORTEST = 5  # words; anything shorter tells a person nothing either
 _FEWEST_TEXTS = 1_500
 _TEST_SHARE = 0.3
-_ID_KEY = b"docstrings"
 _MASK = "___"
-
-_TASK = Task(
-    family="text",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details={
-        "text_columns": ["text"],
-        "number_columns": [],
-        "sequence_length": 128,
-        "batch_size": 32,
-        "epochs": 8,
-        "separator": ",",
-        "encoding": "utf-8",
-    },
-    evidence={
-        "family": "train.csv has a column of texts of several words",
-        "metric": "the competition is scored by accuracy",
-        "target_kind": "the labels are a few words that come again and again",
-        "submission": "sample_submission.csv has one label for each id",
-        "id_column": "the column that all three tables share",
-        "targets": "the column of sample_submission.csv beside the id",
-        "train_table": "the only table with labels and texts",
-        "test_table": "it has the ids of sample_submission.csv",
-        "sample_submission": "the name that every competition gives it",
-        "text_columns": "the only column that test.csv has beside the id",
-        "number_columns": "test.csv has no column of numbers",
-        "sequence_length": "holds nearly nine of ten texts whole",
-        "batch_size": "leaves 6 steps an epoch on 8 replicas of 1,600 training texts",
-        "epochs": "the best of them is kept, so that a few more than needed do no harm",
-    },
-)
 
 
 class DocstringsError(CompetitionError):
@@ -124,22 +57,15 @@ def _write(folder: Path) -> None:
     docstrings = _docstrings()
     training = [found for found in docstrings if not found.is_test]
     test = [found for found in docstrings if found.is_test]
-    _write_table(
+    write_table(
         folder / "train.csv", ("id", "text", "label"), ((found.key, found.text, found.label) for found in training)
     )
-    _write_table(folder / "test.csv", ("id", "text"), ((found.key, found.text) for found in test))
-    _write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
+    write_table(folder / "test.csv", ("id", "text"), ((found.key, found.text) for found in test))
+    write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
 
 
 def _answers() -> Mapping[str, str]:
     return {found.key: found.label for found in _docstrings() if found.is_test}
-
-
-def _score(submission: Path) -> float:
-    """Accuracy on the hidden test set, from 0 to 1."""
-    actual = _answers()
-    shape = SubmissionShape(columns=("id", "label"), kinds=(CellKind.TEXT, CellKind.TEXT), ids=actual.keys())
-    return accuracy(actual=actual, predicted=dict(read_rows(submission, shape)))
 
 
 @cache
@@ -148,7 +74,11 @@ def _docstrings() -> tuple[_Docstring, ...]:
     folder = Path(sysconfig.get_path("stdlib"))
     chosen: dict[str, _Docstring] = {}
     for label, modules in _PARTS.items():
-        texts = {_key(name): text for module in modules.split() for name, text in _texts_of_module(folder, module)}
+        texts = {
+            key_of("docstrings", name): text
+            for module in modules.split()
+            for name, text in _texts_of_module(folder, module)
+        }
         # The order of the ids is random, and the same with every version of Python.
         for key in sorted(texts)[:_TEXTS_PER_PART]:
             chosen.setdefault(texts[key], _Docstring(key, texts[key], label, is_test=_is_test(key)))
@@ -187,27 +117,8 @@ def _is_test(key: str) -> bool:
     return int(key[-4:], 16) < _TEST_SHARE * 0x10000
 
 
-def _key(name: str) -> str:
-    """Eight hexadecimal digits that tell nothing of the object, made from its qualified name."""
-    return hashlib.blake2b(name.encode(), key=_ID_KEY, digest_size=4).hexdigest()
-
-
-def _write_table(path: Path, header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
-def _warm_up() -> None:
-    _docstrings()
-
-
 DOCSTRINGS = BuiltIn(
-    competition=Competition(slug="docstrings", title="Parts of Python's library", is_code_competition=True),
-    task=_TASK,
+    *declared("docstrings"),
     write=_write,
     answers=_answers,
-    score=_score,
-    warm_up=_warm_up,
 )

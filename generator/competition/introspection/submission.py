@@ -10,8 +10,8 @@ from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.metrics import Wants
 from generator.competition.pages import read_rules
-from generator.competition.submission import FileFormat, format_of
-from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table, TableFormat
+from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
+from generator.competition.tables.formats import TableFormat, format_of
 
 _KEY = "submission"
 _NAMES = frozenset((ColumnKind.TEXT, ColumnKind.BOOLEAN, ColumnKind.DATE))
@@ -51,7 +51,7 @@ def settle_submission_file(sample: Table | None, server: InferenceServer | None,
     """
     promised = format_of(found.settle("submission_file", *_file_name(sample, server, found)))
     key, separator = "submission_separator", _separator(sample)
-    is_text = promised.format in (FileFormat.SEPARATED, None) and not promised.separator
+    is_text = promised.format in (TableFormat.CSV, None) and not promised.separator
     if key in found.hints.overrides or (is_text and separator != ","):
         found.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
 

@@ -1,4 +1,9 @@
-"""The metrics by which competitions are scored: their names, what they want, and how they are computed."""
+"""The metrics by which competitions are scored.
+
+In: the words of a page or of Kaggle's API (`wording`). Out: a metric as catalog.toml declares it (`catalog`), what to
+train on and to decide for it (`choice`), and the function that computes it (`functions`), which is the notebooks' cell.
+A further metric is an entry of catalog.toml and a file in `templates/metrics`; anybody may import this package.
+"""
 
 from generator.competition.metrics.catalog import (
     METRICS,
@@ -8,9 +13,8 @@ from generator.competition.metrics.catalog import (
     Wants,
     parsed,
 )
-from generator.competition.metrics.cells import function_of
 from generator.competition.metrics.choice import decision_of, loss_of, nearest_metric, suited_metric
-from generator.competition.metrics.shares import accuracy
+from generator.competition.metrics.functions import function_of
 from generator.competition.metrics.wording import find_metric, mentioned_metrics
 
 __all__ = [
@@ -19,7 +23,6 @@ __all__ = [
     "MetricParameterError",
     "UnknownMetricError",
     "Wants",
-    "accuracy",
     "decision_of",
     "find_metric",
     "function_of",

@@ -7,7 +7,7 @@ CompetitionError
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,11 +18,16 @@ from generator.errors import CompetitionError, did_you_mean
 from generator.untrusted import printable
 
 _AT_K = "_at_k"
-_LARGEST_K = 1_000
+_PARAMETERS: Mapping[str, Callable[[float], bool]] = {
+    "a number above 0": lambda value: 0 < value < math.inf,
+    "a quantile between 0 and 1": lambda value: 0 < value < 1,
+    "a whole number from 1 to 1000": lambda value: value in range(1, 1_001),
+    "left out, since it has no parameter": lambda _: False,
+}
 
 
 class Wants(StrEnum):
-    """What a metric compares with the truth."""
+    """The things that metrics compare with the truth."""
 
     PROBABILITIES = "probabilities"
     LABELS = "labels"  # the class, the labels that apply, or a number that is one of a few
@@ -33,7 +38,7 @@ class Wants(StrEnum):
 
 @dataclass(frozen=True)
 class MetricFacts:
-    """What the kit knows of a metric.
+    """The facts of a metric, as catalog.toml declares them.
 
     Attributes:
         name: Its key in `METRICS`, and the stem of its file in `templates/metrics`.
@@ -45,6 +50,14 @@ class MetricFacts:
         loss: What trains numbers or masks for it: "squared_error", "absolute_error", "squared_log_error", "pinball" or
             "dice". Classes and labels are trained on "cross_entropy" whatever the metric is.
         parameter_default: Its parameter where none is given, or None if it has no parameter.
+        parameter: What a parameter has to be, one of `_PARAMETERS`.
+        at_one: The metric that it is with the parameter 1, as F-beta is F1.
+        for_more_classes: The metric that its name stands for where there are more than two classes.
+        for_labels: The same where there is any number of labels at once.
+        usual_for: The targets for which it is taken where a competition's own metric cannot be computed.
+        takes_likeliest: Whether the likeliest class is the best answer: a share of right answers has no threshold.
+        is_ordinal: Whether classes that are numbers count as numbers, since it matters how far apart two are.
+        faint_name: That of its names which is often just a word in prose, so that any other name goes first.
     """
 
     name: str
@@ -55,6 +68,14 @@ class MetricFacts:
     wants: Wants
     loss: str
     parameter_default: float | None = None
+    parameter: str = "left out, since it has no parameter"
+    at_one: str = ""
+    for_more_classes: str = ""
+    for_labels: str = ""
+    usual_for: frozenset[TargetKind] = frozenset()
+    takes_likeliest: bool = False
+    is_ordinal: bool = False
+    faint_name: str = ""
 
     def spelled(self, parameter: float | None = None) -> str:
         """The metric as a task names it: "rmse", "map@5", or just "map" where the parameter is not known."""
@@ -103,16 +124,8 @@ def _parameter(metric: str, facts: MetricFacts, text: str) -> float:
         value = float(text)
     except ValueError:
         value = math.nan
-    if facts.parameter_default is None:
-        fits, wanted = False, "left out, since it has no parameter"
-    elif facts.name.endswith(_AT_K):
-        fits, wanted = value in range(1, _LARGEST_K + 1), f"a whole number from 1 to {_LARGEST_K}"
-    elif facts.name == "pinball":
-        fits, wanted = 0 < value < 1, "a quantile between 0 and 1"
-    else:
-        fits, wanted = 0 < value < math.inf, "a number above 0"
-    if not fits:
-        raise MetricParameterError(metric=metric, wanted=wanted)
+    if not _PARAMETERS[facts.parameter](value):
+        raise MetricParameterError(metric=metric, wanted=facts.parameter)
     return value
 
 
@@ -128,7 +141,8 @@ def _read_catalog() -> tuple[Mapping[str, MetricFacts], tuple[str, ...]]:
                 **entry,
                 "name": name,
                 "names": tuple(entry["names"]),
-                "target_kinds": frozenset(TargetKind(kind) for kind in entry["target_kinds"]),
+                "target_kinds": frozenset(map(TargetKind, entry["target_kinds"])),
+                "usual_for": frozenset(map(TargetKind, entry.get("usual_for", ()))),
                 "wants": Wants(entry["wants"]),
             }
         )

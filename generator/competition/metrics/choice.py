@@ -1,28 +1,10 @@
-"""Which metric a task is scored by, and what has to be done to predictions for it."""
+"""The metric that suits a task, the loss to train on for it, and the decision that turns predictions into answers."""
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.metrics.catalog import METRICS, Wants, parsed
+from generator.competition.metrics.catalog import METRICS, MetricFacts, Wants, parsed
 from generator.competition.metrics.wording import mentioned_metrics
 
 _TWO_CLASSES = 2
-# What a name without more says depends on the target: "AUC" is one thing for two classes, another for many.
-_BY_TARGET = (
-    {"two classes": "auc", "more classes": "auc_one_vs_rest", "labels": "auc_mean_columns"},
-    {"two classes": "log_loss", "more classes": "log_loss", "labels": "log_loss_mean_columns"},
-    {"two classes": "f1", "more classes": "f1_macro", "labels": "f1_samples"},
-)
-_USUAL = {
-    (TargetKind.CLASS, False): "log_loss",
-    (TargetKind.CLASS, True): "accuracy",
-    (TargetKind.LABELS, False): "log_loss_mean_columns",
-    (TargetKind.LABELS, True): "f1_samples",
-    (TargetKind.NUMBER, False): "rmse",
-    (TargetKind.NUMBER, True): "rmse",
-    (TargetKind.MASK, False): "dice",
-    (TargetKind.MASK, True): "dice",
-    (TargetKind.IMAGE, False): "rmse",
-    (TargetKind.IMAGE, True): "rmse",
-}
 
 
 def suited_metric(metric: str, target_kind: TargetKind, *, classes: int) -> str:
@@ -36,15 +18,17 @@ def suited_metric(metric: str, target_kind: TargetKind, *, classes: int) -> str:
     Returns:
         The form for this target, or the metric as it is where it has one form only or is not for such targets at all.
     """
-    target = "two classes" if classes <= _TWO_CLASSES else "more classes"
-    target = "labels" if target_kind is TargetKind.LABELS else target
     facts, _ = parsed(metric)
     if target_kind not in {TargetKind.CLASS, TargetKind.LABELS}:
         return metric
-    for forms in _BY_TARGET:
-        needs_two_classes = facts.name == forms["two classes"] and target == "more classes"
-        if facts.name in forms.values() and (needs_two_classes or target_kind not in facts.target_kinds):
-            return forms[target]
+    is_of_more = target_kind is TargetKind.CLASS and classes > _TWO_CLASSES
+    for base in (facts for facts in METRICS.values() if facts.for_labels):
+        more, labels = base.for_more_classes or base.name, base.for_labels
+        needs_two_classes = facts.name == base.name and is_of_more
+        if facts.name in {base.name, more, labels} and (needs_two_classes or target_kind not in facts.target_kinds):
+            if target_kind is TargetKind.LABELS:
+                return labels
+            return more if is_of_more else base.name
     return metric
 
 
@@ -64,11 +48,11 @@ def nearest_metric(text: str, target_kind: TargetKind, *, wants_labels: bool) ->
         facts, _ = parsed(metric)
         if target_kind in facts.target_kinds and (facts.wants is Wants.LABELS) == wants_labels:
             return metric
-    return _USUAL[target_kind, wants_labels]
+    return _usual(target_kind, wants_labels=wants_labels).name
 
 
 def loss_of(metric: str, target_kind: TargetKind) -> str:
-    """What to train on for a metric.
+    """The loss to train on for a metric.
 
     Args:
         metric: A metric as a task names it.
@@ -81,11 +65,11 @@ def loss_of(metric: str, target_kind: TargetKind) -> str:
     if target_kind in {TargetKind.CLASS, TargetKind.LABELS}:
         return "cross_entropy"
     facts, _ = parsed(metric)
-    return facts.loss if target_kind in facts.target_kinds else METRICS[_USUAL[target_kind, False]].loss
+    return facts.loss if target_kind in facts.target_kinds else _usual(target_kind, wants_labels=False).loss
 
 
 def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind) -> str:
-    """What turns a task's predictions into what its metric wants.
+    """The decision that turns a task's predictions into what its metric wants.
 
     Args:
         metric: A metric as a task names it.
@@ -105,7 +89,10 @@ def decision_of(metric: str, target_kind: TargetKind, submission: SubmissionKind
         return "thresholds"
     if target_kind is TargetKind.NUMBER:
         return "rounding"
-    # A share of right answers is best with the likeliest class; so is kappa, whose classes have an order. And where
-    # a column for each class is submitted, it is Kaggle that takes the largest.
-    takes_likeliest = facts.name in {"accuracy", "f1_micro", "quadratic_weighted_kappa"}
-    return "argmax" if takes_likeliest or submission is SubmissionKind.CLASS_COLUMNS else "threshold"
+    # Where a column for each class is submitted, it is Kaggle that takes the largest.
+    return "argmax" if facts.takes_likeliest or submission is SubmissionKind.CLASS_COLUMNS else "threshold"
+
+
+def _usual(target_kind: TargetKind, *, wants_labels: bool) -> MetricFacts:
+    usual = [facts for facts in METRICS.values() if target_kind in facts.usual_for]
+    return next((facts for facts in usual if (facts.wants is Wants.LABELS) == wants_labels), usual[0])

@@ -17,9 +17,7 @@ _WORD = re.compile(r"[a-z]+|[0-9]+(?:\.[0-9]+)?")
 _SKIPPED = {"the", "of", "a", "an", "at", "is", "and"}
 _PLACEHOLDER = re.compile(r"\{(K|Beta)\}")
 _PLACES = {"K": r"(?P<parameter>\d+|k)", "Beta": r"(?P<parameter>\d+(?:\.\d+)?|beta)"}
-# In prose "accuracy" is often just a word, so any other name goes first; and what is as short as "F1" may be a column's
-# name, so that it counts only where the text is hardly more.
-_FAINT = "accuracy"
+# What is as short as "F1" may be a column's name, so that it counts only where the text is hardly more.
 _SHORT_NAME, _SHORT_TEXT = 2, 6
 
 
@@ -85,7 +83,7 @@ def _found(text: str) -> Iterator[_Found]:
                 metric=wording.metric,
                 parameter=parameter if parameter[:1].isdigit() else "",
                 is_weighted=words.endswith("weighted ", 0, match.start()),
-                weight=0 if match[0] == _FAINT else wording.letters,
+                weight=0 if wording.metric and match[0] == wording.metric.faint_name else wording.letters,
                 position=match.start(),
             )
 
@@ -95,8 +93,8 @@ def _rank(found: _Found) -> tuple[int, bool, int]:
 
 
 def _spelled(metric: MetricFacts, parameter: str) -> str:
-    if metric.name == "f_beta" and parameter == "1":
-        return "f1"
+    if metric.at_one and parameter == "1":
+        return metric.at_one
     try:
         return metric.spelled(parsed(f"{metric.name}@{parameter}")[1])
     except CompetitionError:

@@ -1,4 +1,10 @@
-"""Submission files: what they are written in, whether they are what their competition asks for, what they predict."""
+"""Submission files: whether they are what their competition asks for.
+
+In: a file, and the sample submission or the `SubmissionShape` that it has to have. Out: its rows, checked one by one
+(`read_rows`), or how many there are (`validate`, `summarize`); a disagreement is a `SubmissionError`, one sentence with
+its line and id. What a sample does not show, but a task allows, is a `Tolerance`. Files are read by
+`generator.competition.tables`.
+"""
 
 from generator.competition.submission.checking import (
     CellKind,
@@ -17,31 +23,25 @@ from generator.competition.submission.errors import (
     SubmissionRowError,
     UnreadableSubmissionError,
 )
-from generator.competition.submission.formats import FileFormat, NamedFormat, format_of, opened
-from generator.competition.submission.leeway import Leeway, leeway_of, leeway_of_kind
-from generator.competition.submission.reading import read_table, separator_in
+from generator.competition.submission.reading import read_table
+from generator.competition.submission.tolerance import Tolerance, tolerance_of, tolerance_of_kind
 
 __all__ = [
     "CellKind",
-    "FileFormat",
-    "Leeway",
     "MissingReaderError",
-    "NamedFormat",
     "SubmissionColumnsError",
     "SubmissionError",
     "SubmissionIdsError",
     "SubmissionRowError",
     "SubmissionShape",
     "SubmissionSummary",
+    "Tolerance",
     "UnreadableSubmissionError",
-    "format_of",
-    "leeway_of",
-    "leeway_of_kind",
-    "opened",
     "read_rows",
     "read_shape",
     "read_table",
-    "separator_in",
     "summarize",
+    "tolerance_of",
+    "tolerance_of_kind",
     "validate",
 ]

@@ -1,4 +1,4 @@
-"""Whether a submission is what its competition asks for, and what it predicts."""
+"""The checks of a submission against what its competition asks for."""
 
 import math
 from collections.abc import Iterator, Set
@@ -12,15 +12,16 @@ from generator.competition.submission.errors import (
     SubmissionRowError,
     UnreadableSubmissionError,
 )
-from generator.competition.submission.leeway import Leeway
-from generator.competition.submission.reading import Row, read_table, separator_within, unit_of
+from generator.competition.submission.reading import read_table
+from generator.competition.submission.tolerance import Tolerance
+from generator.competition.tables.rows import Row, separator_within, unit_of
 from generator.untrusted import quoted
 
-_NONE = Leeway()
+_NONE = Tolerance()
 
 
 class CellKind(StrEnum):
-    """What the cells of a column are."""
+    """The kinds of cells of a column."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -28,20 +29,20 @@ class CellKind(StrEnum):
 
 @dataclass(frozen=True)
 class SubmissionShape:
-    """What a competition asks for.
+    """The header, cells and ids that a competition asks for.
 
     Attributes:
         columns: The header, the id first.
         kinds: What the cells of each column are.
         ids: The ids of all rows.
-        leeway: What a submission may have beyond that.
+        tolerance: What a submission may have beyond that.
         separator: What has to stand between the cells of a text; "" if anything may.
     """
 
     columns: tuple[str, ...]
     kinds: tuple[CellKind, ...]
     ids: Set[str]
-    leeway: Leeway = _NONE
+    tolerance: Tolerance = _NONE
     separator: str = ""
 
 
@@ -55,7 +56,7 @@ class SubmissionSummary:
     has_sample: bool = True
 
 
-def validate(submission: Path, sample: Path, *, leeway: Leeway = _NONE) -> SubmissionSummary:
+def validate(submission: Path, sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionSummary:
     """Checks a submission against the competition's sample submission, in any order of rows.
 
     The two may be written in different formats: an id is the same as a number and as a text.
@@ -64,7 +65,7 @@ def validate(submission: Path, sample: Path, *, leeway: Leeway = _NONE) -> Submi
         submission: The file to check; its name says what it is written in.
         sample: The competition's own sample; its first column holds the ids. It may be compressed, or the member of a
             zip archive.
-        leeway: What a submission may have although the sample does not show it.
+        tolerance: What a submission may have although the sample does not show it.
 
     Returns:
         What was checked.
@@ -72,12 +73,12 @@ def validate(submission: Path, sample: Path, *, leeway: Leeway = _NONE) -> Submi
     Raises:
         SubmissionError: The first disagreement, with its line and id.
     """
-    shape = read_shape(sample, leeway=leeway)
+    shape = read_shape(sample, tolerance=tolerance)
     rows = sum(1 for _ in read_rows(submission, shape))
     return SubmissionSummary(path=submission, rows=rows, columns=shape.columns)
 
 
-def read_shape(sample: Path, *, leeway: Leeway = _NONE) -> SubmissionShape:
+def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape:
     """Learns from a sample submission what a submission has to look like.
 
     Raises:
@@ -87,18 +88,18 @@ def read_shape(sample: Path, *, leeway: Leeway = _NONE) -> SubmissionShape:
     ids: set[str] = set()
     is_number = [True] * len(columns)
     for number, cells in rows:
-        if cells[0] in ids and not leeway.repeated_ids:
+        if cells[0] in ids and not tolerance.repeated_ids:
             problem, place = "an id stands there twice", _place(sample, number)
             raise SubmissionIdsError(path=sample, place=place, problem=problem, example=cells[0])
         ids.add(cells[0])
         is_number = [known and _number(cell) is not None for known, cell in zip(is_number, cells, strict=True)]
-    are_numbers = bool(ids) and not leeway.texts
+    are_numbers = bool(ids) and not tolerance.texts
     kinds = tuple(CellKind.NUMBER if known and are_numbers else CellKind.TEXT for known in is_number)
     return SubmissionShape(
         columns=tuple(columns),
         kinds=kinds,
         ids=ids,
-        leeway=leeway,
+        tolerance=tolerance,
         separator=separator_within(sample),
     )
 
@@ -119,7 +120,7 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
             raise SubmissionRowError(path=submission, place=_place(submission, number), problem=problem)
         if cells[0] not in missing:
             is_known = cells[0] in shape.ids
-            if is_known and shape.leeway.repeated_ids:
+            if is_known and shape.tolerance.repeated_ids:
                 yield cells
                 continue
             problem = "an id stands there twice" if is_known else "an id that the competition does not have"
@@ -133,7 +134,7 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
 
 
 def summarize(submission: Path) -> SubmissionSummary:
-    """What a submission holds, where the competition has no sample to check it against.
+    """Counts the rows of a submission, where the competition has no sample to check it against.
 
     Raises:
         SubmissionError: It is no table, or has no rows.
@@ -169,7 +170,7 @@ def _place(path: Path, number: int) -> str:
 def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
     for index, (cell, kind) in enumerate(zip(cells, shape.kinds, strict=True)):
         said = cell.strip()
-        if not said and shape.leeway.empty_answers and index:
+        if not said and shape.tolerance.empty_answers and index:
             continue
         problem = ""
         if not said or said.lower() == "nan":

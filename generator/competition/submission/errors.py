@@ -1,4 +1,4 @@
-"""What is wrong with submission files.
+"""The errors of submission files.
 
 SubmissionError
 ├── UnreadableSubmissionError    missing, not what its name says, no rows

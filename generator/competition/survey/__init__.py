@@ -1,35 +1,32 @@
-"""A bounded look at the files of a competition: `survey_folder` on this disk, `survey_files` elsewhere."""
+"""A bounded look at the files of a competition: `survey_folder` on this disk, `survey_files` elsewhere.
 
-from collections.abc import Iterable, Sequence, Set
+In: files, wherever they are (`files`, `file_sources`), and their names (`listing`). Out: a `Survey` (`facts`): tables,
+folders of images and sounds, TFRecord files and an inference server, with notes on what could not be read. It only says
+what is there; `introspection` and `specimen` import it to make something of it.
+"""
+
+from collections.abc import Sequence, Set
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from generator.competition.survey.bounds import MOST_TABLES, TableBounds, bounds_for
+from generator.competition.survey.bounds import MOST_TABLES, bounds_for
 from generator.competition.survey.errors import EmptyFolderError, MissingFolderError, why
 from generator.competition.survey.facts import Folder, Survey, Table
-from generator.competition.survey.files import DiskFiles, Files, Reach
+from generator.competition.survey.file_sources import FileSource, Mounted, open_archives
+from generator.competition.survey.files import DiskFiles, Files, SurveyLimits
 from generator.competition.survey.folders import folders_of
+from generator.competition.survey.inference_servers import find_server
 from generator.competition.survey.listing import Directory, list_directories, suffix_of
-from generator.competition.survey.places import Mounted, Place, open_archives
 from generator.competition.survey.records import take_records
-from generator.competition.survey.sample import NotATableError, UnreadableTableError
-from generator.competition.survey.servers import find_server
 from generator.competition.survey.tables import is_table_name, read_table
+from generator.competition.tables.errors import NotATableError, UnreadableTableError
+from generator.competition.tables.sample import SampleBounds
 from generator.untrusted import printable
 
 __all__ = ["survey_files", "survey_folder"]
 
 _MOST_TABLES_OF_A_FOLDER = 50
-
-
-@dataclass(frozen=True)
-class _Sorted:
-    """The files of a place by what their names say; `tables` are paths, in order of depth."""
-
-    place: Place
-    tables: tuple[str, ...]
-    others: tuple[Directory, ...]
 
 
 def survey_folder(folder: Path) -> Survey:
@@ -55,7 +52,7 @@ def survey_folder(folder: Path) -> Survey:
 
 
 def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence[str] = ()) -> Survey:
-    """Looks at files whose names are known, wherever they are, as far as their `reach` allows.
+    """Looks at files whose names are known, wherever they are, as far as their `limits` allow.
 
     Args:
         files: The competition's files.
@@ -67,7 +64,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
         zipped = [found.path_of(name) for found in directories for name in found.names if suffix_of(name) == ".zip"]
         archives, archive_notes = open_archives(stack, files, zipped)
         mounted = Mounted(files, _without_files(directories, {archive.path for archive in archives}))
-        tables, folders, table_notes = _survey_places([mounted, *archives], files.reach)
+        tables, folders, table_notes = _survey_sources([mounted, *archives], files.limits)
     return Survey(
         tables=tuple(sorted(tables, key=lambda table: table.path)),
         folders=tuple(sorted(folders, key=lambda found: found.path)),
@@ -77,55 +74,44 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
     )
 
 
-def _survey_places(places: Sequence[Place], reach: Reach) -> tuple[list[Table], list[Folder], list[str]]:
-    sorted_places = [_sorted(place) for place in places]
-    count = sum(len(found.tables) for found in sorted_places)
-    bounds = bounds_for(count, pieces=reach.pieces, row_group=reach.row_group)
+def _survey_sources(sources: Sequence[FileSource], limits: SurveyLimits) -> tuple[list[Table], list[Folder], list[str]]:
+    candidates = [(source, path) for source in sources for path in _table_paths(source)]
+    bounds = bounds_for(len(candidates), pieces=limits.pieces, row_group=limits.row_group)
     tables: list[Table] = []
-    folders: list[Folder] = []
     notes: list[str] = []
-    left = MOST_TABLES
-    for found in sorted_places:
-        others = list(found.tables[left:])
-        for path in found.tables[:left]:
-            table, remarks = _read(found.place, path, bounds)
-            notes += (f"{printable(path)} {remark}." for remark in remarks)
-            if table is None:
-                others.append(path)
-            else:
-                tables.append(table)
-        left = max(0, left - len(found.tables))
-        directories = _with_files(found.others, others)
-        folders += folders_of(directories, found.place.opened, reach=reach, is_archive=found.place.is_archive)
-    if count > MOST_TABLES:
-        notes.append(f"Of {count:,} tables, {MOST_TABLES} were looked at.")
+    for source, path in candidates[:MOST_TABLES]:
+        table, remarks = _read(source, path, bounds)
+        notes += (f"{printable(path)} {remark}." for remark in remarks)
+        tables += [table] if table is not None else []
+    taken = {table.path for table in tables}
+    folders: list[Folder] = []
+    for source in sources:
+        others = _without_files(source.directories, taken)
+        folders += folders_of(others, source.head, limits=limits, is_archive=source.is_archive)
+    if len(candidates) > MOST_TABLES:
+        notes.append(f"Of {len(candidates):,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes
 
 
-def _read(place: Place, path: str, bounds: TableBounds) -> tuple[Table | None, tuple[str, ...]]:
+def _table_paths(source: FileSource) -> list[str]:
+    """The files that may be tables, those that lie highest first; in a folder of many, each is an example."""
+    paths: list[str] = []
+    for directory in source.directories:
+        named = [name for name in directory.names if is_table_name(name)]
+        paths += map(directory.path_of, named if len(named) <= _MOST_TABLES_OF_A_FOLDER else ())
+    return sorted(paths, key=lambda path: (path.count("/"), path))
+
+
+def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | None, tuple[str, ...]]:
     """A table, or None where it is none, and remarks."""
     try:
-        return read_table(place, path, bounds)
+        return read_table(source, path, bounds)
     except NotATableError:
         return None, ()
     except UnreadableTableError as error:
-        return None, (error.remark,)
+        return None, (error.problem,)
     except OSError as error:
         return None, (f"cannot be read: {why(error)}",)
-
-
-def _sorted(place: Place) -> _Sorted:
-    tables: list[str] = []
-    others = []
-    for directory in place.directories:
-        named = [name for name in directory.names if is_table_name(name)]
-        if not named or len(named) > _MOST_TABLES_OF_A_FOLDER:
-            others.append(directory)
-            continue
-        tables += map(directory.path_of, named)
-        known = set(named)
-        others.append(replace(directory, names=tuple(name for name in directory.names if name not in known)))
-    return _Sorted(place, tuple(sorted(tables, key=lambda path: (path.count("/"), path))), tuple(others))
 
 
 def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[Directory, ...]:
@@ -136,17 +122,3 @@ def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[D
         else found
         for found in directories
     )
-
-
-def _with_files(directories: Iterable[Directory], paths: Iterable[str]) -> list[Directory]:
-    """The folders with the files of these paths put back, which turned out to be no tables."""
-    added: dict[str, list[str]] = {}
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        added.setdefault(folder, []).append(name)
-    return [
-        replace(directory, names=tuple(sorted((*directory.names, *added[directory.path]))))
-        if directory.path in added
-        else directory
-        for directory in directories
-    ]

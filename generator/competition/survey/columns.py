@@ -1,17 +1,21 @@
 """Columns from sampled cells: their names, their missing values, the kind of what they hold."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from generator.competition.survey.facts import Column, ColumnKind
-from generator.untrusted import printable
+from generator.competition.tables.formats import TableFormat
+from generator.competition.tables.sample import Sample
+from generator.untrusted import printable, storable
 
 # What pandas.read_csv reads as missing by default.
 MISSING = frozenset(("", "#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null")) | frozenset(
     ("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN")
 )
+_OF_RECORDS = (TableFormat.JSON, TableFormat.JSON_LINES)
 _NEARLY_ALL = 0.95  # of a column's values, for it to be what they are
 _LONGEST_NUMBER_OR_DATE = 64
 _BOOLEAN = re.compile("True|TRUE|true|False|FALSE|false")
@@ -53,27 +57,45 @@ def column_of(name: str, values: Iterable[str | None], kind: ColumnKind | None =
     return Column(name=name, kind=(kind if shared else None) or kind_of(shared), values=kept)
 
 
-def columns_of(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[Column, ...]:
-    """Builds the columns of a table of text, where markers such as `NA` stand for missing values.
+def columns_of(sample: Sample) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Builds the columns of a sample; a short row is filled up with missing values, a long one is cut.
 
-    Args:
-        names: The header.
-        rows: The fields of each row; a short row is filled up with missing values, a long one is cut.
+    In a text, markers such as `NA` stand for missing values; the other formats have nulls of their own.
+
+    Returns:
+        The columns, each under a name of its own, and remarks on what was renamed.
     """
-    width = len(names)
-    whole = [row if len(row) == width else [*row[:width], *[""] * (width - len(row))] for row in rows]
-    cells: Iterable[Sequence[str]] = zip(*whole, strict=True) if whole else ((),) * width
-    return tuple(
-        replace(
-            column_of(name, (None if value in MISSING else value for value in values)),
-            has_null_words=any(value in MISSING for value in values if value),
-        )
-        for name, values in zip(names, cells, strict=True)
-    )
+    names, remarks = (sample.header, ()) if sample.format in _OF_RECORDS else header_names(sample.header)
+    width, filling = len(names), "" if sample.format is TableFormat.CSV else None
+    whole = [row if len(row) == width else [*row[:width], *[filling] * (width - len(row))] for row in sample.rows]
+    cells: Iterable[Sequence[object]] = zip(*whole, strict=True) if whole else ((),) * width
+    if sample.format is TableFormat.CSV:
+        made = [_column_of_text(name, map(str, values)) for name, values in zip(names, cells, strict=True)]
+    elif sample.format is TableFormat.PARQUET:
+        kinds = map(ColumnKind, sample.kinds)
+        made = [column_of(name, map(_text, of), kind) for name, of, kind in zip(names, cells, kinds, strict=True)]
+    else:
+        made = [
+            replace(column_of(name, map(_text, values)), is_quoted=any(isinstance(value, str) for value in values))
+            for name, values in zip(names, cells, strict=True)
+        ]
+    return tuple(made), remarks
+
+
+def _column_of_text(name: str, cells: Iterable[str]) -> Column:
+    values = [(cell, cell in MISSING) for cell in cells]
+    column = column_of(name, (None if is_missing else cell for cell, is_missing in values))
+    return replace(column, has_null_words=any(is_missing and cell for cell, is_missing in values))
+
+
+def _text(value: object) -> str | None:
+    if value is None or value != value:  # noqa: PLR0124 - NaN is missing
+        return None
+    return storable(json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value))
 
 
 def kind_of(values: Iterable[str]) -> ColumnKind:
-    """What all these values are, none of which is missing."""
+    """The kind of values that all of these are, none of which is missing."""
     different = list(values)
     if not different:
         return ColumnKind.EMPTY
@@ -96,7 +118,7 @@ def numbers_of(column: Column) -> Column | None:
 
 
 def are_dates(column: Column) -> bool:
-    """Whether nearly all values name a day or a month; an hour alone does not."""
+    """True if nearly all values name a day or a month; an hour alone does not."""
     return column.kind in (ColumnKind.TEXT, ColumnKind.DATE) and _share(column, _CALENDAR) >= _NEARLY_ALL
 
 

@@ -34,5 +34,5 @@ class EmptyFolderError(NoDataError):
 
 
 def why(cause: OSError) -> str:
-    """Why the operating system did not let a file be read, in words that fit behind a colon."""
+    """The operating system's reason not to let a file be read, in words that fit behind a colon."""
     return reason(cause).replace("to write there", "to read it")

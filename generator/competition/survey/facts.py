@@ -1,4 +1,4 @@
-"""What a bounded look at a competition's files found: facts only, nothing interpreted.
+"""The findings of a bounded look at a competition's files: facts only, nothing interpreted.
 
 Everything here comes from files or from an API and is untrusted: names and values are as they stand there.
 """
@@ -8,18 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-
-class TableFormat(StrEnum):
-    """How a table is written."""
-
-    CSV = "csv"  # any separator
-    JSON = "json"  # one array of objects, or one object of arrays
-    JSON_LINES = "jsonl"
-    PARQUET = "parquet"
+from generator.competition.tables.formats import TableFormat as TableFormat  # noqa: PLC0414 - a fact of a table too
 
 
 class ColumnKind(StrEnum):
-    """What the sampled values of a column are."""
+    """The kinds of values of a column."""
 
     INTEGER = "integer"
     NUMBER = "number"
@@ -59,12 +52,12 @@ class Column:
 
     @property
     def missing(self) -> int:
-        """How many of the sampled values are missing."""
+        """The number of sampled values that are missing."""
         return len(self.values) - len(self.present)
 
     @property
     def is_unique(self) -> bool:
-        """Whether no sampled value occurs twice and none is missing."""
+        """True if no sampled value occurs twice and none is missing."""
         return bool(self.values) and len(self.distinct) == len(self.values)
 
 
@@ -112,7 +105,7 @@ class Table:
 
 
 class ImageEncoding(StrEnum):
-    """How an image file is written, as far as it decides on what can decode it."""
+    """The encodings of image files, as far as they decide on what can decode them."""
 
     JPEG = "jpeg"  # grey or in colour
     PNG = "png"  # 8 bits a channel, grey or in colour, with or without transparency
@@ -123,7 +116,7 @@ class ImageEncoding(StrEnum):
 
 @dataclass(frozen=True)
 class ImageFormat:
-    """What sampled image files of a folder have in common.
+    """The common format of sampled image files of a folder.
 
     Attributes:
         mode: As Pillow calls it, such as "L", "RGB", "RGBA", "I;16"; the most frequent one.
@@ -142,7 +135,7 @@ class ImageFormat:
 
 @dataclass(frozen=True)
 class AudioFormat:
-    """What sampled audio files of a folder have in common: hertz, seconds (the median), and channels."""
+    """The common format of sampled audio files of a folder: hertz, seconds (the median), and channels."""
 
     sample_rate: int
     seconds: float
@@ -174,7 +167,7 @@ class Folder:
 
     @property
     def files(self) -> int:
-        """How many files there are."""
+        """The number of files."""
         return sum(self.suffixes.values())
 
     @cached_property

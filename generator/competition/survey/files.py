@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from generator.competition.survey.sources import ByteSource, FileSource
 from generator.files import open_file
 
 _MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far a survey may reach into files; each look at one costs little on a disk, and a request elsewhere.
+class SurveyLimits:
+    """The limits of a survey's looks into files; each look at one costs little on a disk, and a request elsewhere.
 
     Attributes:
         pieces: From how many places a large table is read.
@@ -27,7 +26,7 @@ class Reach:
     probes: int = 400
     probes_of_one: int = 12
     lone_folders: int = 50
-    archive_listings: int = 64 * _MEGABYTE
+    archive_listings: int = 32 * _MEGABYTE
     row_group: int = 512 * _MEGABYTE
 
 
@@ -38,17 +37,14 @@ class Files(Protocol):
     """
 
     @property
-    def reach(self) -> Reach:
-        """How far a survey may reach into them."""
+    def limits(self) -> SurveyLimits:
+        """The limits of looks into them."""
 
     def size(self, path: str) -> int:
-        """How many bytes a file has."""
+        """The size of a file in bytes."""
 
     def opened(self, path: str) -> BinaryIO:
         """A file to read and to seek in; the caller closes it."""
-
-    def source(self, path: str) -> ByteSource:
-        """A file to read pieces from."""
 
     def head(self, path: str, length: int) -> Path | bytes:
         """The path of a file on this disk, else its first bytes."""
@@ -59,19 +55,15 @@ class DiskFiles:
     """A folder on this disk."""
 
     root: Path
-    reach: Reach = Reach()
+    limits: SurveyLimits = SurveyLimits()
 
     def size(self, path: str) -> int:
-        """How many bytes a file has."""
+        """The size of a file in bytes."""
         return (self.root / path).stat().st_size
 
     def opened(self, path: str) -> BinaryIO:
         """A file to read and to seek in."""
         return open_file(self.root / path)
-
-    def source(self, path: str) -> FileSource:
-        """A file to read pieces from."""
-        return FileSource.of(self.root / path)
 
     def head(self, path: str, length: int) -> Path:  # noqa: ARG002 - all of it is at hand
         """The path of a file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from generator.competition.survey import images, sound
 from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
 from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat
-from generator.competition.survey.files import Reach
+from generator.competition.survey.files import SurveyLimits
 from generator.competition.survey.listing import Directory, suffix_of
 
 _FEWEST_PROBED, _RARER_PROBED = 2, 4
@@ -31,7 +31,7 @@ class _Contents:
 
 
 def folders_of(
-    directories: Sequence[Directory], opener: Opener, *, reach: Reach, is_archive: bool = False
+    directories: Sequence[Directory], opener: Opener, *, limits: SurveyLimits, is_archive: bool = False
 ) -> tuple[Folder, ...]:
     """Describes folders by their file names and by a few of their files.
 
@@ -41,12 +41,12 @@ def folders_of(
     Args:
         directories: With the names of the files that are no tables; folders without any are left out.
         opener: Gives the path or the first bytes of a file, None if it cannot be read.
-        reach: How many of them may be opened.
+        limits: How many of them may be opened.
         is_archive: Whether the folders are in a zip.
     """
     contents = [_contents(directory) for directory in directories if directory.names]
-    groups = _groups(contents, reach.lone_folders)
-    probes = max(_FEWEST_PROBED, min(reach.probes_of_one, reach.probes // max(1, len(groups))))
+    groups = _groups(contents, limits.lone_folders)
+    probes = max(_FEWEST_PROBED, min(limits.probes_of_one, limits.probes // max(1, len(groups))))
     described: dict[str, Folder] = {}
     for group in groups:
         pictures, sounds = _formats(group, opener, probes)

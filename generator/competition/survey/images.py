@@ -33,7 +33,7 @@ class _Header(NamedTuple):
 
 
 def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
-    """What image files have in common.
+    """Finds what image files have in common.
 
     Args:
         files: Paths, or the first bytes of files.
@@ -54,7 +54,7 @@ def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
 
 
 def begins_like_image(content: bytes) -> bool:
-    """Whether these are the first bytes of an image file."""
+    """True if these are the first bytes of an image file."""
     return content.startswith(_STARTS)
 
 

@@ -1,4 +1,4 @@
-"""Which files a folder has, on all levels: bounded in files, in folders and in levels.
+"""The files of a folder, on all levels: bounded in files, in folders and in levels.
 
 Only what a directory itself says is used: no file is opened, and none but links is asked for its status.
 """

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 from generator.competition.survey import images
 from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
-from generator.competition.survey.examples import (
+from generator.competition.survey.facts import RecordFeature, Records
+from generator.competition.survey.files import Files
+from generator.competition.survey.listing import Directory, suffix_of
+from generator.competition.survey.tfrecord import (
     Feature,
     NotRecordsError,
     begins_like_records,
@@ -15,9 +18,6 @@ from generator.competition.survey.examples import (
     first_records,
     stored_size,
 )
-from generator.competition.survey.facts import RecordFeature, Records
-from generator.competition.survey.files import Files
-from generator.competition.survey.listing import Directory, suffix_of
 from generator.untrusted import printable
 
 _SUFFIXES = frozenset((".tfrec", ".tfrecord", ".tfrecords"))
@@ -165,7 +165,7 @@ def _text(value: bytes | float) -> str | None:
 
 
 def _examples(files: Files, directory: Directory, names: Sequence[str], sampled: Sequence[bytes]) -> int:
-    """How many examples there are, by the names if these count them, else by the sizes of the files."""
+    """The number of examples, by the names if these count them, else by the sizes of the files."""
     drawn = evenly_drawn(names, MOST_NAMES)
     size = sum(files.size(directory.path_of(name)) for name in drawn) * len(names) / len(drawn)
     estimated = size * len(sampled) / sum(map(stored_size, sampled))

@@ -26,7 +26,7 @@ class _Bytes:
 
 
 def audio_format(files: Iterable[Path | bytes]) -> AudioFormat | None:
-    """What sound files have in common.
+    """Finds what sound files have in common.
 
     Args:
         files: Paths, or the first bytes of files.
@@ -78,7 +78,7 @@ def _parsed(content: _Bytes) -> AudioFormat:
 
 
 def _chunk(head: bytes, name: bytes, order: str) -> tuple[int, int]:
-    """Where the content of a chunk of a RIFF or IFF file begins, and how long it is said to be."""
+    """The position of the content of a chunk of a RIFF or IFF file, and the length that is said of it."""
     position = 12
     while position + 8 <= len(head):
         length = int(struct.unpack_from(f"{order}I", head, position + 4)[0])

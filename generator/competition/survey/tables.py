@@ -1,29 +1,30 @@
-"""Tables of any format: which files are tables, and which reader takes them."""
+"""The tables among a competition's files: which files are some, and what a sample says of their columns."""
 
-from generator.competition.survey import json_tables, parquet, separated
-from generator.competition.survey.bounds import TableBounds
-from generator.competition.survey.facts import Table, TableFormat
+from generator.competition.survey.columns import columns_of, kind_of, with_points
+from generator.competition.survey.facts import ColumnKind, Table
+from generator.competition.survey.file_sources import FileSource
 from generator.competition.survey.listing import suffix_of
-from generator.competition.survey.packed import COMPRESSIONS
-from generator.competition.survey.places import Place, TableFile
-from generator.competition.survey.sample import Sample, UnreadableTableError
+from generator.competition.tables.formats import FORMATS, LOOSE_SUFFIXES, PACKED, TableFormat
+from generator.competition.tables.sample import Sample, SampleBounds
+from generator.competition.tables.sampling import sample_table
 
-_TEXT_SUFFIXES = separated.SURE_SUFFIXES | separated.POSSIBLE_SUFFIXES | json_tables.SUFFIXES
+_NUMBERS = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 
 
 def is_table_name(name: str) -> bool:
-    """Whether a file of this name may be a table, or a compressed one."""
+    """True if a file of this name may be a table, or a compressed one."""
     suffix = suffix_of(name)
-    if suffix in COMPRESSIONS:
-        return suffix_of(name[: -len(suffix)]) in _TEXT_SUFFIXES
-    return suffix in _TEXT_SUFFIXES or suffix in parquet.SUFFIXES
+    if suffix not in PACKED:
+        return suffix in FORMATS or suffix in LOOSE_SUFFIXES
+    inner = suffix_of(name[: -len(suffix)])
+    return inner in LOOSE_SUFFIXES or FORMATS.get(inner, TableFormat.PARQUET) is not TableFormat.PARQUET
 
 
-def read_table(place: Place, path: str, bounds: TableBounds) -> tuple[Table, tuple[str, ...]]:
+def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table, tuple[str, ...]]:
     """Reads a sample of a table.
 
     Args:
-        place: Where it is.
+        source: Where it is.
         path: Its path relative to the competition's folder.
         bounds: How much may be read.
 
@@ -35,29 +36,29 @@ def read_table(place: Place, path: str, bounds: TableBounds) -> tuple[Table, tup
         UnreadableTableError: It cannot be read as one.
         OSError: It cannot be read at all.
     """
-    stored = place.table_file(path, bounds.size)
-    table_format, sample = _sample(stored, bounds)
+    stored = source.table_file(path, bounds.size)
+    with stored.file as file:
+        sample = sample_table(file, suffix=stored.suffix, total=stored.total, bounds=bounds)
+    columns, renamed = columns_of(sample)
+    # Where commas separate cells, or may stand between thousands, a comma is no decimal point.
+    pointed = with_points(columns) if sample.separator == ";" else None
     table = Table(
         path=path,
-        format=table_format,
-        columns=sample.columns,
-        rows=sample.rows,
+        format=sample.format,
+        columns=pointed or columns,
+        rows=sample.total,
         is_complete=sample.is_complete,
         size=stored.size,
         separator=sample.separator,
         encoding=sample.encoding,
-        decimal=sample.decimal,
+        decimal="," if pointed else ".",
         compression=stored.compression,
     )
-    return table, (*stored.remarks, *sample.remarks)
+    return table, (*stored.remarks, *renamed, *sample.remarks, *_remarks(sample))
 
 
-def _sample(stored: TableFile, bounds: TableBounds) -> tuple[TableFormat, Sample]:
-    if stored.suffix in parquet.SUFFIXES:
-        if stored.opened is None:
-            raise UnreadableTableError("is a parquet file in an archive; unpack the archive first")
-        with stored.opened() as file:
-            return TableFormat.PARQUET, parquet.sample_parquet(file, bounds)
-    if stored.suffix in json_tables.SUFFIXES:
-        return json_tables.sample_json(stored.source, suffix=stored.suffix, bounds=bounds)
-    return TableFormat.CSV, separated.sample_separated(stored.source, suffix=stored.suffix, bounds=bounds)
+def _remarks(sample: Sample) -> tuple[str, ...]:
+    is_text = sample.format is TableFormat.CSV and sample.rows
+    if is_text and all(kind_of([name]) in _NUMBERS for name in sample.header):
+        return ("has only numbers in its first line, which was taken for the header",)
+    return ()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from generator.competition.submission import format_of
+from generator.competition.tables.formats import format_of
 from generator.kaggle.chain.errors import NoChainError, SessionFailedError, StepError, SubmissionUnfitError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.execution import ChainExecution, RunContext

@@ -6,11 +6,11 @@ from generator.competition.submission import (
     MissingReaderError,
     SubmissionError,
     SubmissionSummary,
-    format_of,
-    leeway_of,
     summarize,
+    tolerance_of,
     validate,
 )
+from generator.competition.tables.formats import format_of
 from generator.kaggle.chain.errors import SubmissionUnfitError
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.options import PushOptions
@@ -52,7 +52,7 @@ def checked(path: Path, sample: Path | None, options: PushOptions) -> Submission
             raise SubmissionUnfitError(problem=f"{path.name} is empty.")
         return unread
     try:
-        return summarize(path) if sample is None else validate(path, sample, leeway=leeway_of(options.spec.task))
+        return summarize(path) if sample is None else validate(path, sample, tolerance=tolerance_of(options.spec.task))
     except MissingReaderError:
         # The notebook has checked it as well, and a chain is long: that is no reason to stop at its end.
         return unread

@@ -75,7 +75,7 @@ def _parsed(path: Path, header: list[str], lines: list[list[str]]) -> Answers:
 
 
 def _places_of_notes(header: list[str]) -> dict[str, int]:
-    """Where the columns are that are notes for the scoring; a height without a width, or alone, is an answer."""
+    """The positions of the columns that are notes for the scoring; a height without a width, or alone, is an answer."""
     places = {name.lower(): index for index, name in enumerate(header) if index}
     notes = {_USAGE} & places.keys()
     if {_HEIGHT, _WIDTH} <= places.keys() and len(header) > 1 + len(notes) + 2:

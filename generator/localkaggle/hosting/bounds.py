@@ -1,11 +1,11 @@
-"""How large a submission may be, also one that is compressed, before anything is made of it."""
+"""The bounds on the size of a submission, also a compressed one, before anything is made of it."""
 
-import lzma
-import zipfile
-import zlib
 from pathlib import Path
 
-from generator.competition.submission import FileFormat, SubmissionError, format_of, opened
+from generator.competition.submission import SubmissionError
+from generator.competition.tables.compression import opened
+from generator.competition.tables.errors import UnreadableTableError
+from generator.competition.tables.formats import TableFormat, format_of
 
 LARGEST_SUBMISSION = 1 << 30
 _LONGEST_LINE = 1 << 24
@@ -28,7 +28,7 @@ def require_bounded(submission: Path) -> None:
     size = line = 0
     try:
         with opened(submission) as (file, name):
-            has_lines = format_of(name).format not in (FileFormat.PARQUET, FileFormat.JSON)
+            has_lines = format_of(name).format not in (TableFormat.PARQUET, TableFormat.JSON)
             while chunk := file.read(_CHUNK):
                 size += len(chunk)
                 newline = chunk.rfind(b"\n")
@@ -37,5 +37,5 @@ def require_bounded(submission: Path) -> None:
                     raise SubmissionTooLargeError(what="contents", limit=LARGEST_SUBMISSION)
                 if has_lines and line > _LONGEST_LINE:
                     raise SubmissionTooLargeError(what="a line", limit=_LONGEST_LINE)
-    except (OSError, EOFError, KeyError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError):
+    except (OSError, UnreadableTableError):
         return

@@ -3,6 +3,7 @@
 import csv
 import threading
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from generator.competition.builtin import BuiltIn
@@ -13,12 +14,6 @@ from generator.localkaggle.hosting.scoring import Scorer
 from generator.localkaggle.hosting.staging import copy, staged
 
 _SHOWN_TEST_ROWS = 50
-_DESCRIPTIONS = {
-    "diabetes": "Tell how far diabetes has come within a year, from ten measures of a patient.",
-    "digits": "Tell scans of handwritten digits apart.",
-    "docstrings": "Tell from a documentation string which part of Python's standard library it is from.",
-    "tumours": "Tell malignant tumours from benign ones by a look at their cells.",
-}
 
 
 class HostedBuiltIn:
@@ -35,13 +30,13 @@ class HostedBuiltIn:
 
     @cached_property
     def facts(self) -> HostedFacts:
-        """What is known of it, without having to write anything."""
+        """The facts of it, without having to write anything."""
         competition, task = self._built_in.competition, self._built_in.task
         question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
         return HostedFacts(
             slug=competition.slug,
             title=competition.title,
-            description=_DESCRIPTIONS.get(competition.slug, f"{competition.title}."),
+            description=self._built_in.description,
             is_code_competition=competition.is_code_competition,
             question=question,
             pages=built_in_pages(competition, task),
@@ -99,15 +94,9 @@ class HostedBuiltIn:
 
 def _copy_rows(source: Path, destination: Path, count: int) -> None:
     with source.open(encoding="utf-8", newline="") as read, destination.open("w", encoding="utf-8", newline="") as made:
-        writer = csv.writer(made, lineterminator="\n")
-        for index, row in enumerate(csv.reader(read)):
-            if index > count:
-                return
-            writer.writerow(row)
+        csv.writer(made, lineterminator="\n").writerows(islice(csv.reader(read), 1 + count))
 
 
 def _first_ids(table: Path, count: int) -> list[str]:
     with table.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        next(reader)
-        return [row[0] for row, _ in zip(reader, range(count), strict=False)]
+        return [row[0] for row in islice(csv.reader(file), 1, 1 + count)]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.metrics import MetricFacts, Wants, function_of, parsed
+from generator.competition.metrics import Wants, function_of, parsed
 from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.hosted import Question
@@ -21,7 +21,6 @@ Rows = Mapping[str, tuple[str, ...]]
 Comparison = Callable[[Rows, Sequence[str]], float]
 """Compares the submitted rows of these ids with the answers; the result is the metric."""
 
-_Metric = Callable[[Any, Any], float]
 _RANKED_LABELS_AT_ONCE = 1_000
 
 
@@ -36,30 +35,29 @@ class ComparisonError(LocalKaggleError):
 
 
 def comparison(question: Question, answers: Answers, columns: Sequence[str]) -> Comparison:
-    """How submissions with these columns are compared with the answers.
+    """The comparison of submissions with these columns with the answers.
 
     Raises:
         ComparisonError: The metric is not for such submissions, or the answers are not of their form.
         UnknownMetricError: There is no such metric.
     """
-    facts, _ = parsed(question.metric)
-    metric = function_of(question.metric)
-    kind = question.submission
+    comparing = _Comparing(question, answers)
+    kind, kinds_of_target = question.submission, comparing.facts.target_kinds
     if kind is SubmissionKind.RUN_LENGTH:
-        return _masks(question, answers, metric)
+        return comparing.masks()
     if kind in (SubmissionKind.TOP_K, SubmissionKind.LABEL_SET):
-        return _lists(question, answers, metric)
+        return comparing.lists()
     if kind is SubmissionKind.CLASS_COLUMNS:
-        return _class_columns(question, answers, columns)
+        return comparing.class_columns(list(columns[1:]))
     if kind is SubmissionKind.PROBABILITY:
-        return _probability(question, answers, facts)
-    if kind is SubmissionKind.LABEL and TargetKind.CLASS in facts.target_kinds:
-        return _label(question, answers, facts)
-    return _numbers(question, answers)
+        return comparing.probabilities()
+    if kind is SubmissionKind.LABEL and TargetKind.CLASS in kinds_of_target:
+        return comparing.labels()
+    return comparing.numbers()
 
 
 def inferred_submission(metric: str, columns: Sequence[str], answer_columns: Sequence[str]) -> SubmissionKind:
-    """What a row of a submission says, where the host does not: by the metric and the number of columns.
+    """The kind of submission, where the host does not say it: by the metric and the number of columns.
 
     Raises:
         UnknownMetricError: There is no such metric.
@@ -79,19 +77,113 @@ def inferred_submission(metric: str, columns: Sequence[str], answer_columns: Seq
     return SubmissionKind.LABEL if facts.wants is Wants.LABELS else SubmissionKind.PROBABILITY
 
 
-def _numbers(question: Question, answers: Answers) -> Comparison:
-    metric = function_of(question.metric)
-    is_keyed = question.submission is SubmissionKind.KEYED_ROWS
-    strange = ((key, cell) for key, cells in answers.rows.items() for cell in cells if not is_number(cell))
-    for key, cell in strange:
-        said = f'"{quoted(cell)}", the answer for {quoted(key)}, is no number'
-        raise ComparisonError(question=question, problem=said)
+class _Comparing:
+    """The comparisons with the answers of one question; each is made once, before any submission."""
 
-    def compare(rows: Rows, ids: Sequence[str]) -> float:
-        table = table_of(ids) if is_keyed else [[key] for key in ids]
-        return metric(_matrix(answers.rows, table), _matrix(rows, table))
+    def __init__(self, question: Question, answers: Answers) -> None:
+        self.facts, self._parameter = parsed(question.metric)
+        self._metric = function_of(question.metric)
+        self._question, self._answers, self._truth = question, answers, answers.rows
 
-    return compare
+    def numbers(self) -> Comparison:
+        """Compares numbers, where ids have parts as a table with a column for each part."""
+        is_keyed = self._question.submission is SubmissionKind.KEYED_ROWS
+        for key, cells in self._truth.items():
+            for cell in cells:
+                if not is_number(cell):
+                    raise self._error(f'"{quoted(cell)}", the answer for {quoted(key)}, is no number')
+
+        def compare(rows: Rows, ids: Sequence[str]) -> float:
+            table = table_of(ids) if is_keyed else [[key] for key in ids]
+            return self._metric(_matrix(self._truth, table), _matrix(rows, table))
+
+        return compare
+
+    def labels(self) -> Comparison:
+        """Compares a label a row."""
+        if self.facts.wants is not Wants.LABELS:
+            raise self._error("the metric does not compare labels")
+        labels = Labels.of(cells[0] for cells in self._truth.values())
+        if self.facts.is_ordinal and labels.are_numbers:
+            return self.numbers()
+        return lambda rows, ids: self._metric(labels.indices(self._truth, ids), labels.indices(rows, ids))
+
+    def probabilities(self) -> Comparison:
+        """Compares the probability of the second of two classes."""
+        import numpy
+
+        labels = Labels.of(cells[0] for cells in self._truth.values())
+        if self.facts.wants is not Wants.PROBABILITIES or len(labels.names) > 2:  # noqa: PLR2004 - no and yes
+            raise self._error("it takes a metric of probabilities, and two classes")
+
+        def compare(rows: Rows, ids: Sequence[str]) -> float:
+            # Where all answers are the same, they are 0 or 1 by what they say.
+            truth = numpy.array([int(labels.positives(self._truth[key][0])) for key in ids])
+            positive = numpy.array([float(rows[key][0]) for key in ids])
+            return self._metric(truth, numpy.column_stack([1 - positive, positive]))
+
+        return compare
+
+    def class_columns(self, classes: list[str]) -> Comparison:
+        """Compares a column for each class."""
+        import numpy
+
+        right = self._right_columns(classes)
+
+        def compare(rows: Rows, ids: Sequence[str]) -> float:
+            truth = numpy.array([right[key] for key in ids])
+            predictions = _matrix(rows, [[key] for key in ids])
+            return self._metric(truth, predictions.argmax(axis=1) if self.facts.wants is Wants.LABELS else predictions)
+
+        return compare
+
+    def lists(self) -> Comparison:
+        """Compares several labels a row: ranked ones some rows at a time, since every label of theirs is a column."""
+        is_ranked = self._question.submission is SubmissionKind.TOP_K
+        is_of_labels = self.facts.target_kinds & {TargetKind.LABELS, TargetKind.CLASS}
+        if is_ranked != (self.facts.wants is Wants.RANKED) or not is_of_labels:
+            raise self._error("the metric is for another form of submission")
+        k = int(self._parameter or 1)
+        step = max(1, _RANKED_LABELS_AT_ONCE // k)
+
+        def compare(rows: Rows, ids: Sequence[str]) -> float:
+            if not is_ranked:
+                return self._metric(*sets(_cells(self._truth, ids), _cells(rows, ids)))
+            total = 0.0
+            for start in range(0, len(ids), step):
+                some = ids[start : start + step]
+                truth, scores = ranked_scores(_cells(self._truth, some), _cells(rows, some), k=k)
+                total += self._metric(truth, scores) * len(some)
+            return total / len(ids)
+
+        return compare
+
+    def masks(self) -> Comparison:
+        """The mean over the examples: metrics of masks are such means, and one mask at a time needs little room."""
+        if TargetKind.MASK not in self.facts.target_kinds:
+            raise self._error("the metric is not for masks")
+        if self._question.mask_size is None and not self._truth.keys() <= self._answers.sizes.keys():
+            raise self._error("set mask_size, or give the answers the columns height and width")
+        codes = RunLengths(self._question, self._answers)
+
+        def compare(rows: Rows, ids: Sequence[str]) -> float:
+            return sum(self._metric(*codes.masks(key, self._truth[key][0], rows[key][0])) for key in ids) / len(ids)
+
+        return compare
+
+    def _right_columns(self, classes: list[str]) -> Mapping[str, int]:
+        """The column of a submission that is the right one, for each id."""
+        if list(self._answers.columns[1:]) == classes and len(classes) > 1:
+            return {key: max(range(len(cells)), key=lambda i: float(cells[i])) for key, cells in self._truth.items()}
+        by_name = {name: place for place, name in enumerate(classes)}
+        by_end = {name.rpartition("_")[2]: place for place, name in enumerate(classes)}
+        right = {key: by_name.get(cells[0], by_end.get(cells[0], -1)) for key, cells in self._truth.items()}
+        if -1 in right.values():
+            raise self._error("an answer is none of the columns of a submission")
+        return right
+
+    def _error(self, problem: str) -> ComparisonError:
+        return ComparisonError(question=self._question, problem=problem)
 
 
 def _matrix(rows: Rows, table: Sequence[Sequence[str]]) -> Any:
@@ -100,101 +192,5 @@ def _matrix(rows: Rows, table: Sequence[Sequence[str]]) -> Any:
     return numpy.array([[float(cell) for key in keys for cell in rows[key]] for keys in table], dtype="float64")
 
 
-def _label(question: Question, answers: Answers, facts: MetricFacts) -> Comparison:
-    metric = function_of(question.metric)
-    if facts.wants is not Wants.LABELS:
-        raise ComparisonError(question=question, problem="the metric does not compare labels")
-    labels = Labels.of(cells[0] for cells in answers.rows.values())
-    if facts.name == "quadratic_weighted_kappa" and labels.are_numbers:
-        return _numbers(question, answers)
-
-    def compare(rows: Rows, ids: Sequence[str]) -> float:
-        return metric(labels.indices(answers.rows, ids), labels.indices(rows, ids))
-
-    return compare
-
-
-def _probability(question: Question, answers: Answers, facts: MetricFacts) -> Comparison:
-    import numpy
-
-    metric = function_of(question.metric)
-    labels = Labels.of(cells[0] for cells in answers.rows.values())
-    if facts.wants is not Wants.PROBABILITIES or len(labels.names) > 2:  # noqa: PLR2004 - no and yes
-        raise ComparisonError(question=question, problem="it takes a metric of probabilities, and two classes")
-    # Where all answers are the same, they are 0 or 1 by what they say.
-    is_positive = labels.positives
-
-    def compare(rows: Rows, ids: Sequence[str]) -> float:
-        truth = numpy.array([int(is_positive(answers.rows[key][0])) for key in ids])
-        positive = numpy.array([float(rows[key][0]) for key in ids])
-        return metric(truth, numpy.column_stack([1 - positive, positive]))
-
-    return compare
-
-
-def _class_columns(question: Question, answers: Answers, columns: Sequence[str]) -> Comparison:
-    metric = function_of(question.metric)
-    wants_labels = parsed(question.metric)[0].wants is Wants.LABELS
-    places = _class_places(question, answers, columns)
-
-    def compare(rows: Rows, ids: Sequence[str]) -> float:
-        import numpy
-
-        truth = numpy.array([places[key] for key in ids])
-        predictions = numpy.array([[float(cell) for cell in rows[key]] for key in ids])
-        return metric(truth, predictions.argmax(axis=1) if wants_labels else predictions)
-
-    return compare
-
-
-def _class_places(question: Question, answers: Answers, columns: Sequence[str]) -> Mapping[str, int]:
-    """Which column of a submission is the right one for each id."""
-    classes = list(columns[1:])
-    if list(answers.columns[1:]) == classes and len(classes) > 1:
-        return {key: max(range(len(cells)), key=lambda i: float(cells[i])) for key, cells in answers.rows.items()}
-    by_name = {name: place for place, name in enumerate(classes)}
-    by_end = {name.rpartition("_")[2]: place for place, name in enumerate(classes)}
-    places = {key: by_name.get(cells[0], by_end.get(cells[0], -1)) for key, cells in answers.rows.items()}
-    if -1 in places.values():
-        raise ComparisonError(question=question, problem="an answer is none of the columns of a submission")
-    return places
-
-
-def _lists(question: Question, answers: Answers, metric: _Metric) -> Comparison:
-    """Rows of several labels: ranked ones a few rows at a time, since every label of theirs is a column."""
-    facts, parameter = parsed(question.metric)
-    is_ranked = question.submission is SubmissionKind.TOP_K
-    if is_ranked != (facts.wants is Wants.RANKED) or not facts.target_kinds & {TargetKind.LABELS, TargetKind.CLASS}:
-        raise ComparisonError(question=question, problem="the metric is for another form of submission")
-
-    def compare(rows: Rows, ids: Sequence[str]) -> float:
-        if not is_ranked:
-            return metric(*sets(_cells(answers.rows, ids), _cells(rows, ids)))
-        total, k = 0.0, int(parameter or 1)
-        step = max(1, _RANKED_LABELS_AT_ONCE // k)
-        for start in range(0, len(ids), step):
-            some = ids[start : start + step]
-            truth, scores = ranked_scores(_cells(answers.rows, some), _cells(rows, some), k=k)
-            total += metric(truth, scores) * len(some)
-        return total / len(ids)
-
-    return compare
-
-
 def _cells(rows: Rows, ids: Sequence[str]) -> list[str]:
     return [rows[key][0] for key in ids]
-
-
-def _masks(question: Question, answers: Answers, metric: _Metric) -> Comparison:
-    """The mean over the examples: the metrics of masks are such means, and one mask at a time needs little room."""
-    if TargetKind.MASK not in parsed(question.metric)[0].target_kinds:
-        raise ComparisonError(question=question, problem="the metric is not for masks")
-    if question.mask_size is None and not answers.rows.keys() <= answers.sizes.keys():
-        problem = "set mask_size, or give the answers the columns height and width"
-        raise ComparisonError(question=question, problem=problem)
-    codes = RunLengths(question, answers)
-
-    def compare(rows: Rows, ids: Sequence[str]) -> float:
-        return sum(metric(*codes.masks(key, answers.rows[key][0], rows[key][0])) for key in ids) / len(ids)
-
-    return compare

@@ -1,7 +1,7 @@
 """The `competition.toml` of a hosted folder: what its host says of it."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
@@ -16,22 +16,6 @@ from generator.localkaggle.hosting.hosted import DAILY_LIMIT, PUBLIC_SHARE, Host
 from generator.untrusted import is_slug, printable
 
 _NAME = "competition.toml"
-_KEYS = (
-    "slug",
-    "title",
-    "description",
-    "metric",
-    "submission",
-    "code_competition",
-    "internet",
-    "daily_limit",
-    "public_share",
-    "deadline",
-    "submission_file",
-    "sample_submission",
-    "mask_size",
-    "pages",
-)
 
 
 class HostedFolderError(LocalKaggleError):
@@ -44,7 +28,7 @@ class HostedFolderError(LocalKaggleError):
 
 @dataclass(frozen=True)
 class Description:
-    """What a `competition.toml` says.
+    """The content of a `competition.toml`.
 
     Attributes:
         facts: What is known of the competition; its question has no columns yet.
@@ -55,6 +39,45 @@ class Description:
     facts: HostedFacts
     sample_submission: str
     says_submission: bool
+
+
+@dataclass(frozen=True)
+class _Key:
+    """One key: its type, its default or None where it has to be said, and what its value has to be beside."""
+
+    type: type | tuple[type, ...]
+    default: Any = None
+    fits: Callable[[Any], bool] = lambda _: True
+    wanted: str = ""
+    optional: bool = False
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return not path.is_absolute() and ".." not in path.parts and bool(path.name) and name.isprintable()
+
+
+def _is_size(size: list[Any]) -> bool:
+    return len(size) == 2 and all(type(side) is int and side > 0 for side in size)  # noqa: PLR2004 - two sides
+
+
+_SUBMISSIONS = [kind.value for kind in SubmissionKind]
+_KEYS = {
+    "slug": _Key(str, "", is_slug, "made of lower-case letters, digits and hyphens; set it, or rename the folder"),
+    "title": _Key(str, ""),
+    "description": _Key(str, ""),
+    "metric": _Key(str),
+    "submission": _Key(str, "", lambda said: said in ("", *_SUBMISSIONS), f"one of {', '.join(_SUBMISSIONS)}"),
+    "code_competition": _Key(bool, default=False),
+    "internet": _Key(bool, default=False),
+    "daily_limit": _Key(int, DAILY_LIMIT, lambda limit: limit >= 1, "1 or more"),
+    "public_share": _Key((int, float), PUBLIC_SHARE, lambda share: 0 < share <= 1, "above 0 and at most 1"),
+    "deadline": _Key(datetime, optional=True),
+    "submission_file": _Key(str, "submission.csv", _is_inside, "a relative path"),
+    "sample_submission": _Key(str, "sample_submission.csv", _is_inside, "a relative path"),
+    "mask_size": _Key(list, fits=_is_size, wanted="two whole numbers, the height and the width", optional=True),
+    "pages": _Key(dict, {}),
+}
 
 
 def read_description(folder: Path) -> Description:
@@ -74,103 +97,50 @@ def read_description(folder: Path) -> Description:
         if key not in _KEYS:
             known = f"has the keys {', '.join(_KEYS)}.{did_you_mean(key, _KEYS)}"
             raise HostedFolderError(path=path, problem=f'"{printable(key)}" is none of its keys; it {known}')
-    return _Reader(path, entries).description()
+    name = folder.resolve().name
+    title = entries.get("title", name)
+    usual = {"slug": name, "title": name, "description": f"{title}."}
+    values = {key: _value(path, key, {**usual, **entries}) for key in _KEYS}
+    parsed(values["metric"])
+    deadline, size = values["deadline"], values["mask_size"]
+    question = Question(
+        metric=values["metric"],
+        submission=SubmissionKind(values["submission"] or SubmissionKind.NUMBERS),
+        mask_size=None if size is None else (size[0], size[1]),
+        public_share=float(values["public_share"]),
+    )
+    facts = HostedFacts(
+        slug=values["slug"],
+        title=values["title"],
+        description=values["description"],
+        is_code_competition=values["code_competition"],
+        question=question,
+        pages=_pages(path, values["pages"]),
+        allows_internet=values["internet"],
+        daily_limit=values["daily_limit"],
+        deadline=deadline.replace(tzinfo=UTC) if deadline is not None and deadline.tzinfo is None else deadline,
+        submission_file=values["submission_file"],
+    )
+    return Description(facts, values["sample_submission"], says_submission=bool(values["submission"]))
 
 
-class _Reader:
-    """Takes the values out of the table, each of its type and within its bounds."""
+def _value(path: Path, key: str, entries: Mapping[str, Any]) -> Any:
+    rule = _KEYS[key]
+    if rule.optional and key not in entries:
+        return None
+    value = entries.get(key, rule.default)
+    kinds = rule.type if isinstance(rule.type, tuple) else (rule.type,)
+    # A boolean is a whole number to Python, and none to the person who wrote it.
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise HostedFolderError(path=path, problem=f"{key} has to be there, and of the type {names}")
+    if not rule.fits(value):
+        raise HostedFolderError(path=path, problem=f"{key} has to be {rule.wanted}")
+    return value
 
-    def __init__(self, path: Path, entries: Mapping[str, Any]) -> None:
-        self._path = path
-        self._entries = entries
 
-    def description(self) -> Description:
-        metric = self._value("metric", str, None)
-        parsed(metric)
-        said = self._value("submission", str, "")
-        question = Question(
-            metric=metric,
-            submission=self._submission(said),
-            mask_size=self._mask_size(),
-            public_share=self._public_share(),
-        )
-        return Description(
-            self._facts(question), self._file_name("sample_submission", "sample_submission.csv"), bool(said)
-        )
-
-    def _facts(self, question: Question) -> HostedFacts:
-        title = self._value("title", str, self._path.parent.resolve().name)
-        return HostedFacts(
-            slug=self._slug(),
-            title=title,
-            description=self._value("description", str, f"{title}."),
-            is_code_competition=self._value("code_competition", bool, default=False),
-            question=question,
-            pages=tuple(self._pages()),
-            allows_internet=self._value("internet", bool, default=False),
-            daily_limit=self._daily_limit(),
-            deadline=self._deadline(),
-            submission_file=self._file_name("submission_file", "submission.csv"),
-        )
-
-    def _slug(self) -> str:
-        slug: str = self._value("slug", str, self._path.parent.resolve().name)
-        if not is_slug(slug):
-            raise self._wrong("slug", "made of lower-case letters, digits and hyphens; set it, or rename the folder")
-        return slug
-
-    def _submission(self, said: str) -> SubmissionKind:
-        try:
-            return SubmissionKind(said) if said else SubmissionKind.NUMBERS
-        except ValueError as error:
-            raise self._wrong("submission", f"one of {', '.join(kind.value for kind in SubmissionKind)}") from error
-
-    def _public_share(self) -> float:
-        share = self._value("public_share", (int, float), PUBLIC_SHARE)
-        if not 0 < share <= 1:
-            raise self._wrong("public_share", "above 0 and at most 1")
-        return float(share)
-
-    def _daily_limit(self) -> int:
-        limit: int = self._value("daily_limit", int, DAILY_LIMIT)
-        if limit < 1:
-            raise self._wrong("daily_limit", "1 or more")
-        return limit
-
-    def _deadline(self) -> datetime | None:
-        if "deadline" not in self._entries:
-            return None
-        deadline: datetime = self._value("deadline", datetime, None)
-        return deadline.replace(tzinfo=UTC) if deadline.tzinfo is None else deadline
-
-    def _mask_size(self) -> tuple[int, int] | None:
-        if "mask_size" not in self._entries:
-            return None
-        size = self._value("mask_size", list, None)
-        if len(size) != 2 or not all(type(side) is int and side > 0 for side in size):  # noqa: PLR2004 - two sides
-            raise self._wrong("mask_size", "two whole numbers, the height and the width")
-        return size[0], size[1]
-
-    def _file_name(self, key: str, default: str) -> str:
-        name: str = self._value(key, str, default)
-        path = PurePosixPath(name)
-        if path.is_absolute() or ".." in path.parts or not path.name or not name.isprintable():
-            raise self._wrong(key, "a relative path")
-        return name
-
-    def _pages(self) -> Iterable[HostedPage]:
-        for name, content in self._value("pages", dict, {}).items():
-            if not isinstance(content, str):
-                raise self._wrong("pages", f'texts; "{printable(name)}" is none')
-            yield HostedPage(name, name.replace("-", " ").capitalize(), content)
-
-    def _value(self, key: str, kind: type | tuple[type, ...], default: Any) -> Any:
-        value = self._entries.get(key, default)
-        # A boolean is a whole number to Python, and none to the person who wrote it.
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            names = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
-            raise self._wrong(key, f"there, and of the type {names}")
-        return value
-
-    def _wrong(self, key: str, wanted: str) -> HostedFolderError:
-        return HostedFolderError(path=self._path, problem=f"{key} has to be {wanted}")
+def _pages(path: Path, written: Mapping[str, Any]) -> tuple[HostedPage, ...]:
+    for name, content in written.items():
+        if not isinstance(content, str):
+            raise HostedFolderError(path=path, problem=f'pages has to be texts; "{printable(name)}" is none')
+    return tuple(HostedPage(name, name.replace("-", " ").capitalize(), content) for name, content in written.items())

@@ -60,7 +60,7 @@ class HostedFolder:
 
     @property
     def facts(self) -> HostedFacts:
-        """What its `competition.toml` says, and its files."""
+        """The facts that its `competition.toml` and its files say."""
         return self._facts
 
     def data(self) -> Path:

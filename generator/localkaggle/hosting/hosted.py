@@ -1,4 +1,4 @@
-"""What a local Kaggle knows of a competition that it hosts."""
+"""A competition that a local Kaggle hosts, and the facts of it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ class HostedPage:
 
 @dataclass(frozen=True)
 class Question:
-    """What a submission has to say, and by what it is scored.
+    """The form of a submission, and the metric that scores it.
 
     Attributes:
         metric: A metric as a task names it, such as "rmse" or "map@5".
@@ -83,7 +83,7 @@ class Hosted(Protocol):
 
     @property
     def facts(self) -> HostedFacts:
-        """What is known of it, without having to write anything."""
+        """The facts of it, without having to write anything."""
 
     def data(self) -> Path:
         """The folder of the files that everybody sees."""

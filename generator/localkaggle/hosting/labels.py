@@ -42,7 +42,7 @@ class Labels:
         return numpy.array([places.get(self._name(rows[key][0]), unknown) for key in ids])
 
     def positives(self, cell: str) -> bool:
-        """Whether a cell says the second of two classes; of a single class, whether it is one that says yes."""
+        """True if a cell says the second of two classes; of a single class, if it is one that says yes."""
         name = self._name(cell)
         return name == self.names[-1] if len(self.names) > 1 else name.lower() in _YES
 
@@ -51,7 +51,7 @@ class Labels:
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is a finite number."""
+    """True if a cell is a finite number."""
     try:
         return math.isfinite(float(cell))
     except ValueError:

@@ -21,13 +21,13 @@ _ROWS = {
 
 
 def metric_wording(metric: str) -> str:
-    """What Kaggle calls a metric: "Categorization Accuracy", "MAP@5"."""
+    """Kaggle's name of a metric: "Categorization Accuracy", "MAP@5"."""
     facts, parameter = parsed(metric)
     return _PLACEHOLDER.sub(f"{parameter:g}" if parameter is not None else "", facts.names[0])
 
 
 def built_in_pages(competition: Competition, task: Task) -> tuple[HostedPage, ...]:
-    """What people find on the pages of a built-in competition."""
+    """The pages of a built-in competition."""
     question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
     pages = [
         HostedPage("description", "Description", _description(competition)),
@@ -43,7 +43,7 @@ def built_in_pages(competition: Competition, task: Task) -> tuple[HostedPage, ..
 
 
 def evaluation_page(question: Question) -> HostedPage:
-    """How submissions are scored, and what they look like."""
+    """The page on the scoring of submissions and on their form."""
     facts, _ = parsed(question.metric)
     better = "Higher is better." if facts.higher_is_better else "Lower is better."
     name = metric_wording(question.metric)
@@ -59,7 +59,7 @@ def evaluation_page(question: Question) -> HostedPage:
 
 
 def code_requirements_page(submission_file: str, *, allows_internet: bool) -> HostedPage:
-    """What a code competition asks of a notebook, in Kaggle's usual words."""
+    """The page on the demands of a code competition, in Kaggle's usual words."""
     content = (
         "## This is a Code Competition\n\n"
         'Submissions to this competition must be made through Notebooks. In order for the "Submit" button to be '

@@ -11,9 +11,9 @@ from generator.competition.submission import (
     CellKind,
     SubmissionError,
     SubmissionShape,
-    leeway_of_kind,
     read_rows,
     read_shape,
+    tolerance_of_kind,
 )
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.bounds import require_bounded
@@ -75,15 +75,15 @@ class Scorer:
 
 
 def _shape(question: Question, answers: Answers, sample: Path | None) -> SubmissionShape:
-    leeway = leeway_of_kind(question.submission)
+    tolerance = tolerance_of_kind(question.submission)
     if sample is not None:
         # The answers say which examples there are; a sample may well be of another part of them.
-        return replace(read_shape(sample, leeway=leeway), ids=answers.rows.keys())
+        return replace(read_shape(sample, tolerance=tolerance), ids=answers.rows.keys())
     columns = question.columns or answers.columns
     are_numbers = question.submission in _NUMBERS or _are_numbers(answers)
-    kind = CellKind.NUMBER if are_numbers and not leeway.texts else CellKind.TEXT
+    kind = CellKind.NUMBER if are_numbers and not tolerance.texts else CellKind.TEXT
     kinds = (CellKind.TEXT, *(kind for _ in columns[1:]))
-    return SubmissionShape(columns, kinds, answers.rows.keys(), leeway)
+    return SubmissionShape(columns, kinds, answers.rows.keys(), tolerance)
 
 
 def _are_numbers(answers: Answers) -> bool:

@@ -3,14 +3,15 @@
 import base64
 import csv
 import io
-import lzma
-import zipfile
-import zlib
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import PurePosixPath
 
-from generator.competition.submission import FileFormat, SubmissionError, format_of, opened, read_table, separator_in
+from generator.competition.tables.compression import opened
+from generator.competition.tables.delimited import separator_in
+from generator.competition.tables.errors import UnreadableTableError
+from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.rows import table_rows
 from generator.localkaggle.services.kernel_outputs import OutputFile
 from generator.run.safe_html import image_source
 
@@ -42,13 +43,13 @@ def preview(file: OutputFile) -> Preview:
     if format_of(file.name).format is None and kind not in _TEXTS:
         return Preview(file)
     try:
-        return _of_rows(file) if format_of(file.name).format is FileFormat.PARQUET else _of_text(file)
-    except (SubmissionError, OSError, EOFError, lzma.LZMAError, zipfile.BadZipFile, zlib.error, RuntimeError):
+        return _of_rows(file) if format_of(file.name).format is TableFormat.PARQUET else _of_text(file)
+    except (UnreadableTableError, OSError):
         return Preview(file)
 
 
 def _of_rows(file: OutputFile) -> Preview:
-    rows = [cells for _, cells in islice(read_table(file.path), _ROWS + 2)]
+    rows = [cells for _, cells in islice(table_rows(file.path), _ROWS + 2)]
     return Preview(file, table=_cut(rows[: _ROWS + 1]), is_cut=len(rows) > _ROWS + 1)
 
 
@@ -58,9 +59,9 @@ def _of_text(file: OutputFile) -> Preview:
     promised, is_cut = format_of(name), len(beginning) > _BEGINNING
     text = beginning[:_BEGINNING].decode("utf-8", "replace")
     is_text = PurePosixPath(name).suffix.lower() in _TEXTS and not format_of(file.name).compression
-    if promised.format is FileFormat.PARQUET or (promised.format is None and not is_text):
+    if promised.format is TableFormat.PARQUET or (promised.format is None and not is_text):
         return Preview(file)
-    if promised.format is not FileFormat.SEPARATED or name.lower().endswith(".txt"):
+    if promised.format is not TableFormat.CSV or name.lower().endswith(".txt"):
         return Preview(file, text=text, is_cut=is_cut)
     lines = text.splitlines(keepends=True)
     lines = lines[:-1] if is_cut else lines

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from generator.competition.submission import format_of
+from generator.competition.tables.formats import format_of
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.web.competition_pages import API, competition, competitions, limits
 from generator.localkaggle.web.formats import path

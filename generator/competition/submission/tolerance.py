@@ -1,4 +1,4 @@
-"""What a submission may have although the sample does not show it."""
+"""Differences from the sample that a submission may have."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,8 @@ _ROWS_OF_SEVERAL = ("column", "piece")
 
 
 @dataclass(frozen=True)
-class Leeway:
-    """Where a submission may differ from a sample that says the same in all rows.
+class Tolerance:
+    """Differences that a submission may have from a sample that says the same in all rows.
 
     Attributes:
         empty_answers: Whether a cell beside the id may be empty, as the run-length code of an empty mask is.
@@ -24,13 +24,13 @@ class Leeway:
     repeated_ids: bool = False
 
 
-def leeway_of(task: Task) -> Leeway:
-    """What a submission for a task may have."""
-    kind_leeway = leeway_of_kind(task.submission)
+def tolerance_of(task: Task) -> Tolerance:
+    """The tolerance of a task."""
+    kind_tolerance = tolerance_of_kind(task.submission)
     repeated = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
-    return Leeway(empty_answers=kind_leeway.empty_answers, texts=kind_leeway.texts, repeated_ids=repeated)
+    return Tolerance(empty_answers=kind_tolerance.empty_answers, texts=kind_tolerance.texts, repeated_ids=repeated)
 
 
-def leeway_of_kind(kind: SubmissionKind) -> Leeway:
-    """What a submission of this kind may have, with a row for each id."""
-    return Leeway(empty_answers=kind in _MAY_BE_EMPTY, texts=kind in _ARE_TEXTS)
+def tolerance_of_kind(kind: SubmissionKind) -> Tolerance:
+    """The tolerance of submissions of a kind, with a row for each id."""
+    return Tolerance(empty_answers=kind in _MAY_BE_EMPTY, texts=kind in _ARE_TEXTS)

@@ -1,0 +1,53 @@
+"""Every row of a table as text, whatever its file is written in; files are read as streams."""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from generator.competition.tables.compression import opened
+from generator.competition.tables.delimited import delimited_rows, separator_in
+from generator.competition.tables.errors import UnreadableTableError
+from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.json_records import json_rows
+from generator.competition.tables.parquet import parquet_rows
+
+Row = tuple[int, list[str]]
+
+
+def unit_of(path: Path) -> str:
+    """The unit that the numbers of rows count, for messages: lines of a text, else rows below the header."""
+    return "row" if format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON) else "line"
+
+
+def table_rows(path: Path, *, separator: str = "") -> Iterator[Row]:
+    """Yields the header and then each row, as cells of text with the number of the line or row.
+
+    Args:
+        path: A file, possibly compressed, or the member of a zip archive.
+        separator: What has to stand between the cells of a text whose name says nothing of it; by default what does.
+
+    Raises:
+        UnreadableTableError: It cannot be read as what its name says.
+        OSError: It cannot be read at all.
+    """
+    with opened(path) as (file, name):
+        promised = format_of(name)
+        if promised.format is TableFormat.PARQUET:
+            yield from parquet_rows(file)
+        elif promised.format in (TableFormat.JSON, TableFormat.JSON_LINES):
+            yield from json_rows(file, is_lines=promised.format is TableFormat.JSON_LINES)
+        else:
+            yield from delimited_rows(file, promised.separator or separator)
+
+
+def separator_within(path: Path) -> str:
+    """The separator between the cells of a text; "" where the name says it, for what is no text, or cannot be read."""
+    try:
+        with opened(path) as (file, name):
+            promised = format_of(name)
+            is_open = promised.format in (TableFormat.CSV, None) and not promised.separator
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            return separator_in(text.readline()) if is_open else ""
+    except (OSError, UnreadableTableError, ValueError, csv.Error):
+        return ""
