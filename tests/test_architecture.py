@@ -23,12 +23,6 @@ BELOW = {
 }
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
-# Circles that wait to be undone, by the module that imports what imports it.
-CIRCULAR: dict[str, set[str]] = {
-    "generator.competition.builtin": {
-        f"generator.competition.builtin.{name}" for name in ("diabetes", "digits", "docstrings", "tumours")
-    },
-}
 PLAIN = {"errors", "files", "installation", "local_server", "untrusted", "workspace_files", "__version__"}
 
 
@@ -65,16 +59,10 @@ def import_graph() -> dict[str, set[str]]:
 
 
 def test_no_module_is_imported_by_what_it_imports() -> None:
-    graph = {name: imports - CIRCULAR.get(name, set()) for name, imports in import_graph().items()}
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter(import_graph()).prepare()
     except CycleError as error:
         pytest.fail(" ← ".join(error.args[1]))
-
-
-def test_modules_that_are_let_import_in_circles_still_do() -> None:
-    graph = import_graph()
-    assert all(imports <= graph[name] for name, imports in CIRCULAR.items())
 
 
 @pytest.mark.parametrize("package", BELOW)
