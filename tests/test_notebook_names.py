@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from count_notebooks import gallery, gallery_notebooks
-from gateway_package import write_gateway
 from layouts import Layout
 from rendered_pairs import ALL_LAYOUTS, code_of, layout_choices, notebooks
 from unused_names import unused_names
@@ -69,12 +68,7 @@ SERVED = (
 @pytest.mark.parametrize("name", SERVED)
 def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str, tmp_path: Path) -> None:
     layout = next(layout for layout in ALL_LAYOUTS if layout.name == name)
-
-    def write(folder: Path) -> None:
-        layout.write(folder)
-        write_gateway(folder, answer)
-
-    served = layout_choices(replace(layout, write=write), tmp_path)
+    served = layout_choices(replace(layout, gateway={"answer": answer}), tmp_path)
     found = [
         line
         for framework, choices in served.items()
