@@ -11,13 +11,21 @@ from generator.cli.main import main
 from generator.pair.workspace import Workspace
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all tests of a run share: compiled templates and matplotlib's fonts, which take long to make anew."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
+
+
 @pytest.fixture(autouse=True)
-def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def isolated_home(caches: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees the Kaggle user, the tokens or the configuration of whoever runs it."""
     home = tmp_path_factory.mktemp("home")
     for name in [name for name in os.environ if name.startswith("KAGGLE_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(caches))
     monkeypatch.setenv("HOME", str(home))
     return home
 

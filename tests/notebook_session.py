@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import notebook_process
 import pytest
+from layout_files import table
 from notebook_process import SESSION_SECONDS
+from tasks import task_of
 
 if TYPE_CHECKING:
     from generator.competition.facts import Task
@@ -266,10 +268,10 @@ class Digits:
     answers: Mapping[str, str]
 
     def write_labels(self, rows: list[tuple[str, str]], header: tuple[str, ...] = ("id", "label")) -> None:
-        _write_table(self.folder / "train.csv", header, rows)
+        table(self.folder / "train.csv", header, rows)
 
     def write_sample(self, ids: list[str], header: tuple[str, ...] = ("id", "label"), label: str = "0") -> None:
-        _write_table(self.folder / "sample_submission.csv", header, [(name, label) for name in ids])
+        table(self.folder / "sample_submission.csv", header, [(name, label) for name in ids])
 
 
 def write_digits(folder: Path, *, per_class: int = 8, test_rows: int = 21, names: tuple[str, ...] = ()) -> Digits:
@@ -303,15 +305,6 @@ def write_digits(folder: Path, *, per_class: int = 8, test_rows: int = 21, names
     return written
 
 
-def _write_table(path: Path, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    import csv
-
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
-
-
 def of_shops(framework: str, role: str, edits: Mapping[str, Callable[[str], str]] | None = None) -> Notebook:
     """A notebook for shops: a table, since that trains in the shortest time of all."""
     return Notebook(framework, role, edits or {}, slug="shops")
@@ -319,21 +312,8 @@ def of_shops(framework: str, role: str, edits: Mapping[str, Callable[[str], str]
 
 def shop_task() -> "Task":
     """Whether a shop thrives: a class for each row of a table of numbers and words."""
-    from generator.competition.facts import SubmissionKind, TargetKind, Task
-
-    return Task(
-        family="tabular",
-        metric="auc",
-        target_kind=TargetKind.CLASS,
-        submission=SubmissionKind.PROBABILITY,
-        id_column="id",
-        targets=("thrives",),
-        train_table="train.csv",
-        labels_table="",
-        test_table="test.csv",
-        sample_submission="sample_submission.csv",
-        details={"class_count": 2, "batch_size": 16, "epochs": 2},
-    )
+    facts = {"metric": "auc", "submission": "probability", "test_table": "test.csv"}
+    return task_of("tabular", "class", "thrives", **facts, class_count=2, batch_size=16, epochs=2)
 
 
 @dataclass(frozen=True)
@@ -345,10 +325,10 @@ class Shops:
     asked: list[str]
 
     def write_training(self, rows: list[tuple[str, ...]]) -> None:
-        _write_table(self.folder / "train.csv", ("id", "size", "rent", "town", "thrives"), rows)
+        table(self.folder / "train.csv", ("id", "size", "rent", "town", "thrives"), rows)
 
     def write_sample(self, ids: list[str]) -> None:
-        _write_table(self.folder / "sample_submission.csv", ("id", "thrives"), [(name, "0.5") for name in ids])
+        table(self.folder / "sample_submission.csv", ("id", "thrives"), [(name, "0.5") for name in ids])
 
 
 def write_shops(folder: Path, *, training_rows: int = 80, test_rows: int = 21) -> Shops:
@@ -364,7 +344,7 @@ def write_shops(folder: Path, *, training_rows: int = 80, test_rows: int = 21) -
     test = rows[training_rows:]
     written = Shops(folder, rows[:training_rows], [row[0] for row in test])
     written.write_training(written.training)
-    _write_table(folder / "test.csv", ("id", "size", "rent", "town"), [row[:-1] for row in test])
+    table(folder / "test.csv", ("id", "size", "rent", "town"), [row[:-1] for row in test])
     written.write_sample(written.asked)
     return written
 

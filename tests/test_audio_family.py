@@ -12,35 +12,25 @@ from typing import Any
 import pytest
 from notebook_cells import executed_alone
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from tasks import task_of
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import Value
 
 pytest_plugins = ("notebook_session",)
 
 RATE = 8_000
-TONES = Task(
-    family="audio",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="",
-    sample_submission="sample_submission.csv",
-    details={
-        "labels_from": "table",
-        "audio_column": "id",
-        "train_folder": "train",
-        "test_folder": "test",
-        "audio_suffix": ".wav",
-        "sample_rate": RATE,
-        "seconds": 0.5,
-        "are_wav": True,
-        "batch_size": 8,
-        "epochs": 2,
-    },
+TONES = task_of(
+    *("audio", "class", "label"),
+    labels_from="table",
+    audio_column="id",
+    train_folder="train",
+    test_folder="test",
+    audio_suffix=".wav",
+    sample_rate=RATE,
+    seconds=0.5,
+    are_wav=True,
+    batch_size=8,
+    epochs=2,
 )
 
 

@@ -4,16 +4,16 @@ import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Ended, Mirror, Notebook, Sessions, read_table
+from layout_files import record, table
+from notebook_session import Ended, Mirror, Notebook, Sessions, read_table, rendered_cells
+from tasks import task_of
 
-from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
-from generator.pair.kernels import render_kernels
+from generator.competition.facts import Task
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -34,36 +34,10 @@ DETAILS = {
 }
 
 
-def task(*targets: str, id_column: str = "id", **details: Any) -> Task:
-    """The task of a competition of images: by default one class for each, of a table `train.csv`."""
-    kind = TargetKind(details.pop("kind", "class"))
-    is_number = kind is TargetKind.NUMBER
-    return Task(
-        family="image_regression" if is_number else "image_classification",
-        metric="rmse" if is_number else "accuracy" if kind is TargetKind.CLASS else "auc_mean_columns",
-        target_kind=kind,
-        submission=SubmissionKind.LABEL if kind is TargetKind.CLASS else SubmissionKind.NUMBERS,
-        id_column=id_column,
-        targets=targets or ("label",),
-        train_table=details.pop("train_table", ""),
-        labels_table=details.pop("labels_table", ""),
-        test_table=details.pop("test_table", ""),
-        sample_submission=details.pop("sample", "sample_submission.csv"),
-        details={**DETAILS, **details},
-    )
-
-
-@dataclass(frozen=True)
-class LayoutNotebook(Notebook):
-    """A notebook of the pair that a task is rendered to."""
-
-    rendered: Mapping[str, str] = field(default_factory=dict)
-
-    def cells(self, parameters: Mapping[str, Any]) -> list[tuple[str, str]]:
-        injected = "".join(f"{key} = {value!r}\n" for key, value in parameters.items())
-        cells = list(self.rendered.items())
-        behind = [name for name, _ in cells].index("parameters") + 1
-        return [*cells[:behind], ("injected-parameters", injected), *cells[behind:]]
+def task(*targets: str, kind: str = "class", **said: Any) -> Task:
+    """The task of a competition of images: by default one class for each."""
+    family = "image_regression" if kind == "number" else "image_classification"
+    return task_of(family, kind, *(targets or ("label",)), **{"train_table": "", **DETAILS, **said})
 
 
 @dataclass(frozen=True)
@@ -80,19 +54,13 @@ class Layout:
 
     def run(self, role: str, asked: Task, *, until: str | None = None, look: str = "None", **options: Any) -> Ended:
         """Executes a notebook up to a cell, and looks at its names."""
-        notebook = LayoutNotebook(self.framework, role, rendered=self.cells(role, asked))
+        notebook = Notebook(self.framework, role, task=asked, slug="colours")
         parameters = self.mirror.parameters(notebook, **options.pop("parameters", {}))
         return self.sessions.run(notebook, parameters, until=until, look=look, **options)
 
     def cells(self, role: str, asked: Task) -> dict[str, str]:
         """The code of a notebook's cells, by their names."""
-        owner = Choice("ada", MadeBy.FLAG)
-        proposal = proposed(
-            Competition("colours", "Colours", is_code_competition=False), asked, framework=self.framework, owner=owner
-        )
-        files = render_kernels(merged(proposal, Choices(), flags={}))
-        cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
-        return {cell["id"]: "".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"}
+        return rendered_cells(self.framework, role, asked, slug="colours")
 
     def training(self, asked: Task, **options: Any) -> list[tuple[str, str, str]]:
         """The id, the file and the label of every training image, as the notebook reads them."""
@@ -132,11 +100,6 @@ def encoded(colour: tuple[int, int, int], kind: str) -> bytes:
     return stream.getvalue()
 
 
-def write_csv(path: Path, header: str, rows: Sequence[Sequence[object]]) -> None:
-    lines = [header, *(",".join(map(str, row)) for row in rows)]
-    path.write_text("\n".join(lines) + "\n")
-
-
 @dataclass(frozen=True)
 class Naming:
     """How a table names the images: the column, the suffix in `pair.toml`, a name there and the file it means."""
@@ -164,9 +127,9 @@ def test_a_column_names_the_images(layout: Layout, naming: Naming) -> None:
     write_images(layout.folder / "test", [naming.file.format(key) for key in ("t1", "t2")])
     header = "id,label" if naming.column == "id" else "id,label,image"
     named = [(key, "even" if number % 2 else "odd", naming.name.format(key)) for number, key in enumerate(keys)]
-    write_csv(layout.folder / "train.csv", header, [row[: header.count(",") + 1] for row in named])
-    write_csv(layout.folder / "test.csv", "id,image", [(key, naming.name.format(key)) for key in ("t1", "t2")])
-    write_csv(layout.folder / "sample_submission.csv", "id,label", [("t2", "odd"), ("t1", "odd")])
+    table(layout.folder / "train.csv", header, [row[: header.count(",") + 1] for row in named])
+    table(layout.folder / "test.csv", "id,image", [(key, naming.name.format(key)) for key in ("t1", "t2")])
+    table(layout.folder / "sample_submission.csv", "id,label", [("t2", "odd"), ("t1", "odd")])
     asked = task(
         train_table="train.csv",
         test_table="test.csv",
@@ -182,7 +145,7 @@ def test_a_column_names_the_images(layout: Layout, naming: Naming) -> None:
 
 def test_a_missing_image_is_not_taken_for_one_of_the_same_name_elsewhere(layout: Layout) -> None:
     write_images(layout.folder / "train", ["1.png", "2.png", "3.jpg", "masks/4.png"])
-    write_csv(layout.folder / "train.csv", "id,label", [(1, "a"), (2, "a"), (3, "b"), (4, "b")])
+    table(layout.folder / "train.csv", "id,label", [(1, "a"), (2, "a"), (3, "b"), (4, "b")])
     asked = task(train_table="train.csv", train_folder="train", image_column="id", image_suffix=".png")
 
     ended = layout.run("train", asked)
@@ -192,8 +155,8 @@ def test_a_missing_image_is_not_taken_for_one_of_the_same_name_elsewhere(layout:
 
 def test_labels_in_another_table_are_joined_by_id(layout: Layout) -> None:
     write_images(layout.folder / "images", ["1.png", "2.png", "3.png"])
-    write_csv(layout.folder / "train.csv", "id,image", [(7, "1.png"), (8, "2.png"), (9, "3.png")])
-    write_csv(layout.folder / "labels.csv", "label,id", [("b", 9), ("a", 7), ("b", 8)])
+    table(layout.folder / "train.csv", "id,image", [(7, "1.png"), (8, "2.png"), (9, "3.png")])
+    table(layout.folder / "labels.csv", "label,id", [("b", 9), ("a", 7), ("b", 8)])
     asked = task(train_table="train.csv", labels_table="labels.csv", train_folder="images", image_column="image")
 
     assert layout.training(asked) == [("7", "1.png", "a"), ("8", "2.png", "b"), ("9", "3.png", "b")]
@@ -217,7 +180,7 @@ def test_folders_are_classes_and_hidden_files_are_none(layout: Layout) -> None:
 @pytest.mark.parametrize(("suffix", "ids"), [("", ["b.png", "a.png"]), ("", ["b", "a"]), (".png", ["b", "a.png"])])
 def test_test_ids_lead_to_their_files_with_or_without_a_suffix(layout: Layout, suffix: str, ids: list[str]) -> None:
     write_images(layout.folder / "test", ["a.png", "b.png"])
-    write_csv(layout.folder / "sample_submission.csv", "id,label", [(name, "cat") for name in ids])
+    table(layout.folder / "sample_submission.csv", "id,label", [(name, "cat") for name in ids])
     asked = task(labels_from="folders", train_folder="train", test_folder="test", image_suffix=suffix)
 
     assert list(layout.test(asked).items()) == list(zip(ids, ["b.png", "a.png"], strict=True))
@@ -225,7 +188,9 @@ def test_test_ids_lead_to_their_files_with_or_without_a_suffix(layout: Layout, s
 
 def test_without_a_sample_the_test_files_are_the_ids(layout: Layout) -> None:
     write_images(layout.folder / "test", ["a.png", "b.png"])
-    asked = task(labels_from="folders", train_folder="train", test_folder="test", image_suffix=".png", sample="")
+    asked = task(
+        labels_from="folders", train_folder="train", test_folder="test", image_suffix=".png", sample_submission=""
+    )
 
     assert layout.test(asked) == {"a": "a.png", "b": "b.png"}
 
@@ -277,9 +242,9 @@ OF_PIXELS = task(
 
 
 def write_pixels(folder: Path, *, test_rows: int = 3) -> None:
-    write_csv(folder / "train.csv", f"label,{PIXELS}", [(number % 2, *scan(number)) for number in range(6)])
-    write_csv(folder / "test.csv", PIXELS, [scan(number) for number in range(10, 10 + test_rows)])
-    write_csv(folder / "sample_submission.csv", "ImageId,Label", [(1, 0), (2, 0), (3, 0)])
+    table(folder / "train.csv", f"label,{PIXELS}", [(number % 2, *scan(number)) for number in range(6)])
+    table(folder / "test.csv", PIXELS, [scan(number) for number in range(10, 10 + test_rows)])
+    table(folder / "sample_submission.csv", "ImageId,Label", [(1, 0), (2, 0), (3, 0)])
 
 
 def test_pixels_in_columns_become_images_row_by_row(layout: Layout) -> None:
@@ -316,7 +281,7 @@ def test_rows_of_pixels_that_are_not_those_of_the_sample_are_refused(layout: Lay
 def test_colour_pixels_are_resized_to_what_the_model_wants(layout: Layout) -> None:
     pixels = ",".join(f"p{number}" for number in range(48))
     rows = [(number, name, *(list(COLOURS[name]) * 16)) for number, name in enumerate(["red", "blue", "red", "blue"])]
-    write_csv(layout.folder / "train.csv", f"id,label,{pixels}", rows)
+    table(layout.folder / "train.csv", f"id,label,{pixels}", rows)
     asked = task(labels_from="pixels", train_table="train.csv", image_size=6)
 
     ended = layout.run("train", asked, until="decode-images", look="decoded(np.arange(4))[:, 3, 2].tolist()")
@@ -357,7 +322,7 @@ def test_grey_files_of_one_image_are_its_channels(layout: Layout) -> None:
             mode, white = ("I;16", 255) if place == 1 else ("L", 1)
             Image.new(mode, (SIDE, SIDE), shade * white).save(path)
     (layout.folder / "train/b_blue.png").unlink()
-    write_csv(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 0), ("d", 1)])
+    table(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 0), ("d", 1)])
     asked = task(
         train_table="train.csv",
         train_folder="train",
@@ -375,8 +340,8 @@ def test_grey_files_of_one_image_are_its_channels(layout: Layout) -> None:
 def test_an_id_with_several_images_gets_the_average_of_their_predictions(layout: Layout) -> None:
     write_images(layout.folder / "test", [f"{name}.png" for name in ("a1", "a2", "b1", "c1")])
     named = [("a1", "a"), ("b1", "b"), ("a2", "a"), ("c1", "c")]
-    write_csv(layout.folder / "test.csv", "image,patient", named)
-    write_csv(layout.folder / "sample_submission.csv", "patient,label", [("b", 0), ("a", 0)])
+    table(layout.folder / "test.csv", "image,patient", named)
+    table(layout.folder / "sample_submission.csv", "patient,label", [("b", 0), ("a", 0)])
     asked = task(
         id_column="patient",
         test_table="test.csv",
@@ -432,7 +397,7 @@ OF_PLACES = task(
 
 def test_images_that_lack_a_place_are_left_out_and_none_is_moved(layout: Layout) -> None:
     rows = [(number, "" if number % 3 == 0 else 7 * number, "10 20 30 40") for number in range(1, 10)]
-    write_csv(layout.folder / "train.csv", "eye_x,eye_y,Image", rows)
+    table(layout.folder / "train.csv", "eye_x,eye_y,Image", rows)
 
     look = "[truth[:, 0].tolist(), *sorted({'FLIP', 'ROTATE_DEGREES', 'SHIFT', 'ZOOM'} & set(globals()))]"
     ended = layout.run("train", OF_PLACES, until="targets", look=look)
@@ -443,10 +408,10 @@ def test_images_that_lack_a_place_are_left_out_and_none_is_moved(layout: Layout)
 
 
 def test_a_table_says_which_target_of_which_image_a_row_asks_for(layout: Layout) -> None:
-    write_csv(layout.folder / "test.csv", "ImageId,Image", [(n, " ".join([str(n)] * 4)) for n in (1, 2, 3)])
+    table(layout.folder / "test.csv", "ImageId,Image", [(n, " ".join([str(n)] * 4)) for n in (1, 2, 3)])
     asked = [(1, 3, "eye_y", ""), (2, 1, "eye_x", ""), (3, 1, "eye_y", ""), (4, 3, "eye_x", "")]
-    write_csv(layout.folder / "lookup.csv", "RowId,ImageId,FeatureName,Location", asked)
-    write_csv(layout.folder / "sample_submission.csv", "RowId,Location", [(row[0], 0) for row in asked])
+    table(layout.folder / "lookup.csv", "RowId,ImageId,FeatureName,Location", asked)
+    table(layout.folder / "sample_submission.csv", "RowId,Location", [(row[0], 0) for row in asked])
 
     look = "[ids, examples['pixels'][:, 0, 0, 0].tolist()]"
     ended = layout.run("infer", OF_PLACES, until="test-examples", look=look)
@@ -478,35 +443,13 @@ def answers_of(
     return dict(names["answers_of"](np.array(predictions), ["3", "1"])["Location"])
 
 
-Feature = bytes | int | float
-
-
-def record(**features: Feature) -> bytes:
-    """An encoded `tf.train.Example`."""
-    import tensorflow as tf
-
-    def feature(value: Feature) -> Any:
-        if isinstance(value, bytes):
-            return tf.train.Feature(bytes_list=tf.train.BytesList(value=[value]))
-        if isinstance(value, int):
-            return tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
-        return tf.train.Feature(float_list=tf.train.FloatList(value=[value]))
-
-    described = {name: feature(value) for name, value in features.items()}
-    return bytes(tf.train.Example(features=tf.train.Features(feature=described)).SerializeToString())
-
-
-def write_records(path: Path, records: Sequence[bytes]) -> None:
-    import tensorflow as tf
-
+def write_records(path: Path, examples: Sequence[Mapping[str, bytes | int]]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tf.io.TFRecordWriter(str(path)) as writer:
-        for one in records:
-            writer.write(one)
+    path.write_bytes(b"".join(map(record, examples)))
 
 
-def flower(key: str, colour: str, **features: Feature) -> bytes:
-    return record(id=key.encode(), image=encoded(COLOURS[colour], "PNG"), **features)
+def flower(key: str, colour: str, **features: int) -> dict[str, bytes | int]:
+    return {"id": key.encode(), "image": encoded(COLOURS[colour], "PNG"), **features}
 
 
 OF_RECORDS = task(labels_from="records", train_folder="flowers", test_folder="flowers/test", id_column="id")
@@ -521,7 +464,7 @@ def write_flowers(folder: Path) -> None:
             written = [flower(key, name, **{"class": number[name]}) for key, name in flowers]
             write_records(folder / f"flowers/{part}/{file:02d}-8x8-4.tfrec", written)
     write_records(folder / "flowers/test/00-8x8-3.tfrec", [flower(f"t{name}", name) for name in names])
-    write_csv(folder / "sample_submission.csv", "id,label", [("tred", 0), ("tblue", 0), ("tgreen", 0)])
+    table(folder / "sample_submission.csv", "id,label", [("tred", 0), ("tblue", 0), ("tgreen", 0)])
 
 
 def test_records_of_several_folders_give_ids_classes_and_images(layout: Layout) -> None:
@@ -554,11 +497,11 @@ def cut_off(path: Path) -> None:
 
 
 def of_other_features(path: Path) -> None:
-    write_records(path, [record(image_name=b"a", picture=encoded(COLOURS["red"], "PNG"), target=1)])
+    write_records(path, [{"image_name": b"a", "picture": encoded(COLOURS["red"], "PNG"), "target": 1}])
 
 
 def with_a_broken_image(path: Path) -> None:
-    write_records(path, [record(id=b"a", image=encoded(COLOURS["red"], "PNG")[:-20], **{"class": 3})])
+    write_records(path, [{"id": b"a", "image": encoded(COLOURS["red"], "PNG")[:-20], "class": 3}])
 
 
 @pytest.mark.parametrize(
@@ -625,7 +568,7 @@ def test_every_format_becomes_the_same_pixels(layout: Layout, channels: int) -> 
     for name, (mode, factor) in FORMATS.items():
         options = {"lossless": True} if name.endswith("webp") else {}
         ramp(mode, factor).save(layout.folder / "train" / name, **options)
-    write_csv(layout.folder / "train.csv", "id,label", [(name, row % 2) for row, name in enumerate(FORMATS)])
+    table(layout.folder / "train.csv", "id,label", [(name, row % 2) for row, name in enumerate(FORMATS)])
     asked = task(train_table="train.csv", train_folder="train", image_column="id", channels=channels)
 
     look = f"np.abs(decoded(np.arange({len(FORMATS)})) - np.array({RAMP})[..., None])"
@@ -645,7 +588,7 @@ def test_a_broken_image_of_a_rare_format_is_named(layout: Layout) -> None:
         ramp("I;16", 16).save(layout.folder / "train" / f"{number}.tif")
     broken = layout.folder / "train" / "4.tif"
     broken.write_bytes(broken.read_bytes()[:60])
-    write_csv(layout.folder / "train.csv", "id,label", [(f"{number}.tif", number % 2) for number in range(6)])
+    table(layout.folder / "train.csv", "id,label", [(f"{number}.tif", number % 2) for number in range(6)])
 
     ended = layout.run("train", task(train_table="train.csv", train_folder="train", image_column="id"))
 
@@ -675,7 +618,7 @@ def test_a_packed_folder_is_unpacked_once(layout: Layout, tmp_path: Path, train_
 
 def test_an_archive_that_kaggle_unpacked_is_not_needed(layout: Layout) -> None:
     write_images(layout.folder / "train", ["a.png", "b.png", "c.png"])
-    write_csv(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 1)])
+    table(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 1)])
     asked = task(train_table="train.csv", train_folder="train.zip/train", image_column="id", image_suffix=".png")
 
     assert [row[1] for row in layout.training(asked)] == ["a.png", "b.png", "c.png"]
@@ -719,7 +662,7 @@ def test_an_image_can_have_several_labels(layout: Layout, is_list: bool) -> None
         if is_list
         else [(name, *row) for name, row in zip(names, sets, strict=True)]
     )
-    write_csv(layout.folder / "train.csv", "id,labels" if is_list else "id,a,b,c", rows)
+    table(layout.folder / "train.csv", "id,labels" if is_list else "id,a,b,c", rows)
     asked = task(
         *(("labels",) if is_list else ("a", "b", "c")),
         kind="labels",
@@ -750,8 +693,8 @@ def write_brightness(folder: Path) -> None:
             image = Image.new("I;16", (SIDE, SIDE), value * 256)
             image.putpixel((0, 0), 65_535)
             image.save(folder / part / f"{number}.tif")
-    write_csv(folder / "train.csv", "name,brightness,area", [(n, v / 10, v) for n, v in enumerate(values[:48])])
-    write_csv(folder / "sample_submission.csv", "name,brightness,area", [(n, 0.5, 0.5) for n in range(12)])
+    table(folder / "train.csv", "name,brightness,area", [(n, v / 10, v) for n, v in enumerate(values[:48])])
+    table(folder / "sample_submission.csv", "name,brightness,area", [(n, 0.5, 0.5) for n in range(12)])
 
 
 OF_BRIGHTNESS = task(

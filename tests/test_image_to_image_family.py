@@ -10,28 +10,26 @@ import pytest
 from notebook_cells import known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 from PIL import Image
+from tasks import task_of
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
 from generator.competition.introspection.errors import IntrospectionError
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)
 
-SCANS = Task(
-    *("image_to_image", "rmse", TargetKind.IMAGE, SubmissionKind.KEYED_ROWS, "id", ("value",), "", "", ""),
-    "sample_submission.csv",
-    details={
-        "train_folder": "train",
-        "target_folder": "clean",
-        "test_folder": "test",
-        "white": 1.0,
-        "image_size": 24,
-        "channels": 1,
-        "flip": True,
-        "batch_size": 8,
-        "epochs": 2,
-    },
+SCANS = task_of(
+    *("image_to_image", "image", "value"),
+    train_table="",
+    train_folder="train",
+    target_folder="clean",
+    test_folder="test",
+    white=1.0,
+    image_size=24,
+    channels=1,
+    flip=True,
+    batch_size=8,
+    epochs=2,
 )
 SIZES = ((24, 40), (31, 57), (20, 30))
 

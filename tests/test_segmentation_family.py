@@ -1,45 +1,26 @@
 """The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from layout_files import table
 from notebook_cells import executed_alone
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from tasks import task_of
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import Task
 
 pytest_plugins = ("notebook_session",)
 
 SIDE = 32
-DETAILS = {
-    "train_folder": "train",
-    "test_folder": "test",
-    "image_size": SIDE,
-    "channels": 1,
-    "flip": True,
-    "batch_size": 8,
-    "epochs": 2,
-}
 
 
-def task(*, train_table: str = "", metric: str = "dice", **details: Any) -> Task:
-    return Task(
-        family="segmentation",
-        metric=metric,
-        target_kind=TargetKind.MASK,
-        submission=SubmissionKind.RUN_LENGTH,
-        id_column="id",
-        targets=("rle",),
-        train_table=train_table,
-        labels_table="",
-        test_table="",
-        sample_submission="sample_submission.csv",
-        details=DETAILS | details,
-    )
+def task(**said: Any) -> Task:
+    usual = {"train_table": "", "train_folder": "train", "test_folder": "test", "image_size": SIDE, "channels": 1}
+    return task_of("segmentation", "mask", "rle", **{**usual, "flip": True, "batch_size": 8, "epochs": 2, **said})
 
 
 CODES = task(train_table="train.csv", image_column="id", image_suffix=".png", mask_column="rle")
@@ -137,7 +118,7 @@ def examples_of(
     (folder / "x" / "train").mkdir(parents=True)
     for name in ("a.png", "b.png", "c.png"):
         (folder / "x" / "train" / name).touch()
-    write_table(folder / "x" / "train.csv", rows, columns)
+    table(folder / "x" / "train.csv", columns, rows)
     source = rendered_cells("keras", "train", TASKS[masks])
     wanted = ["find-folder", "read-table", "files-named", "list-images", "training-images"]
     names = {"input_root": folder, "competition_mounts": ["x"]}
@@ -320,13 +301,8 @@ def write_discs(folder: Path, masks: str, *, training: int = 40, test: int = 6) 
         runs = zip(flat[::2], flat[1::2] - flat[::2], strict=True)
         codes.append((name, " ".join(f"{start} {length}" for start, length in runs)))
     if masks == "codes":
-        write_table(folder / "train.csv", codes[:training][::-1])
-    write_table(folder / "sample_submission.csv", [(name, "1 1") for name, _ in reversed(codes[training:])])
-
-
-def write_table(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] = ("id", "rle")) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+        table(folder / "train.csv", ["id", "rle"], codes[:training][::-1])
+    table(folder / "sample_submission.csv", ["id", "rle"], [(name, "1 1") for name, _ in reversed(codes[training:])])
 
 
 @pytest.mark.slow
@@ -388,8 +364,8 @@ def write_bright_and_dark_discs(folder: Path, *, training: int = 60, test: int =
             known += [(name, kind, code_of(mask)) for kind, mask in masks.items() if mask.any()]
         else:
             asked |= {f"{name}_{kind}": mask for kind, mask in masks.items()}
-    write_table(folder / "train.csv", known, ("image", "kind", "rle"))
-    write_table(folder / "sample_submission.csv", [(key, "1 1") for key in asked])
+    table(folder / "train.csv", ["image", "kind", "rle"], known)
+    table(folder / "sample_submission.csv", ["id", "rle"], [(key, "1 1") for key in asked])
     return asked
 
 

@@ -1,21 +1,21 @@
 """Competitions that hand out their test data through an inference server: what is made of them, and the notebook."""
 
-import csv
 import importlib
 import json
 import random
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 from gateway_package import write_gateway
+from layout_files import table
 from notebook_cells import executed_alone
 from notebook_session import Mirror, Notebook, Sessions
+from tasks import task_of
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
@@ -42,13 +42,8 @@ def write_heights(folder: Path, *, is_class: bool = False) -> dict[str, float]:
         ("test.csv", ["id", "age", "kind"], [row[:-1] for row in rows[200:]]),
         ("sample_submission.csv", ["id", "height"], sample),
     ):
-        write_table(folder / name, header, body)
+        table(folder / name, header, body)
     return {str(row[0]): float(row[3]) for row in rows[200:]}
-
-
-def write_table(path: Path, header: list[str], rows: list[list[Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def read(folder: Path, **overrides: str) -> Task:
@@ -125,9 +120,9 @@ def test_the_path_of_a_file_is_found_however_it_is_put_together(tmp_path: Path, 
 
 def test_one_value_is_no_answer_where_there_are_two_columns(tmp_path: Path) -> None:
     rows = [[number, number % 9, number % 7, number % 5 / 2] for number in range(90)]
-    write_table(tmp_path / "train.csv", ["id", "age", "height", "weight"], rows[:60])
-    write_table(tmp_path / "test.csv", ["id", "age"], [row[:2] for row in rows[60:]])
-    write_table(tmp_path / "sample_submission.csv", ["id", "height", "weight"], [[row[0], 0, 0] for row in rows[60:]])
+    table(tmp_path / "train.csv", ["id", "age", "height", "weight"], rows[:60])
+    table(tmp_path / "test.csv", ["id", "age"], [row[:2] for row in rows[60:]])
+    table(tmp_path / "sample_submission.csv", ["id", "height", "weight"], [[row[0], 0, 0] for row in rows[60:]])
     write_gateway(tmp_path, "value")
 
     assert read(tmp_path).details["served_answer"] == "targets"
@@ -164,18 +159,18 @@ def test_a_competition_with_a_server_takes_notebooks_only(tmp_path: Path) -> Non
     assert not [warning for warning in made.warnings if "inference server" in warning]
 
 
-TASK = Task(
-    *("tabular", "mae", TargetKind.NUMBER, SubmissionKind.NUMBERS, "id", ("height",), "train.csv", ""),
-    *("test.csv", "sample_submission.csv", "submission.parquet"),
-    details={
-        "drop_columns": [],
-        "category_columns": [],
-        "batch_size": 8,
-        "epochs": 20,
-        "inference_server": "heights_inference_server",
-        "gateway_files": ["test.csv"],
-        "served_answer": "table",
-    },
+TASK = task_of(
+    *("tabular", "number", "height"),
+    metric="mae",
+    test_table="test.csv",
+    submission_file="submission.parquet",
+    drop_columns=[],
+    category_columns=[],
+    batch_size=8,
+    epochs=20,
+    inference_server="heights_inference_server",
+    gateway_files=["test.csv"],
+    served_answer="table",
 )
 
 

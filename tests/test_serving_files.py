@@ -19,6 +19,7 @@ from layouts import LAYOUTS
 from notebook_session import Ended, Mirror, Notebook, Sessions, rendered_cells
 from PIL import Image
 from scipy.io import wavfile
+from tasks import task_of
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
@@ -31,66 +32,43 @@ SIDE = 24
 RATE = 2_000
 
 
-def task_of(
-    family: str, metric: str, kind: TargetKind, submission: SubmissionKind, target: str, **details: object
-) -> Task:
+def served_task(family: str, kind: str, target: str, **details: object) -> Task:
     """A task whose examples are files, in the folders `train` and `test`, that a table names by id."""
-    return Task(
-        *(family, metric, kind, submission, "id", (target,), "train.csv", "", ""),
-        *("sample_submission.csv", "submission.parquet"),
-        details={
-            "train_folder": "train",
-            "test_folder": "test",
-            "batch_size": 8,
-            "inference_server": "heights_inference_server",
-            "gateway_files": [],
-            "served_answer": "targets",
-            **details,
-        },
-    )
+    usual = {
+        "submission_file": "submission.parquet",
+        "train_folder": "train",
+        "test_folder": "test",
+        "batch_size": 8,
+        "epochs": 8,
+        "inference_server": "heights_inference_server",
+        "gateway_files": [],
+        "served_answer": "targets",
+    }
+    return task_of(family, kind, target, **{**usual, **details})
 
 
 def of_pictures(*, answer: str = "table", **details: object) -> Task:
-    return task_of(
-        *("image_classification", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "light"),
-        **{
-            "labels_from": "table",
-            "image_column": "id",
-            "image_suffix": ".png",
-            "image_size": SIDE,
-            "channels": 1,
-            "flip": True,
-            "epochs": 8,
-            "served_answer": answer,
-            **details,
-        },
-    )
+    of_images = {"labels_from": "table", "image_column": "id", "image_suffix": ".png", "image_size": SIDE}
+    usual = {**of_images, "channels": 1, "flip": True, "served_answer": answer}
+    return served_task("image_classification", "class", "light", **{**usual, **details})
 
 
-SOUNDS = task_of(
-    *("audio", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "tone"),
+SOUNDS = served_task(
+    *("audio", "class", "tone"),
     labels_from="table",
     audio_column="id",
     audio_suffix=".wav",
     are_wav=True,
     sample_rate=RATE,
     seconds=0.5,
-    epochs=8,
     served_answer="value",
 )
 
 
 def of_masks(**details: object) -> Task:
-    known = {"mask_rows": "image", "mask_classes": [], "class_column": "", "image_column": "id", "epochs": 8}
-    return task_of(
-        *("segmentation", "dice", TargetKind.MASK, SubmissionKind.RUN_LENGTH, "rle"),
-        mask_column="rle",
-        image_suffix=".png",
-        image_size=32,
-        channels=1,
-        flip=True,
-        **{**known, **details},
-    )
+    of_codes = {"mask_rows": "image", "mask_classes": [], "class_column": "", "mask_column": "rle"}
+    of_images = {"image_column": "id", "image_suffix": ".png", "image_size": 32, "channels": 1, "flip": True}
+    return served_task("segmentation", "mask", "rle", **{**of_codes, **of_images, **details})
 
 
 def write_table(path: Path, rows: dict[str, list[Any]]) -> None:
@@ -518,14 +496,8 @@ def test_rows_of_labels_come_in_the_order_of_the_sample_or_as_they_were_asked_fo
     ],
 )
 def test_pixels_come_in_the_order_of_the_sample(asked: list[str], ids: list[str]) -> None:
-    task = task_of(
-        *("image_to_image", "rmse", TargetKind.IMAGE, SubmissionKind.KEYED_ROWS, "value"),
-        target_folder="clean",
-        image_size=8,
-        channels=1,
-        flip=True,
-        epochs=1,
-    )
+    of_images = {"target_folder": "clean", "image_size": 8, "channels": 1, "flip": True, "epochs": 1}
+    task = served_task("image_to_image", "image", "value", **of_images)
     pixels = pd.DataFrame({"id": asked})["id"].str.extract(r"_(?P<row>\d+)_(?P<column>\d+)$").astype(int)
     names = {**KNOWN, "answer_columns": ["value"], "first": pixels.min().clip(upper=1).to_list()}
     names |= {"is_by_columns": pixels["row"].nunique() == 2, "corners_of": lambda *_: [(0, 0)]}

@@ -1,6 +1,5 @@
 """The family `text`: any script, one text or two, numbers beside them; classes, labels and numbers to predict."""
 
-import csv
 import json
 import random
 from collections.abc import Sequence
@@ -8,53 +7,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from layout_files import table
 from notebook_cells import executed_alone, known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table
-
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from tasks import task_of
 
 pytest_plugins = ("notebook_session",)
 
 DETAILS = {"number_columns": [], "sequence_length": 128, "batch_size": 8, "epochs": 2}
-CLASSES = Task(
-    family="text",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
+CLASSES = task_of("text", "class", "label", test_table="test.csv", text_columns=["text"], **DETAILS)
+NUMBERS = task_of(
+    *("text", "number", "score"),
     test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details=DETAILS | {"text_columns": ["text"]},
+    **DETAILS | {"text_columns": ["question", "answer"], "number_columns": ["votes"]},
 )
-NUMBERS = Task(
-    family="text",
-    metric="rmse",
-    target_kind=TargetKind.NUMBER,
-    submission=SubmissionKind.NUMBERS,
-    id_column="id",
-    targets=("score",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details=DETAILS | {"text_columns": ["question", "answer"], "number_columns": ["votes"]},
-)
-LABELS = Task(
-    family="text",
-    metric="auc_mean_columns",
-    target_kind=TargetKind.LABELS,
-    submission=SubmissionKind.NUMBERS,
-    id_column="id",
-    targets=("warm", "loud"),
-    train_table="train.csv",
-    labels_table="",
-    test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details=DETAILS | {"text_columns": ["text"]},
-)
+LABELS = task_of("text", "labels", "warm", "loud", test_table="test.csv", text_columns=["text"], **DETAILS)
 TASKS = {"classes": CLASSES, "numbers": NUMBERS, "labels": LABELS}
 
 
@@ -158,7 +125,7 @@ def test_words_for_nothing_are_texts_and_missing_texts_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "digits"
-    write_table(folder / "train.csv", ["id", "text", "label"], [[1, "None", "a"], [2, "", "b"], [3, "  ", "a"]])
+    table(folder / "train.csv", ["id", "text", "label"], [[1, "None", "a"], [2, "", "b"], [3, "  ", "a"]])
 
     train = known_after("training-table", CLASSES, "train", folder).train
 
@@ -168,16 +135,10 @@ def test_words_for_nothing_are_texts_and_missing_texts_are_counted(
 
 def test_nothing_but_empty_texts_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "digits"
-    write_table(folder / "train.csv", ["id", "text", "label"], [[1, "", "a"], [2, " ", "b"]])
+    table(folder / "train.csv", ["id", "text", "label"], [[1, "", "a"], [2, " ", "b"]])
 
     with pytest.raises(ValueError, match=r"^All texts are empty\. Check TEXT_COLUMNS, which are \['text'\]\.$"):
         known_after("training-table", CLASSES, "train", folder)
-
-
-def write_table(path: Path, header: list[str], rows: list[list[object]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
 
 
 def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
@@ -197,10 +158,10 @@ def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
         truth = {"classes": [kind], "labels": [int(kind == "warm"), int(kind == "loud")], "numbers": [warm]}[task]
         rows.append([f"t{number:03d}", *inputs, *truth])
     test = rows[120:]
-    write_table(folder / "train.csv", ["id", *header, *targets], rows[:120])
-    write_table(folder / "test.csv", ["id", *header], [row[: 1 + len(header)] for row in reversed(test)])
+    table(folder / "train.csv", ["id", *header, *targets], rows[:120])
+    table(folder / "test.csv", ["id", *header], [row[: 1 + len(header)] for row in reversed(test)])
     blank = ["cold"] if task == "classes" else [0.5] * len(targets)
-    write_table(folder / "sample_submission.csv", ["id", *targets], [[row[0], *blank] for row in test])
+    table(folder / "sample_submission.csv", ["id", *targets], [[row[0], *blank] for row in test])
     return {str(row[0]): row[1 + len(header) :] for row in test}
 
 
