@@ -30,6 +30,12 @@ def isolated_home(caches: Path, tmp_path_factory: pytest.TempPathFactory, monkey
     return home
 
 
+@pytest.fixture(autouse=True)
+def no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for the disk: what is written survives the process, and that is all that a test can see."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture
 def miniature_templates(tmp_path: Path) -> Path:
     """A folder of templates that is small enough to be read in one glance."""
