@@ -23,10 +23,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gateway_package import write_gateway
 from layout_files import picture, record, sentence, some, sound
+
+from generator.competition.introspection import Hints, Reading, read_task
+from generator.competition.survey import survey_folder
+from generator.competition.survey.facts import Survey
 
 DATA = Path(__file__).with_name("layout_data")
 _LOOP = re.compile(r"<(\w+) in ([^<>]+)>")
@@ -76,6 +81,18 @@ class Layout:
             path.write_bytes(content)
         if self.gateway:
             write_gateway(folder, **self.gateway)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What is seen of its files."""
+        with TemporaryDirectory() as folder:
+            self.write(Path(folder))
+            return survey_folder(Path(folder))
+
+    def read(self, overrides: Mapping[str, str | list[str]] | None = None) -> Reading:
+        """What is made of it."""
+        slug = self.name.replace("_", "-")
+        return read_task(self.survey, Hints(slug=slug, metric_text=self.metric, overrides=overrides or {}))
 
     @cached_property
     def files(self) -> dict[str, bytes]:

@@ -4,30 +4,21 @@ import json
 from pathlib import Path
 from typing import Any
 
-from layouts import LAYOUTS, WARNED, Layout
+from layouts import Layout
 
 from generator.competition.facts import Competition
-from generator.competition.introspection import Hints, read_task
 from generator.competition.schema import families
-from generator.competition.survey import survey_folder
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernels import render_kernels
 from generator.pair.workspace import Role
 
 FRAMEWORKS_OF = {family.name: family.frameworks for family in families().values()}
-ALL_LAYOUTS: tuple[Layout, ...] = (*LAYOUTS, *WARNED)
 
 
-def layout_choices(layout: Layout, folder: Path) -> dict[str, Choices]:
-    """Writes a layout to an empty folder.
-
-    Returns:
-        The choices of its pair in every framework that its family has.
-    """
-    layout.write(folder)
-    slug = layout.name.replace("_", "-")
-    task = read_task(survey_folder(folder), Hints(slug=slug, metric_text=layout.metric)).task
-    competition = Competition(slug=slug, title=layout.name, is_code_competition=True)
+def layout_choices(layout: Layout) -> dict[str, Choices]:
+    """The choices of a layout's pair in every framework that its family has."""
+    task = layout.read().task
+    competition = Competition(slug=layout.name.replace("_", "-"), title=layout.name, is_code_competition=True)
     owner = Choice("ada", MadeBy.FLAG)
     return {
         framework: merged(proposed(competition, task, framework=framework, owner=owner), Choices(), flags={})

@@ -1,19 +1,9 @@
 """The layouts that Kaggle's competitions have are understood, and what is ambiguous in them is said."""
 
-from collections.abc import Mapping
-from pathlib import Path
-
 import pytest
 from layouts import KAGGLE, LAYOUTS, WARNED, Layout
 
-from generator.competition.introspection import Hints, Reading, read_task
-from generator.competition.survey import survey_folder
-
-
-def reading_of(layout: Layout, folder: Path, overrides: Mapping[str, str | list[str]] | None = None) -> Reading:
-    layout.write(folder)
-    slug = layout.name.replace("_", "-")
-    return read_task(survey_folder(folder), Hints(slug=slug, metric_text=layout.metric, overrides=overrides or {}))
+from generator.competition.introspection import Reading
 
 
 def check(layout: Layout, reading: Reading) -> None:
@@ -25,24 +15,24 @@ def check(layout: Layout, reading: Reading) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_a_layout_is_understood_without_a_doubt(layout: Layout, tmp_path: Path) -> None:
-    reading = reading_of(layout, tmp_path)
+def test_a_layout_is_understood_without_a_doubt(layout: Layout) -> None:
+    reading = layout.read()
 
     check(layout, reading)
     assert reading.warnings == ()
 
 
 @pytest.mark.parametrize("layout", WARNED, ids=lambda layout: layout.name)
-def test_what_is_ambiguous_is_said_with_the_flag_that_settles_it(layout: Layout, tmp_path: Path) -> None:
-    reading = reading_of(layout, tmp_path)
+def test_what_is_ambiguous_is_said_with_the_flag_that_settles_it(layout: Layout) -> None:
+    reading = layout.read()
 
     check(layout, reading)
     assert any(all(word in warning for word in layout.warns) for warning in reading.warnings), reading.warnings
 
 
 @pytest.mark.parametrize("layout", [layout for layout in WARNED if layout.settles], ids=lambda layout: layout.name)
-def test_after_the_users_decision_there_is_no_doubt_left(layout: Layout, tmp_path: Path) -> None:
-    reading = reading_of(layout, tmp_path, layout.settles)
+def test_after_the_users_decision_there_is_no_doubt_left(layout: Layout) -> None:
+    reading = layout.read(layout.settles)
 
     assert reading.warnings == ()
     for key, value in layout.settles.items():
@@ -60,6 +50,6 @@ def test_after_the_users_decision_there_is_no_doubt_left(layout: Layout, tmp_pat
         for layout in KAGGLE
     ],
 )
-def test_a_competition_as_it_stands_on_kaggle_is_understood(layout: Layout, tmp_path: Path) -> None:
+def test_a_competition_as_it_stands_on_kaggle_is_understood(layout: Layout) -> None:
     assert layout.source
-    check(layout, reading_of(layout, tmp_path))
+    check(layout, layout.read())

@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 from count_notebooks import gallery, gallery_notebooks
-from layouts import Layout
-from rendered_pairs import ALL_LAYOUTS, code_of, layout_choices, notebooks
+from layouts import ALL_LAYOUTS, Layout
+from rendered_pairs import code_of, layout_choices, notebooks
 from unused_names import unused_names
 
 from generator.pair.workspace import Role
@@ -41,8 +40,8 @@ def test_nothing_is_left_over_in_a_reference_pair(name: str, framework: str) -> 
 
 
 @pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
-def test_nothing_is_left_over_in_the_pair_of_a_layout(layout: Layout, tmp_path: Path) -> None:
-    every = layout_choices(layout, tmp_path)
+def test_nothing_is_left_over_in_the_pair_of_a_layout(layout: Layout) -> None:
+    every = layout_choices(layout)
     found = [
         line
         for framework, choices in every.items()
@@ -66,9 +65,9 @@ SERVED = (
 
 @pytest.mark.parametrize("answer", ["table", "value"])
 @pytest.mark.parametrize("name", SERVED)
-def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str, tmp_path: Path) -> None:
+def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str) -> None:
     layout = next(layout for layout in ALL_LAYOUTS if layout.name == name)
-    served = layout_choices(replace(layout, gateway={"answer": answer}), tmp_path)
+    served = layout_choices(replace(layout, gateway={"answer": answer}))
     found = [
         line
         for framework, choices in served.items()
