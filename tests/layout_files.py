@@ -13,11 +13,18 @@ from PIL import Image
 Row = Sequence[object]
 
 
-def table(path: Path, header: str | Sequence[str], rows: Iterable[Row], *, separator: str = ",") -> None:
+def table(
+    path: Path,
+    header: str | Sequence[str],
+    rows: Iterable[Row],
+    *,
+    separator: str = ",",
+    encoding: str = "utf-8",
+) -> None:
     """Writes a table; its columns can be given in one text, as they stand in the file."""
     columns = header.split(",") if isinstance(header, str) else header
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding=encoding, newline="") as file:
         csv.writer(file, delimiter=separator, lineterminator="\n").writerows([columns, *rows])
 
 

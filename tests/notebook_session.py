@@ -254,6 +254,12 @@ class Sessions:
         """Executes a notebook to its end, see `Frameworks.start`."""
         return self.start(notebook, parameters, **options).ended()
 
+    def finished(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Ended:
+        """Executes a notebook that has to come to its end, or to the cell asked for."""
+        ended = self.run(notebook, parameters, **options)
+        assert ended.is_done, ended
+        return ended
+
     def close(self) -> None:
         for frameworks in self._started.values():
             frameworks.close()

@@ -254,9 +254,7 @@ def test_batches_keep_the_order_and_repeat_their_views_and_spectrograms_show_the
     )
     train = Notebook("keras", "train", task=TONES)
 
-    ended = sessions.run(train, mirror.parameters(train), until="model-summary", look=look)
-
-    assert ended.is_done, ended
+    ended = sessions.finished(train, mirror.parameters(train), until="model-summary", look=look)
     samples = 33 * 128
     assert ended.seen["shapes"] == [[4, samples]] * 3
     assert ended.seen["filled"]
@@ -276,8 +274,7 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
     write_competition(mirror.competition)
     hidden = replace(TONES, details=TONES.details | {"hidden_test": True})
     train, infer = Notebook("tensorflow", "train", task=hidden), Notebook("tensorflow", "infer", task=hidden)
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=1))
-    assert ended.is_done, ended
+    ended = sessions.finished(train, mirror.parameters(train, EPOCHS=1))
     mirror.working.rename(mirror.root / "train")
 
     def ended_with(**knobs: bool) -> Any:
@@ -305,11 +302,9 @@ def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     right = write_competition(mirror.competition)
     train, infer = Notebook(framework, "train", task=TONES), Notebook(framework, "infer", task=TONES)
 
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=6, MELS=64, LEARNING_RATE=0.03))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, EPOCHS=6, MELS=64, LEARNING_RATE=0.03))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer, TTA=2))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer, TTA=2))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

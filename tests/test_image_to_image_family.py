@@ -139,11 +139,9 @@ def test_every_pixel_gets_what_the_model_makes_of_it(
     right = write_scans(mirror.competition, first=first)
     train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer, TTA=4 if first else 1))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer, TTA=4 if first else 1))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

@@ -256,11 +256,9 @@ def answers_of_a_pair(sessions: Sessions, mirror: Mirror, task: Task, answers: S
     table(folder / "sample_submission.csv", ["id", target], [[row[0], answers[0]] for row in rows[:95:-1]])
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
     parameters = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
-    ended = sessions.run(train, mirror.parameters(train, **parameters))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, **parameters))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
     header, *written = read_table(mirror.working / "submission.csv")
     assert header == ["id", target]
     assert [row[0] for row in written] == [row[0] for row in rows[:95:-1]]

@@ -316,9 +316,8 @@ def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None
         for image, mask, before in zip(moved[..., 0], masks[..., 0], truth) if 0 < mask.mean()
     ])(*map(np.asarray, augment(tf.constant(images), tf.constant(truth), [3, 0])))"""
 
-    ended = sessions.run(notebook, parameters, until="augment", look=moved)
+    ended = sessions.finished(notebook, parameters, until="augment", look=moved)
 
-    assert ended.is_done, ended
     assert len(ended.seen) > 20
     assert all(inside > outside + 60 for inside, outside, *_ in ended.seen)
     assert any(abs(before - after) > 0.01 for _, _, before, after in ended.seen)
@@ -331,15 +330,12 @@ def test_a_smoke_run_writes_codes_for_every_test_image(
 ) -> None:
     write_discs(mirror.competition, masks)
     train, infer = (Notebook(framework, role, task=TASKS[masks]) for role in ("train", "infer"))
-    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True))
     mount = mirror.output_of_training(framework)
     mount.parent.mkdir(parents=True)
     mirror.working.rename(mount)
 
-    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True))
-
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True))
     header, *rows = read_table(mirror.working / "submission.csv")
     assert header == ["id", "rle"]
     assert [name for name, _ in rows] == [f"t{number}" for number in range(45, 39, -1)]
@@ -392,15 +388,14 @@ def test_masks_of_two_classes_are_learned_and_found_from_four_views(
     truth = write_bright_and_dark_discs(mirror.competition)
     train, infer = (Notebook(framework, role, task=CLASSES) for role in ("train", "infer"))
     parameters = mirror.parameters(train, EPOCHS=12, WIDTH=8, LEARNING_RATE=0.1, ROTATE_DEGREES=0.0, BATCH_SIZE=16)
-    ended = sessions.run(train, parameters, look="[decision, len(train)]")
-    assert ended.is_done, ended
+    ended = sessions.finished(train, parameters, look="[decision, len(train)]")
+
     assert len(ended.seen[0]["thresholds"]) == 2
     assert ended.seen[1] == 60  # those without a row among them
     mirror.working.rename(mirror.root / "train")
 
-    ended = sessions.run(infer, mirror.parameters(infer, TTA=4))
+    ended = sessions.finished(infer, mirror.parameters(infer, TTA=4))
 
-    assert ended.is_done, ended
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [key for key, _ in rows] == list(truth)
     found = {key: decoded(code, 40, 24) for key, code in rows}

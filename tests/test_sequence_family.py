@@ -238,11 +238,9 @@ def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: M
 
     small = {"WIDTH": 64, "LAYERS": 1, "LEARNING_RATE": 0.03, "SEQUENCE_LENGTH": 9, "EPOCHS": 12}
 
-    ended = sessions.run(train, mirror.parameters(train, **small))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, **small))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert {row[0] for row in rows} == set(right)
@@ -258,11 +256,9 @@ def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, fra
     task = replace(GROUPS, metric="accuracy")
     train, infer = (Notebook(framework, role, task=task) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, WIDTH=64, LAYERS=1, LEARNING_RATE=0.03, EPOCHS=12))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, WIDTH=64, LAYERS=1, LEARNING_RATE=0.03, EPOCHS=12))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

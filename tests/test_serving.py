@@ -180,8 +180,7 @@ def heights(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> tup
     mirror = Mirror(tmp_path_factory.mktemp("heights"))
     right = write_heights(mirror.competition)
     train = Notebook("tensorflow", "train", task=TASK)
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.01))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.01))
     mirror.working.rename(mirror.root / "train")
     return mirror, right
 
@@ -211,9 +210,7 @@ def test_the_notebook_answers_a_gateway_as_it_wants_to_be_answered(
     infer = Notebook("keras" if as_columns else "tensorflow", "infer", task=replace(TASK, details=details))
 
     framework = {"FRAMEWORK": "tensorflow", "PAIR_ID": pair_id(mirror)}
-    ended = sessions.run(infer, mirror.parameters(infer, **framework))
-
-    assert ended.is_done, ended
+    ended = sessions.finished(infer, mirror.parameters(infer, **framework))
     found = written(mirror)
     mean = sum(right.values()) / len(right)
     assert found.keys() == right.keys()
@@ -239,9 +236,7 @@ def test_in_a_rerun_the_server_listens_before_a_model_is_loaded(
         edits={"parameters": lambda source: f'import os\nos.environ["KAGGLE_IS_COMPETITION_RERUN"] = "1"\n{source}'},
     )
 
-    ended = sessions.run(infer, mirror.parameters(infer))
-
-    assert ended.is_done, ended
+    ended = sessions.finished(infer, mirror.parameters(infer))
     said = ended.said("serve").splitlines()
     assert said[0] == "listening"
     assert any(line.startswith("Training's predictions are repeated within") for line in said[1:])
@@ -271,9 +266,7 @@ def test_a_gateway_may_have_names_of_its_own_where_there_is_no_sample(
     details = {**TASK.details, "served_answer": "value", "gateway_files": []}
     infer = Notebook("tensorflow", "infer", task=replace(TASK, sample_submission="", details=details))
 
-    ended = sessions.run(infer, mirror.parameters(infer, PAIR_ID=pair_id(mirror)))
-
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer, PAIR_ID=pair_id(mirror)))
     found = pd.read_parquet(mirror.working / "submission.parquet")
     assert found.columns.tolist() == ["id", "prediction"]
     assert set(found["id"]) == set(right)

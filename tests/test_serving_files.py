@@ -131,8 +131,7 @@ def trained(folder: Path, task: Task, write: Any, sessions: Sessions) -> tuple[M
     mirror = Mirror(folder)
     right = write(mirror.competition)
     train = Notebook("tensorflow", "train", task=task)
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=8, LEARNING_RATE=0.01))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, EPOCHS=8, LEARNING_RATE=0.01))
     mirror.working.rename(mirror.root / "train")
     return mirror, right
 
@@ -597,9 +596,8 @@ def test_shared_files_are_gone_once_they_are_answered(
     }
     infer = Notebook("tensorflow", "infer", task=of_pictures(answer="targets"), edits=edits)
 
-    ended = sessions.run(infer, mirror.parameters(infer))
+    sessions.finished(infer, mirror.parameters(infer))
 
-    assert ended.is_done, ended
     assert submitted(mirror).keys() == right.keys()
     assert [path for path in tmp_path.rglob("*") if not path.is_dir()] == []
     assert len(list((mirror.competition / "test").iterdir())) == len(right)
@@ -629,12 +627,9 @@ def test_what_the_stand_in_of_a_specimen_asks_for_is_answered(
     write_specimen(survey, task, mirror.competition, rows=40, seed=1, signal=True)
     train, infer = (Notebook("tensorflow", role, task=task) for role in ("train", "infer"))
 
-    trained = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True))
-    assert trained.is_done, trained
+    sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True))
-
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True))
     sample = pd.read_csv(mirror.competition / task.sample_submission)
     written = pd.read_parquet(mirror.working / "submission.parquet")
     assert written.columns.tolist() == sample.columns.tolist()

@@ -177,11 +177,9 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
     train, infer = (Notebook(framework, role, task=TASKS[task]) for role in ("train", "infer"))
     small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_STEP": 20.0}
 
-    ended = sessions.run(train, mirror.parameters(train, **small))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, **small))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
