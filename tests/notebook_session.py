@@ -29,6 +29,7 @@ from tasks import task_of
 
 if TYPE_CHECKING:
     from generator.competition.facts import Task
+    from generator.pair.choices import Choices
 
 Parameters = Mapping[str, bool | int | float | str | list[str]]
 
@@ -51,15 +52,20 @@ def rendered_cells(framework: str, role: str, task: "Task", *, slug: str = "digi
     """The code cells of a notebook for a task, by name, in their order."""
     from generator.competition.facts import Competition
     from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
+
+    competition = Competition(slug=slug, title=slug.title(), is_code_competition=True)
+    proposal = proposed(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
+    return code_cells(merged(proposal, Choices(), flags={}), role)
+
+
+def code_cells(choices: "Choices", role: str) -> dict[str, str]:
+    """The code cells of a notebook, by name, in their order."""
     from generator.pair.percent import CellKind
     from generator.pair.rendering import render_cells
     from generator.pair.spec import spec_of
     from generator.pair.workspace import Role
 
-    competition = Competition(slug=slug, title=slug.title(), is_code_competition=True)
-    proposal = proposed(competition, task, framework=framework, owner=Choice("ada", MadeBy.FLAG))
-    cells = render_cells(spec_of(merged(proposal, Choices(), flags={})), Role(role))
-    return {cell.name: cell.source for cell in cells if cell.kind is CellKind.CODE}
+    return {cell.name: cell.source for cell in render_cells(spec_of(choices), Role(role)) if cell.kind is CellKind.CODE}
 
 
 class Executable(Protocol):

@@ -8,6 +8,7 @@ argument hides a variable of the notebook that has the same name.
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 # Frameworks call with these, whether a method needs them or not.
 _GIVEN = frozenset({"self", "cls", "logs", "training"})
@@ -172,6 +173,11 @@ class _Reader(ast.NodeVisitor):
         self._scope = here
 
 
+@cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def unused_names(cells: Mapping[str, str]) -> list[Unused]:
     """Finds what a notebook does not need.
 
@@ -189,7 +195,7 @@ def unused_names(cells: Mapping[str, str]) -> list[Unused]:
     reader = _Reader(module)
     for name, source in cells.items():
         before = set(module.bound)
-        reader.visit(ast.parse(source))
+        reader.visit(_tree(source))
         if name == "parameters":
             module.bound.update(dict.fromkeys(module.bound.keys() - before, "parameter"))
     live, used = _followed(module)
