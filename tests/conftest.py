@@ -14,7 +14,7 @@ from generator.pair.workspace import Workspace
 
 @pytest.fixture(scope="session")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What all tests of a run share: compiled templates and matplotlib's fonts, which take long to make anew."""
+    """The caches that all tests of a run share: compiled templates and matplotlib's fonts take long to make anew."""
     base = tmp_path_factory.getbasetemp()
     return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
 

@@ -84,13 +84,13 @@ class Layout:
 
     @cached_property
     def survey(self) -> Survey:
-        """What is seen of its files."""
+        """The survey of its files."""
         with TemporaryDirectory() as folder:
             self.write(Path(folder))
             return survey_folder(Path(folder))
 
     def read(self, overrides: Mapping[str, str | list[str]] | None = None) -> Reading:
-        """What is made of it."""
+        """Reads its task from the survey."""
         slug = self.name.replace("_", "-")
         return read_task(self.survey, Hints(slug=slug, metric_text=self.metric, overrides=overrides or {}))
 
@@ -130,7 +130,7 @@ class Layout:
 
 
 def expanded(text: str, scope: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """What stands in a text for each value of its loops, with these values."""
+    """Yields a text for each value of its loops, with the values that it was filled in with."""
     if loop := _LOOP.search(text):
         rest = text[: loop.start()] + text[loop.end() :]
         for value in evaluated(loop[2], scope):

@@ -91,7 +91,7 @@ class Notebook:
         return "jax" if (self.framework, self.role) == ("keras", "train") else "tensorflow"
 
     def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
-        """What is executed: the cells in their order, and papermill's behind that with the parameters."""
+        """The cells to be executed in their order, and papermill's behind that with the parameters."""
         if self.task is not None:
             cells = rendered_cells(self.framework, self.role, self.task, slug=self.slug)
         else:
@@ -123,7 +123,7 @@ class Ended:
 
     @property
     def is_done(self) -> bool:
-        """Whether every cell that was to be executed has been."""
+        """True if every cell that was to be executed has been."""
         return self.status == 0 and self.cell is None
 
     def said(self, cell: str) -> str:
@@ -323,7 +323,7 @@ def of_shops(framework: str, role: str, edits: Mapping[str, Callable[[str], str]
 
 
 def shop_task() -> "Task":
-    """Whether a shop thrives: a class for each row of a table of numbers and words."""
+    """The task of telling if a shop thrives: a class for each row of a table of numbers and words."""
     facts = {"metric": "auc", "submission": "probability", "test_table": "test.csv"}
     return task_of("tabular", "class", "thrives", **facts, class_count=2, batch_size=16, epochs=2)
 
@@ -381,7 +381,7 @@ class Mirror:
         return self.input / "competitions" / self.slug
 
     def output_of_training(self, framework: str) -> Path:
-        """Where the output of the training kernel is mounted."""
+        """The folder that the output of the training kernel is mounted in."""
         return self.input / "notebooks" / "ada" / f"{self.slug}-{framework}-train"
 
     def parameters(self, notebook: Notebook, **others: bool | int | float | str | list[str]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ TONES = task_of(
 
 
 def executed(*cells: str, role: str = "infer", details: Mapping[str, Value] | None = None, **names: object) -> Any:
-    """What some cells define, which need no framework."""
+    """Executes some cells, which need no framework; returns what they define."""
     return executed_alone(cells, replace(TONES, details={**TONES.details, **(details or {})}), role, **names)
 
 

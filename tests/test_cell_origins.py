@@ -1,4 +1,4 @@
-"""Which template a cell comes from: what one template writes for two notebooks is the same in both, and says so."""
+"""The templates that cells come from: what one writes for two notebooks is the same in both, and says so."""
 
 import re
 import shutil

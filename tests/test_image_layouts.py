@@ -102,7 +102,7 @@ def encoded(colour: tuple[int, int, int], kind: str) -> bytes:
 
 @dataclass(frozen=True)
 class Naming:
-    """How a table names the images: the column, the suffix in `pair.toml`, a name there and the file it means."""
+    """A way to name images in a table: the column, the suffix in `pair.toml`, a name there and the file it means."""
 
     column: str
     suffix: str
@@ -360,7 +360,7 @@ def test_an_id_with_several_images_gets_the_average_of_their_predictions(layout:
 
 
 def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]:
-    """What the notebook's cell makes of predictions for three images."""
+    """The answers that the notebook's cell gives for predictions for three images."""
     import numpy as np
     import pandas as pd
 
@@ -425,7 +425,7 @@ def test_a_table_says_which_target_of_which_image_a_row_asks_for(layout: Layout)
 def answers_of(
     predictions: list[list[float]], cells: Mapping[str, str], *, lookup_rows: list[tuple[Any, ...]]
 ) -> dict[str, float]:
-    """What the notebook's cell makes of predictions for the images 3 and 1."""
+    """The answers that the notebook's cell gives for predictions for the images 3 and 1."""
     import numpy as np
     import pandas as pd
 

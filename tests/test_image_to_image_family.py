@@ -59,7 +59,7 @@ def write_scans(folder: Path, *, first: int = 1) -> dict[str, float]:
 
 
 def known(mirror: Mirror, role: str, *, until: str) -> dict[str, Any]:
-    """What a notebook knows once a cell is done."""
+    """The names of a notebook once a cell is done."""
     return vars(known_after(until, SCANS, role, mirror.competition))
 
 

@@ -15,7 +15,7 @@ def check(layout: Layout, reading: Reading) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_a_layout_is_understood_without_a_doubt(layout: Layout) -> None:
+def test_a_layout_is_understood_without_a_warning(layout: Layout) -> None:
     reading = layout.read()
 
     check(layout, reading)
@@ -31,7 +31,7 @@ def test_what_is_ambiguous_is_said_with_the_flag_that_settles_it(layout: Layout)
 
 
 @pytest.mark.parametrize("layout", [layout for layout in WARNED if layout.settles], ids=lambda layout: layout.name)
-def test_after_the_users_decision_there_is_no_doubt_left(layout: Layout) -> None:
+def test_after_the_users_decision_nothing_is_warned_of(layout: Layout) -> None:
     reading = layout.read(layout.settles)
 
     assert reading.warnings == ()

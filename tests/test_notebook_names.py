@@ -15,7 +15,7 @@ from generator.pair.workspace import Role
 
 
 def unused(*cells: str, parameters: str = "") -> list[str]:
-    """What is left over in a tiny notebook, as `kind name`."""
+    """The names that are left over in a tiny notebook, as `kind name`."""
     named = {"parameters": parameters, **{f"cell-{number}": dedent(cell) for number, cell in enumerate(cells)}}
     return [f"{each.kind} {each.name}" for each in unused_names(named)]
 

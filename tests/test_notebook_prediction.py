@@ -1,4 +1,4 @@
-"""What training keeps: the best epoch by the competition's own metric, and its score."""
+"""Training keeps the best epoch by the competition's own metric, and its score."""
 
 import json
 import re

@@ -41,7 +41,7 @@ def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epo
 
 
 def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
-    """What a finished training leaves: its curves, its out-of-fold predictions, and what it says of its folds."""
+    """The curves, the out-of-fold predictions and the facts of the folds that a finished training leaves."""
     assert ended.is_done, ended
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * 2)

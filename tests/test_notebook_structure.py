@@ -1,4 +1,4 @@
-"""What can be said of the rendered notebooks without running them: order, prose, sizes, and what enters where."""
+"""The structure of rendered notebooks, without running them: order, prose, sizes, and what enters where."""
 
 import ast
 import json

@@ -21,7 +21,7 @@ KINDS = [TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER]
 
 
 def read(folder: Path, task: Task, text: str, *more: str, **parameters: object) -> SimpleNamespace:
-    """What training makes of this table."""
+    """The names of the training notebook once it has read this table."""
     (folder / "some").mkdir(exist_ok=True)
     (folder / "some" / "train.csv").write_text(text)
     return known_after("targets", task, "train", folder / "some", more=more, **parameters)

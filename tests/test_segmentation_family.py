@@ -41,7 +41,7 @@ TASKS = {"codes": CODES, "files": FILES, "classes": CLASSES, "column": COLUMN, "
 
 
 def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
-    """What some cells define, which need no framework."""
+    """Executes some cells, which need no framework; returns what they define."""
     return vars(executed_alone(cells, TASKS[masks], role, **names))
 
 

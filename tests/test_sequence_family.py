@@ -80,13 +80,13 @@ def write_series(folder: Path, *, groups: int = 80) -> dict[str, str]:
 
 
 def prepared(folder: Path, task: Task, role: str = "train", until: str = "sequences", **parameters: object) -> Any:
-    """What a notebook knows, by default once its sequences are encoded."""
+    """The names of a notebook, by default once its sequences are encoded."""
     return known_after(until, task, role, folder, **parameters)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a competition is to be written."""
+    """The folder that a competition is to be written to."""
     return tmp_path / "some"
 
 

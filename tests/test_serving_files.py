@@ -223,7 +223,7 @@ def test_masks_are_served_at_the_size_of_their_images(tmp_path: Path, sessions: 
 
 
 def overlap(code: str, mask: np.ndarray) -> float:
-    """How much of two masks is shared, 0 to 1, one of them as a run-length code."""
+    """The share of two masks that overlaps, 0 to 1, one of them as a run-length code."""
     decoded = np.zeros(mask.size, dtype=bool)
     numbers = list(map(int, code.split()))
     for start, length in zip(numbers[::2], numbers[1::2], strict=True):
@@ -244,7 +244,7 @@ def execute(cells: Mapping[str, str], wanted: Iterable[str], names: dict[str, An
 
 
 def cells_of(task: Task, **parameters: object) -> dict[str, Any]:
-    """What the cells between a batch of images and its answer define, without a framework."""
+    """Executes the cells between a batch of images and its answer, without a framework; returns all names."""
     cells = rendered_cells("keras", "infer", task)
     names = {**KNOWN, "IMAGE_SUFFIX": ".png", **parameters}
     execute(cells, ("list-images", "image-files", *OF_FILES, "clear-shared"), names)
@@ -317,7 +317,7 @@ def test_a_batch_without_paths_or_ids_is_refused_in_words() -> None:
 
 
 def answered(task: Task, files: list[tuple[str, str]], predictions: list[list[float]], **known: Any) -> pd.DataFrame:
-    """What a notebook answers, before the gateway's wishes, where its model predicts this for the readable files."""
+    """The answers of a notebook, before they are formed for the gateway, to these predictions for readable files."""
     stubs = {
         "ready_ensemble": lambda: ["model"],
         "files_of": lambda _: ([name for name, _ in files], [file for _, file in files], pd.DataFrame),

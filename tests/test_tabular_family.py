@@ -47,17 +47,17 @@ def write_shop(folder: Path, columns: Columns, *, test: Columns | None = None, a
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a competition is to be written."""
+    """The folder that a competition is to be written to."""
     return tmp_path / "shop"
 
 
 def trained_on(folder: Path, task: Task | None = None, *, until: str = "show-inputs", **parameters: object) -> Any:
-    """What training knows of a competition, by default once its rows are encoded."""
+    """The names of the training notebook, by default once its rows are encoded."""
     return known_after(until, task or task_in(folder, "auc"), "train", folder, **parameters)
 
 
 def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
-    """What inference knows of a competition that is encoded as in training."""
+    """The names of the inference notebook whose rows are encoded as in training."""
     task = task or task_in(folder, "auc")
     names = known_after("make-preprocessor", task, "infer", folder)
     columns = trained_on(folder, task, until="columns").columns

@@ -26,7 +26,7 @@ TASKS = {"classes": CLASSES, "numbers": NUMBERS, "labels": LABELS}
 
 
 def fitted(texts: Sequence[str | tuple[str, ...]], task: str = "classes", **columns: object) -> SimpleNamespace:
-    """What the training notebook knows of these texts once preprocessing is fitted; that needs no framework."""
+    """The names of the training notebook once preprocessing is fitted to these texts; that needs no framework."""
     import pandas as pd
 
     rows = [(text,) if isinstance(text, str) else text for text in texts]

@@ -24,7 +24,7 @@ class Unused:
 
 @dataclass(eq=False)
 class _Scope:
-    """What a function, a class or an expression with names of its own binds, and what it refers to.
+    """A function, a class or an expression with names of its own: the names that it binds and refers to.
 
     Attributes:
         kind: "module", "function", "class", or "header" for what is computed where a function or class is defined.
@@ -223,7 +223,7 @@ def _followed(module: _Scope) -> tuple[list[_Scope], set[tuple[_Scope, str]]]:
 
 
 def _of_arguments(arguments: ast.arguments) -> list[ast.AST | None]:
-    """What is computed where a function is defined: defaults and annotations."""
+    """The expressions computed where a function is defined: defaults and annotations."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     annotations = [argument.annotation for argument in every if argument is not None]
     return [*arguments.defaults, *arguments.kw_defaults, *annotations]
