@@ -46,6 +46,12 @@ def no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder that a competition is to be written to."""
+    return tmp_path / "competition"
+
+
+@pytest.fixture
 def miniature_templates(tmp_path: Path) -> Path:
     """A folder of templates that is small enough to be read in one glance."""
     return write_tree(tmp_path / "miniature", MINIATURE)

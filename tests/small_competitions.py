@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from layout_files import some, table
-from notebook_session import write_digits
+from notebook_competitions import write_digits
 from PIL import Image
 
 SIDE = 32

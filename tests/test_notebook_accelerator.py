@@ -5,7 +5,8 @@ import re
 import shutil
 
 import pytest
-from notebook_session import Mirror, Sessions, names_below, of_shops, read_table, write_shops
+from notebook_competitions import write_shops
+from notebook_session import Mirror, Sessions, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)

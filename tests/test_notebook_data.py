@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from layout_files import table
 from notebook_cells import known_after, task_in
-from notebook_session import Mirror, Notebook, Sessions, Shops, names_below, read_table, shop_task, write_shops
+from notebook_competitions import Shops, shop_task, write_shops
+from notebook_session import Mirror, Notebook, Sessions, names_below, read_table
 
 pytest_plugins = ("notebook_session",)
 

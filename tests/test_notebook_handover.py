@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, write_shops
+from notebook_competitions import write_shops
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)

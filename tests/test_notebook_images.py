@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table, write_digits
+from notebook_competitions import write_digits
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table
 
 from generator.competition import builtin
 from generator.competition.facts import Task

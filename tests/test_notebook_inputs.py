@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, read_table, write_shops
+from notebook_competitions import write_shops
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)

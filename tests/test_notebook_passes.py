@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Sessions, Shops, Trained, names_below, of_shops, read_table
+from notebook_competitions import Shops
+from notebook_session import Mirror, Sessions, Trained, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)

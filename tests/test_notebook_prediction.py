@@ -7,17 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from notebook_session import (
-    Mirror,
-    Notebook,
-    Sessions,
-    Trained,
-    names_below,
-    of_shops,
-    read_table,
-    shop_task,
-    write_shops,
-)
+from notebook_competitions import shop_task, write_shops
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, read_table
 
 from generator.competition.facts import SubmissionKind
 

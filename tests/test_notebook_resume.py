@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Ended, Mirror, Sessions, names_below, of_shops, read_table, write_shops
+from notebook_competitions import write_shops
+from notebook_frameworks import Ended
+from notebook_session import Mirror, Sessions, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)

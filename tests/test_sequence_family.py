@@ -84,12 +84,6 @@ def prepared(folder: Path, task: Task, role: str = "train", until: str = "sequen
     return known_after(until, task, role, folder, **parameters)
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The folder that a competition is to be written to."""
-    return tmp_path / "some"
-
-
 def test_a_sequence_has_the_rows_of_one_group_in_their_order(folder: Path) -> None:
     write_breaths(folder)
 

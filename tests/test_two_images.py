@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 from miniature import Outcome
-from notebook_session import Ended, Frameworks, Parameters, Session, read_table
+from notebook_frameworks import Ended, Frameworks, Parameters, Session
+from notebook_session import read_table
 from small_competitions import SMALL_COMPETITIONS
 from test_pretrained_text import HANDLE, MAKE_PRESET
 
