@@ -1,4 +1,4 @@
-"""The rules of imports, what the command line may import before a verb, and where templates speak a framework."""
+"""Who imports whom, what the command line may import before a verb is chosen, and where templates speak a framework."""
 
 import ast
 import subprocess
