@@ -2,7 +2,8 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,43 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+@pytest.fixture(scope="session")
+def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The caches that all tests of a run share: compiled templates and matplotlib's fonts take long to make anew."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "caches"
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders that do not exist yet; pytest's own would look through all others for the next number."""
+    base = tmp_path_factory.mktemp("homes")
+    return (base / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def isolated_home(homes: Iterator[Path], caches: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees the Kaggle user, the tokens or the configuration of whoever runs it."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     for name in [name for name in os.environ if name.startswith("KAGGLE_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(caches))
     monkeypatch.setenv("HOME", str(home))
     return home
+
+
+@pytest.fixture(autouse=True)
+def no_power_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits for the disk: what is written survives the process, and that is all that a test can see."""
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder that a competition is to be written to."""
+    return tmp_path / "competition"
 
 
 @pytest.fixture

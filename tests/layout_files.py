@@ -5,7 +5,6 @@ import io
 import random
 import struct
 import wave
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -15,54 +14,49 @@ Row = Sequence[object]
 
 
 def table(
-    path: Path, header: Sequence[str], rows: Iterable[Row], *, separator: str = ",", encoding: str = "utf-8"
+    path: Path,
+    header: str | Sequence[str],
+    rows: Iterable[Row],
+    *,
+    separator: str = ",",
+    encoding: str = "utf-8",
 ) -> None:
+    """Writes a table; its columns can be given in one text, as they stand in the file."""
+    columns = header.split(",") if isinstance(header, str) else header
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding=encoding, newline="") as file:
-        writer = csv.writer(file, delimiter=separator)
-        writer.writerow(header)
-        writer.writerows(rows)
+        csv.writer(file, delimiter=separator, lineterminator="\n").writerows([columns, *rows])
 
 
 def images(folder: Path, names: Iterable[str], *, size: tuple[int, int] = (48, 40), mode: str = "RGB") -> None:
     for number, name in enumerate(names):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        shade = number * 37 % 256
-        Image.new(mode, size, (shade,) * len(mode) if mode.startswith("RGB") else shade).save(path)
+        path.write_bytes(picture("{}x{}".format(*size), mode, path.suffix[1:], shade=number * 37 % 256))
 
 
-def sounds(folder: Path, names: Iterable[str], *, rate: int = 8_000, seconds: float = 0.25) -> None:
-    for name in names:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with wave.open(str(path), "wb") as file:
-            file.setnchannels(1)
-            file.setsampwidth(2)
-            file.setframerate(rate)
-            file.writeframes(bytes(2 * int(rate * seconds)))
-
-
-def zipped(path: Path, members: Mapping[str, bytes]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-
-
-def picture(*, size: tuple[int, int] = (48, 40), suffix: str = "png") -> bytes:
+def picture(size: str, mode: str, suffix: str, *, shade: int = 99) -> bytes:
+    """An image of one colour; its size is written as in "48x40"."""
     stream = io.BytesIO()
-    Image.new("RGB", size, (9, 99, 199)).save(stream, suffix)
+    width, height = map(int, size.split("x"))
+    image = Image.new(mode, (width, height), (shade,) * len(mode) if mode.startswith("RGB") else shade)
+    image.save(stream, {"jpg": "jpeg", "tif": "tiff"}.get(suffix, suffix))
     return stream.getvalue()
 
 
-def records(path: Path, examples: Iterable[Mapping[str, bytes | int]]) -> None:
-    """TFRecord files: each record has its length, two checksums that nobody needs here, and a protocol buffer."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        for example in examples:
-            content = _message(1, b"".join(_feature(name, value) for name, value in example.items()))
-            file.write(_with_checksum(struct.pack("<Q", len(content))) + _with_checksum(content))
+def sound(*, seconds: float, rate: int = 8_000) -> bytes:
+    """Silence."""
+    stream = io.BytesIO()
+    with wave.open(stream, "wb") as file:
+        file.setparams((1, 2, rate, 0, "NONE", ""))
+        file.writeframes(bytes(2 * int(rate * seconds)))
+    return stream.getvalue()
+
+
+def record(example: Mapping[str, bytes | int]) -> bytes:
+    """A record of a TFRecord file: its length, two checksums that nobody needs here, and a protocol buffer."""
+    content = _message(1, b"".join(_feature(name, value) for name, value in example.items()))
+    return _with_checksum(struct.pack("<Q", len(content))) + _with_checksum(content)
 
 
 def _feature(name: str, value: bytes | int) -> bytes:

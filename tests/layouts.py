@@ -1,25 +1,225 @@
-"""Small competitions in the layouts that Kaggle has, each with what should be made of it."""
+"""Small competitions in the layouts that Kaggle has, each with what should be made of it.
 
-import layouts_doubts
-import layouts_images
-import layouts_masks
-import layouts_pictures
-import layouts_served
-import layouts_sounds
-import layouts_tables
-import layouts_texts
-from layout import LAYOUTS, WARNED, Layout
+They stand as data in `layout_data/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
+the files (`task`, `details`; `absent` names details that there are none of), words that a warning has to have for what
+cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), the `files`.
+`layout_data/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
 
-# Each of these adds its own.
-MODULES = (
-    layouts_tables,
-    layouts_texts,
-    layouts_images,
-    layouts_pictures,
-    layouts_masks,
-    layouts_sounds,
-    layouts_served,
-    layouts_doubts,
-)
+The text of a file is written as it stands, but for what is in angle brackets. A line that begins with loops,
+`<n in train><kind in kinds>`, is written for each of their values, where `examples` has the numbers of the examples (as
+the arguments of `range`) and `lists` has other values; in the name of a file it makes a file for each. Then there are
+choices, `<male|female>`; numbers between two, with as many decimals as the first has, `<0.00~9.5>`; and expressions,
+`<n % 2>`, `<n:04d>`, in which `key`, `words` and `numbers` can be used as well. The name says what a file is: an image
+of a size and mode ("48x40 L"), a sound of so many seconds, a table in Parquet, a part of an archive, records ...
+"""
 
-__all__ = ["LAYOUTS", "WARNED", "Layout"]
+import gzip
+import io
+import json
+import re
+import tomllib
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gateway_package import write_gateway
+from layout_files import picture, record, sentence, some, sound
+
+from generator.competition.introspection import Hints, Reading, read_task
+from generator.competition.survey import survey_folder
+from generator.competition.survey.facts import Survey
+
+DATA = Path(__file__).with_name("layout_data")
+_LOOP = re.compile(r"<(\w+) in ([^<>]+)>")
+_SLOT = re.compile(r"<([^<>]+)>")
+_DRAW = re.compile(r"(-?\d+(?:\.(\d+))?)~(-?[\d.]+)")
+_SPEC = re.compile(r"(.+):(\.?\d+[dxf])")
+_IMAGES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """One competition.
+
+    Attributes:
+        name: For the list of tests.
+        task: What fields of the task have to be.
+        details: What details of the task have to be.
+        warns: Words that a warning has to have, for what cannot be known.
+        metric: What Kaggle's API calls the metric.
+        settles: What the user can decide so that nothing remains to be warned of.
+        source: Where a competition as it stands on Kaggle is quoted from.
+        misread: Why the kit reads it otherwise, where it does.
+        text: The files, as the data describe them.
+        scope: What the text can name.
+        encoding: Of the tables.
+        gateway: What the inference server of the competition is like, where it has one: arguments of `write_gateway`.
+    """
+
+    name: str
+    task: Mapping[str, object]
+    details: Mapping[str, object]
+    warns: Sequence[str] = ()
+    metric: str = ""
+    settles: Mapping[str, str | list[str]] = field(default_factory=dict)
+    source: str = ""
+    misread: str = ""
+    text: Mapping[str, str] = field(default_factory=dict)
+    scope: Mapping[str, object] = field(default_factory=dict)
+    encoding: str = "utf-8"
+    gateway: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Fills an empty folder."""
+        for name, content in self.files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        if self.gateway:
+            write_gateway(folder, **self.gateway)
+
+    @cached_property
+    def survey(self) -> Survey:
+        """The survey of its files."""
+        with TemporaryDirectory() as folder:
+            self.write(Path(folder))
+            return survey_folder(Path(folder))
+
+    def read(self, overrides: Mapping[str, str | list[str]] | None = None) -> Reading:
+        """Reads its task from the survey."""
+        slug = self.name.replace("_", "-")
+        return read_task(self.survey, Hints(slug=slug, metric_text=self.metric, overrides=overrides or {}))
+
+    @cached_property
+    def files(self) -> dict[str, bytes]:
+        """The content of each file by its path."""
+        files: dict[str, bytes] = {}
+        members: dict[str, dict[str, bytes]] = {}
+        fresh = {"source": some(), **self.scope}
+        for path, text in self.text.items():
+            for scope, name in expanded(path, fresh):
+                archive, packed, member = name.partition(".zip/")
+                content = self.content(Path(name), text, scope, shade=len(files))
+                if packed:
+                    members.setdefault(f"{archive}.zip", {})[member] = content
+                else:
+                    files[name] = content
+        return files | {path: zipped(inside) for path, inside in members.items()}
+
+    def content(self, path: Path, text: str, scope: dict[str, Any], *, shade: int) -> bytes:
+        """The bytes of a file: its suffix says which kind it is of."""
+        suffix = path.suffix.lower()
+        if suffix in _IMAGES:
+            size, _, mode = text.partition(" ")
+            return picture(size or "48x40", mode or "RGB", suffix[1:], shade=shade * 37 % 256)
+        if suffix == ".wav":
+            return sound(seconds=float(text or 0.25))
+        lines = [line for each in text.splitlines() for _, line in expanded(each, scope)]
+        if suffix == ".tfrec":
+            return b"".join(record(dict(map(feature, line.split(" ")))) for line in lines)
+        if suffix == ".json" and _LOOP.match(text):
+            return json.dumps([json.loads(line) for line in lines], ensure_ascii=False).encode()
+        encoded = "".join(f"{line}\n" for line in lines).encode(self.encoding)
+        if suffix == ".parquet":
+            return parquet(encoded)
+        return gzip.compress(encoded) if suffix == ".gz" else encoded
+
+
+def expanded(text: str, scope: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yields a text for each value of its loops, with the values that it was filled in with."""
+    if loop := _LOOP.search(text):
+        rest = text[: loop.start()] + text[loop.end() :]
+        for value in evaluated(loop[2], scope):
+            yield from expanded(rest, {**scope, loop[1]: value})
+    else:
+        yield scope, _SLOT.sub(lambda slot: filled(slot[1], scope), text)
+
+
+def filled(slot: str, scope: dict[str, Any]) -> str:
+    """One of several, a number between two, or an expression."""
+    source = scope["source"]
+    if "|" in slot:
+        slot = source.choice(slot.split("|"))
+        return filled(slot, scope) if _DRAW.fullmatch(slot) else slot
+    if draw := _DRAW.fullmatch(slot):
+        if draw[2] is None:
+            return str(source.randint(int(draw[1]), int(draw[3])))
+        return f"{source.uniform(float(draw[1]), float(draw[3])):.{len(draw[2])}f}"
+    formatted = _SPEC.fullmatch(slot)
+    return format(evaluated(formatted[1], scope), formatted[2]) if formatted else str(evaluated(slot, scope))
+
+
+def evaluated(expression: str, scope: dict[str, Any]) -> Any:
+    source = scope["source"]
+
+    def numbers(count: int, low: float, high: float, separator: str = " ") -> str:
+        draw = source.randint if isinstance(low, int) else lambda low, high: round(source.uniform(low, high), 1)
+        return separator.join(str(draw(low, high)) for _ in range(count))
+
+    names = {
+        "key_of": key_of,
+        "key": key_of(scope.get("n", 0)),
+        "words": lambda count: sentence(source, count),
+        "numbers": numbers,
+    }
+    return eval(_compiled(expression), names | scope)  # noqa: S307 (of our own data)
+
+
+@cache
+def key_of(number: int) -> str:
+    """A name as many competitions give them to their files."""
+    return f"{some(number).getrandbits(48):012x}"
+
+
+@cache
+def _compiled(expression: str) -> Any:
+    return compile(expression, "<layout>", "eval")
+
+
+def feature(text: str) -> tuple[str, bytes | int]:
+    """The name and value of a feature of a record: a number, an image of a size, or a text."""
+    name, _, value = text.partition("=")
+    if re.fullmatch(r"\d+x\d+", value):
+        return name, picture(value, "RGB", "jpeg")
+    return name, int(value) if value.isdecimal() else value.encode()
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def parquet(table: bytes) -> bytes:
+    import pandas
+
+    stream = io.BytesIO()
+    pandas.read_csv(io.BytesIO(table)).to_parquet(stream)
+    return stream.getvalue()
+
+
+def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
+    for path in paths:
+        for name, said in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            task = said.pop("task", {})
+            numbered = {key: range(*numbers) for key, numbers in said.pop("examples", {}).items()}
+            yield Layout(
+                name,
+                {key: tuple(value) if isinstance(value, list) else value for key, value in task.items()},
+                said.pop("details", {}) | dict.fromkeys(said.pop("absent", ())),
+                text=said.pop("files"),
+                scope=numbered | said.pop("lists", {}),
+                **said,
+            )
+
+
+ALL_LAYOUTS = tuple(read_layouts(sorted(DATA.glob("*.toml"))))
+LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns]
+WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
+KAGGLE = [*(layout for layout in ALL_LAYOUTS if layout.source), *read_layouts(sorted(DATA.glob("kaggle/*.toml")))]

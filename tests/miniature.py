@@ -60,7 +60,7 @@ def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a user sees of a command."""
+    """The exit status and the output of a command."""
 
     code: int
     out: str

@@ -21,7 +21,7 @@ _BACKEND = re.compile(r"^os\.environ\[.*$", re.MULTILINE)
 
 
 def task_in(folder: Path, metric: str, **overrides: str | list[str]) -> Task:
-    """What the kit makes of the files in a folder and the name of a metric."""
+    """Reads the task of a competition from its files and the name of its metric."""
     return read_task(survey_folder(folder), Hints(slug="digits", metric_text=metric, overrides=overrides)).task
 
 
@@ -35,7 +35,7 @@ def known_after(
     draws: bool = False,
     **parameters: object,
 ) -> SimpleNamespace:
-    """What a notebook knows once the cell `until` is done, and the cells `more`, which need nothing in between.
+    """The names of a notebook once the cell `until` is done, and the cells `more`, which need nothing in between.
 
     Args:
         until: The name of a cell.
@@ -56,7 +56,7 @@ def known_after(
 
 
 def executed_alone(cells: Sequence[str], task: Task, role: str, **names: object) -> SimpleNamespace:
-    """What these cells of a notebook define, executed behind its parameters and imports and with these names."""
+    """Executes some cells of a notebook behind its parameters and imports, with these names; returns all names."""
     return _executed(rendered_cells("keras", role, task), cells, names)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from layout_files import some, table
-from notebook_session import write_digits
+from notebook_competitions import write_digits
 from PIL import Image
 
 SIDE = 32
@@ -19,7 +19,7 @@ SIDE = 32
 
 @dataclass(frozen=True)
 class SmallCompetition:
-    """What writes the files of a competition, what its metric is, and what else is to be said of it."""
+    """A function that writes the files of a competition, its metric, and further settings of its pair."""
 
     write: Callable[[Path], None]
     metric: str

@@ -1,4 +1,4 @@
-"""Which template a cell comes from: what one template writes for two notebooks is the same in both, and says so."""
+"""The templates that cells come from: what one writes for two notebooks is the same in both, and says so."""
 
 import re
 import shutil
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from count_notebooks import gallery_choices
-from layouts import Layout
-from rendered_pairs import ALL_LAYOUTS, layout_choices
+from layouts import ALL_LAYOUTS, Layout
+from rendered_pairs import layout_choices
 
 from generator.installation import template_folder
 from generator.pair.choices import Choices
@@ -70,13 +70,13 @@ def with_marks(lines: list[str], name: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def pair_of(marked_templates: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Layout], Pair]:
+def pair_of(marked_templates: Path) -> Callable[[Layout], Pair]:
     """Renders the pair of a layout, once."""
     known: dict[str, Pair] = {}
 
     def rendered(layout: Layout) -> Pair:
         if layout.name not in known:
-            every = layout_choices(layout, tmp_path_factory.mktemp("layout"))
+            every = layout_choices(layout)
             known[layout.name] = {
                 (framework, role): notebook
                 for framework, choices in every.items()

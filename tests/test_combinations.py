@@ -61,7 +61,7 @@ OFFERED = families().values()
 
 @dataclass(frozen=True)
 class Combination:
-    """What varies; `str` names the test."""
+    """A combination of what varies; `str` names the test."""
 
     family: str
     target: TargetKind

@@ -53,25 +53,19 @@ def renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("renamed")
 @pytest.mark.parametrize("layout", ONE_OF_EACH.values(), ids=ONE_OF_EACH)
 def test_a_family_of_another_name_is_found_and_made_up_as_well(layout: Layout, tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    layout.write(tmp_path / "data")
-    survey = survey_folder(tmp_path / "data")
-    hints = Hints(slug=layout.name.replace("_", "-"), metric_text=layout.metric)
-
-    task = read_task(survey, hints).task
+    task = layout.read().task
 
     assert task.family == f"my_{layout.task['family']}"
     assert {key: task.details.get(key) for key in layout.details} == layout.details
-    specimen = write_specimen(survey, task, tmp_path / "specimen", rows=60, seed=1, signal=True)
+    specimen = write_specimen(layout.survey, task, tmp_path / "specimen", rows=60, seed=1, signal=True)
+    hints = Hints(slug="any", metric_text=layout.metric)
     assert read_task(survey_folder(specimen.folder), hints).task.family == task.family
 
 
 @pytest.mark.usefixtures("renamed")
-def test_the_user_decides_for_a_family_of_another_name(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    ONE_OF_EACH["image_regression"].write(tmp_path / "data")
+def test_the_user_decides_for_a_family_of_another_name() -> None:
     hints = Hints(slug="any", overrides={"family": "my_image_regression"})
 
-    task = read_task(survey_folder(tmp_path / "data"), hints).task
+    task = read_task(ONE_OF_EACH["image_regression"].survey, hints).task
 
     assert (task.family, str(task.target_kind)) == ("my_image_regression", "number")

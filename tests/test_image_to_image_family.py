@@ -10,28 +10,26 @@ import pytest
 from notebook_cells import known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
 from PIL import Image
+from tasks import task_of
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
 from generator.competition.introspection.errors import IntrospectionError
 from generator.competition.survey import survey_folder
 
 pytest_plugins = ("notebook_session",)
 
-SCANS = Task(
-    *("image_to_image", "rmse", TargetKind.IMAGE, SubmissionKind.KEYED_ROWS, "id", ("value",), "", "", ""),
-    "sample_submission.csv",
-    details={
-        "train_folder": "train",
-        "target_folder": "clean",
-        "test_folder": "test",
-        "white": 1.0,
-        "image_size": 24,
-        "channels": 1,
-        "flip": True,
-        "batch_size": 8,
-        "epochs": 2,
-    },
+SCANS = task_of(
+    *("image_to_image", "image", "value"),
+    train_table="",
+    train_folder="train",
+    target_folder="clean",
+    test_folder="test",
+    white=1.0,
+    image_size=24,
+    channels=1,
+    flip=True,
+    batch_size=8,
+    epochs=2,
 )
 SIZES = ((24, 40), (31, 57), (20, 30))
 
@@ -61,7 +59,7 @@ def write_scans(folder: Path, *, first: int = 1) -> dict[str, float]:
 
 
 def known(mirror: Mirror, role: str, *, until: str) -> dict[str, Any]:
-    """What a notebook knows once a cell is done."""
+    """The names of a notebook once a cell is done."""
     return vars(known_after(until, SCANS, role, mirror.competition))
 
 
@@ -141,11 +139,9 @@ def test_every_pixel_gets_what_the_model_makes_of_it(
     right = write_scans(mirror.competition, first=first)
     train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer, TTA=4 if first else 1))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer, TTA=4 if first else 1))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

@@ -1,4 +1,4 @@
-"""What the kit says of its own installation works where it was installed."""
+"""The commands that the kit gives for its own installation work where it was installed."""
 
 import re
 import sys

@@ -5,7 +5,8 @@ import re
 import shutil
 
 import pytest
-from notebook_session import Mirror, Sessions, names_below, of_shops, read_table, write_shops
+from notebook_competitions import write_shops
+from notebook_session import Mirror, Sessions, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -87,9 +88,7 @@ def test_permission_to_use_a_cpu_is_none_to_use_a_gpu(sessions: Sessions, shops:
 def test_a_smoke_test_runs_on_anything(sessions: Sessions, shops: Mirror, framework: str) -> None:
     train = of_shops(framework, "train")
 
-    ended = sessions.run(train, shops.parameters(train, ALLOW_CPU=False, SMOKE_TEST=True), until="check-accelerator")
-
-    assert ended.is_done, ended
+    sessions.finished(train, shops.parameters(train, ALLOW_CPU=False, SMOKE_TEST=True), until="check-accelerator")
 
 
 def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sessions, shops: Mirror) -> None:
@@ -98,7 +97,7 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
     devices = "len(build_model(**handoff['folds'][0]['arguments']).weights[0].value.devices())"
     steps = "[name for name in jax.compiled if '_step' in name]"
 
-    ended = sessions.run(
+    ended = sessions.finished(
         train,
         shops.parameters(train, FOLDS=2, EPOCHS=3, BATCH_SIZE=4, WARMUP_EPOCHS=0),
         environment=EIGHT_DEVICES,
@@ -106,8 +105,6 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
         until="write-handoff",
         look=f"global_batch, steps_per_epoch, float(learning_rates[1] / LEARNING_RATE), {devices}, {steps}",
     )
-
-    assert ended.is_done, ended
     assert ended.said("distribute") == "8 x cpu (cpu): 8 x 4 = 32 examples a step, float32"
     *found, compiled = ended.seen
     assert found == [32, 1, 32 / 128, 8]
@@ -120,8 +117,8 @@ def test_eight_devices_share_a_batch_in_training_and_in_inference(sessions: Sess
     submissions, shares = [], []
     for parameters, environment in (({"BACKEND": "jax", "BATCH_SIZE": 2}, EIGHT_DEVICES), ({}, {})):
         look = "len(ensemble[0][1].weights[0].value.devices())" if environment else "1"
-        ended = sessions.run(infer, shops.parameters(infer, **parameters), environment=environment, look=look)
-        assert ended.is_done, ended
+        ended = sessions.finished(infer, shops.parameters(infer, **parameters), environment=environment, look=look)
+
         assert ended.seen == (8 if environment else 1), "models of inference are on all devices"
         submissions.append(dict(read_table(shops.working / "submission.csv")[1:]))
         shares.append(ended.said("replicas").split(": ")[1])
@@ -135,15 +132,13 @@ def test_on_one_device_a_step_is_compiled_once_for_all_epochs_of_a_fold(sessions
     write_shops(shops.competition)
     train = of_shops("keras", "train")
 
-    ended = sessions.run(
+    ended = sessions.finished(
         train,
         shops.parameters(train, EPOCHS=3, FOLDS=2),
         before=REMEMBER_COMPILATIONS,
         until="train",
         look="[name for name in jax.compiled if '_step' in name]",
     )
-
-    assert ended.is_done, ended
     assert sorted(ended.seen) == ["jit(predict_step)"] * 2 + ["jit(train_step)"] * 2
 
 
@@ -152,18 +147,17 @@ def test_mirrored_strategy_trains_and_predicts_on_two_devices(sessions: Sessions
     train, infer = of_shops("tensorflow", "train"), of_shops("tensorflow", "infer")
     strategy = "type(strategy).__name__, strategy.num_replicas_in_sync, global_batch"
 
-    ended = sessions.run(
+    ended = sessions.finished(
         train,
         shops.parameters(train, ACCELERATOR="gpu", PRECISION="float32", EPOCHS=2, FOLDS=2),
         before=TWO_GPUS,
         look=strategy,
     )
-    assert ended.is_done, ended
     assert ended.seen == ["MirroredStrategy", 2, 32]
 
     shops.working.rename(shops.root / "train")
-    ended = sessions.run(infer, shops.parameters(infer, BATCH_SIZE=4), before=TWO_GPUS, look=strategy)
-    assert ended.is_done, ended
+    ended = sessions.finished(infer, shops.parameters(infer, BATCH_SIZE=4), before=TWO_GPUS, look=strategy)
+
     assert ended.seen == ["MirroredStrategy", 2, 8]
     on_two = dict(read_table(shops.working / "submission.csv")[1:])
     shutil.rmtree(shops.working)
@@ -181,13 +175,11 @@ def test_every_fold_computes_in_the_wanted_precision_and_hands_over_float32(
     watched = of_shops(framework, "train", {"create": lambda cell: cell + REMEMBER_PRECISION})
     weights_there = "{str(weight.dtype) for weight in build_model(**handoff['folds'][0]['arguments']).weights}"
 
-    ended = sessions.run(
+    ended = sessions.finished(
         watched,
         shops.parameters(train, PRECISION="mixed_bfloat16", FOLDS=2),
         look=f"computed_in, sorted({weights_there})",
     )
-
-    assert ended.is_done, ended
     computed_in, weights = ended.seen
     assert set(computed_in) == {"bfloat16"}
     assert len(computed_in) >= 2
@@ -195,5 +187,4 @@ def test_every_fold_computes_in_the_wanted_precision_and_hands_over_float32(
     handoff = json.loads((shops.working / "handoff.json").read_text())
     assert handoff["check"]["tolerance"] == 0.05
     shops.working.rename(shops.root / "train")
-    ended = sessions.run(infer, shops.parameters(infer))
-    assert ended.is_done, ended
+    ended = sessions.finished(infer, shops.parameters(infer))

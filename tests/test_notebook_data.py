@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 from layout_files import table
 from notebook_cells import known_after, task_in
-from notebook_session import Mirror, Notebook, Sessions, Shops, names_below, read_table, shop_task, write_shops
+from notebook_competitions import Shops, shop_task, write_shops
+from notebook_session import Mirror, Notebook, Sessions, names_below, read_table
 
 pytest_plugins = ("notebook_session",)
 
@@ -125,15 +126,16 @@ def test_tables_may_have_no_ids(sessions: Sessions, mirror: Mirror) -> None:
     task = task_in(shops.folder, "auc")
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, FOLDS=1))
-    assert ended.is_done, ended
+    ended = sessions.finished(train, mirror.parameters(train, FOLDS=1))
     header, *judged = read_table(mirror.working / "oof.csv")
     assert header[0] == "id"
     assert [row[header.index("rent")] for row in judged] == [shops.training[int(row[0])][2] for row in judged]
 
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer), look="[float(row['rent']) for _, row in test.iterrows()]")
-    assert ended.is_done, ended
+    ended = sessions.finished(
+        infer, mirror.parameters(infer), look="[float(row['rent']) for _, row in test.iterrows()]"
+    )
+
     assert ended.seen == [float(row[1]) for row in read_table(shops.folder / "test.csv")[:0:-1]]
     assert [row[0] for row in read_table(mirror.working / "submission.csv")[1:]] == [str(n) for n in range(20, -1, -1)]
 
@@ -193,11 +195,9 @@ def test_strange_class_names_come_back_in_the_submission(sessions: Sessions, mir
     task = task_in(folder, "accuracy")
     train, infer = Notebook(framework, "train", task=task), Notebook(framework, "infer", task=task)
 
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=20, FOLDS=1, MEMBERS=4, LEARNING_RATE=0.03))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, EPOCHS=20, FOLDS=1, MEMBERS=4, LEARNING_RATE=0.03))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     header, *predicted = read_table(mirror.working / "submission.csv")
     assert header == ["id", "label"]
@@ -220,14 +220,14 @@ def test_a_smoke_test_runs_every_cell_on_few_rows_and_leaves_the_others_as_they_
     task = task_in(shops.folder, "auc")
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True, EPOCHS=9), look="[len(train), epochs]")
-    assert ended.is_done, ended
+    ended = sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True, EPOCHS=9), look="[len(train), epochs]")
+
     assert ended.seen == [256, 2]
     assert len(json.loads((mirror.working / "handoff.json").read_text())["folds"]) == 2
 
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
-    assert ended.is_done, ended
+    ended = sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
+
     assert ended.seen == 64
     _, *written = read_table(mirror.working / "submission.csv")
     assert [name for name, _ in written] == shops.asked

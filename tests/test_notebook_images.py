@@ -4,7 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table, write_digits
+from notebook_competitions import write_digits
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table
 
 from generator.competition import builtin
 from generator.competition.facts import Task
@@ -104,8 +105,7 @@ def test_bad_test_images_stop_inference_or_get_the_average_prediction_and_change
 ) -> None:
     mirror = trained.mirror("tensorflow", tmp_path / "mirror")
     look = "[predictions.tolist(), examples['path'].ravel().tolist()]"
-    whole = sessions.run(INFER, mirror.parameters(INFER), look=look)
-    assert whole.is_done, whole
+    whole = sessions.finished(INFER, mirror.parameters(INFER), look=look)
     (mirror.working / "submission.csv").unlink()
     images = sorted((mirror.competition / "test").iterdir())
     for image, (damage, _) in zip(images[2:6], BAD_IMAGES, strict=True):
@@ -118,8 +118,8 @@ def test_bad_test_images_stop_inference_or_get_the_average_prediction_and_change
     assert "With SKIP_UNREADABLE = True they get the average prediction." in stopped.error
     assert names_below(mirror.working) == []
 
-    skipping = sessions.run(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=True), look=look)
-    assert skipping.is_done, skipping
+    skipping = sessions.finished(INFER, mirror.parameters(INFER, SKIP_UNREADABLE=True), look=look)
+
     assert skipping.said("check-test-images") == "17 of 21 test images can be read"
     probabilities, paths = skipping.seen
     readable = [row for row, path in enumerate(paths) if Path(path) not in images[2:6]]
@@ -176,13 +176,11 @@ def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
     digits.write_sample(list(digits.answers), label="7")
     photographs = digits_task(channels=3, image_size=96)
     train, infer = replace(TRAIN, task=photographs), replace(INFER, task=photographs)
-    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True, BACKBONE="MobileNetV3Small"))
-    assert ended.is_done, ended
+    ended = sessions.finished(train, mirror.parameters(train, SMOKE_TEST=True, BACKBONE="MobileNetV3Small"))
     mirror.working.rename(mirror.root / "train")
 
-    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
+    ended = sessions.finished(infer, mirror.parameters(infer, SMOKE_TEST=True), look="len(predictions)")
 
-    assert ended.is_done, ended
     assert ended.seen == 64
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [name for name, _ in rows] == list(digits.answers)

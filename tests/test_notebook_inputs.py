@@ -4,7 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, read_table, write_shops
+from notebook_competitions import write_shops
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -37,9 +38,8 @@ def test_the_competition_is_found_in_every_layout(
 ) -> None:
     write_shops(shops.input / place)
 
-    ended = sessions.run(notebook, shops.parameters(notebook), until=until, look=FOUND)
+    ended = sessions.finished(notebook, shops.parameters(notebook), until=until, look=FOUND)
 
-    assert ended.is_done, ended
     assert ended.seen == [str(shops.input / place), 80]
 
 
@@ -132,8 +132,7 @@ def test_opened_in_jupyterlab_the_pair_reads_and_writes_in_its_workspace(session
     before = names_below(tmp_path)
 
     for notebook, parameters in ((TRAIN, {"ALLOW_CPU": True, "EPOCHS": 1, "FOLDS": 1}), (INFER, {})):
-        ended = sessions.run(notebook, parameters, cwd=tmp_path / "kernels" / "shops" / notebook.role)
-        assert ended.is_done, ended
+        sessions.finished(notebook, parameters, cwd=tmp_path / "kernels" / "shops" / notebook.role)
 
     written = sorted(set(names_below(tmp_path)) - set(before))
     assert {Path(name).parent.as_posix() for name in written} == {"output/shops/train", "output/shops/infer"}

@@ -2,56 +2,43 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
-from count_notebooks import gallery, gallery_notebooks
-from gateway_package import write_gateway
-from layouts import Layout
-from rendered_pairs import ALL_LAYOUTS, code_of, layout_choices, notebooks
+from count_notebooks import gallery, gallery_choices
+from layouts import ALL_LAYOUTS, Layout
+from notebook_session import code_cells
+from rendered_pairs import layout_choices
 from unused_names import unused_names
 
 from generator.pair.workspace import Role
 
 
 def unused(*cells: str, parameters: str = "") -> list[str]:
-    """What is left over in a tiny notebook, as `kind name`."""
+    """The names that are left over in a tiny notebook, as `kind name`."""
     named = {"parameters": parameters, **{f"cell-{number}": dedent(cell) for number, cell in enumerate(cells)}}
     return [f"{each.kind} {each.name}" for each in unused_names(named)]
 
 
-def left_over(name: str, pair: Mapping[Role, list[dict[str, Any]]]) -> list[str]:
-    """A line for each notebook of a pair and each kind of name that is left over in it."""
-    lines = []
-    for role, cells in pair.items():
-        found = unused_names(code_of(cells))
-        for kind in sorted({each.kind for each in found}):
-            names = ", ".join(each.name for each in found if each.kind == kind)
-            lines.append(f"{name}, {role}: {kind}: {names}")
-    return lines
+def check(notebooks: Mapping[str, Mapping[str, str]]) -> None:
+    """Fails with every name that is left over in the cells of the notebooks, which have names as well."""
+    found = [f"{name}: {each.kind} {each.name}" for name, cells in notebooks.items() for each in unused_names(cells)]
+    if found:
+        pytest.fail("\n".join(found), pytrace=False)
 
 
 @pytest.mark.parametrize(("name", "framework"), gallery())
 def test_nothing_is_left_over_in_a_reference_pair(name: str, framework: str) -> None:
-    found = left_over(f"{name}, {framework}", gallery_notebooks(name, framework))
+    choices = gallery_choices(name, framework)
 
-    if found:
-        pytest.fail("\n".join(found), pytrace=False)
+    check({role: code_cells(choices, role) for role in Role})
 
 
 @pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
-def test_nothing_is_left_over_in_the_pair_of_a_layout(layout: Layout, tmp_path: Path) -> None:
-    every = layout_choices(layout, tmp_path)
-    found = [
-        line
-        for framework, choices in every.items()
-        for line in left_over(f"{layout.name}, {framework}", notebooks(choices))
-    ]
+def test_nothing_is_left_over_in_the_pair_of_a_layout(layout: Layout) -> None:
+    pairs = layout_choices(layout).items()
 
-    if found:
-        pytest.fail("\n".join(found), pytrace=False)
+    check({f"{framework}, {role}": code_cells(choices, role) for framework, choices in pairs for role in Role})
 
 
 # Between them they have what makes served notebooks differ: tables, sequences, texts, sounds and their parts, pixels in
@@ -67,23 +54,12 @@ SERVED = (
 
 @pytest.mark.parametrize("answer", ["table", "value"])
 @pytest.mark.parametrize("name", SERVED)
-def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str, tmp_path: Path) -> None:
+def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str) -> None:
     layout = next(layout for layout in ALL_LAYOUTS if layout.name == name)
-
-    def write(folder: Path) -> None:
-        layout.write(folder)
-        write_gateway(folder, answer)
-
-    served = layout_choices(replace(layout, write=write), tmp_path)
-    found = [
-        line
-        for framework, choices in served.items()
-        for line in left_over(f"{name}, {framework}", {Role.INFER: notebooks(choices)[Role.INFER]})
-    ]
+    served = layout_choices(replace(layout, gateway={"answer": answer}))
 
     assert all(choices.task["inference_server"].value for choices in served.values())
-    if found:
-        pytest.fail("\n".join(found), pytrace=False)
+    check({framework: code_cells(choices, Role.INFER) for framework, choices in served.items()})
 
 
 def test_what_top_level_statements_reach_through_functions_and_classes_is_used() -> None:

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from notebook_session import Mirror, Sessions, Shops, Trained, names_below, of_shops, read_table
+from notebook_competitions import Shops
+from notebook_session import Mirror, Sessions, Trained, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -32,9 +33,7 @@ def handed_over(trained: Trained, tmp_path: Path, framework: str) -> Mirror:
 def test_the_predictions_of_all_folds_are_averaged(sessions: Sessions, handed_over: Mirror, framework: str) -> None:
     infer = of_shops(framework, "infer")
 
-    ended = sessions.run(infer, handed_over.parameters(infer), look=f"predictions.tolist(), {EACH}")
-
-    assert ended.is_done, ended
+    ended = sessions.finished(infer, handed_over.parameters(infer), look=f"predictions.tolist(), {EACH}")
     averaged, (first, second) = ended.seen
     assert first != second
     for row, one, other in zip(averaged, first, second, strict=True):
@@ -49,9 +48,8 @@ def test_no_further_pass_begins_that_would_end_too_late(
     infer = of_shops(framework, "infer")
     hurried = handed_over.parameters(infer, SESSION_HOURS=1.0, RESERVE_MINUTES=60.0)
 
-    ended = sessions.run(infer, hurried, look=f"predictions.tolist(), {EACH}")
+    ended = sessions.finished(infer, hurried, look=f"predictions.tolist(), {EACH}")
 
-    assert ended.is_done, ended
     assert "There is no time for 1 of 2 passes." in ended.said("predict-test")
     averaged, (first, _) = ended.seen
     for row, one in zip(averaged, first, strict=True):
@@ -67,9 +65,7 @@ def test_a_prediction_belongs_to_its_id_and_not_to_its_place_or_batch(
     in_order = by_id(handed_over)
     Shops(handed_over.competition, [], []).write_sample(list(reversed(in_order)))
 
-    ended = sessions.run(infer, handed_over.parameters(infer, BATCH_SIZE=8, SUBMISSION_FILE="other.csv"))
-
-    assert ended.is_done, ended
+    sessions.finished(infer, handed_over.parameters(infer, BATCH_SIZE=8, SUBMISSION_FILE="other.csv"))
     turned = by_id(handed_over, "other.csv")
     assert list(turned) == list(reversed(in_order))
     assert turned == pytest.approx(in_order, abs=1e-5)
@@ -85,9 +81,8 @@ def test_weights_of_one_backend_predict_the_same_with_another(
     assert sessions.run(infer, mirror.parameters(infer)).is_done
     with_tensorflow = by_id(mirror)
 
-    ended = sessions.run(infer, mirror.parameters(infer, BACKEND=backend), look="keras.backend.backend()")
+    ended = sessions.finished(infer, mirror.parameters(infer, BACKEND=backend), look="keras.backend.backend()")
 
-    assert ended.is_done, ended
     assert ended.seen == backend
     assert by_id(mirror) == pytest.approx(with_tensorflow, abs=1e-5)
 

@@ -1,4 +1,4 @@
-"""What training keeps: the best epoch by the competition's own metric, and its score."""
+"""Training keeps the best epoch by the competition's own metric, and its score."""
 
 import json
 import re
@@ -7,17 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from notebook_session import (
-    Mirror,
-    Notebook,
-    Sessions,
-    Trained,
-    names_below,
-    of_shops,
-    read_table,
-    shop_task,
-    write_shops,
-)
+from notebook_competitions import shop_task, write_shops
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, of_shops, read_table
 
 from generator.competition.facts import SubmissionKind
 
@@ -63,9 +54,7 @@ def test_the_epoch_handed_over_is_the_best_by_the_competitions_metric(
     train = Notebook("tensorflow", "train", task=task)
     parameters = mirror.parameters(train, EPOCHS=6, FOLDS=1, MEMBERS=2, LEARNING_RATE=0.3)
 
-    ended = sessions.run(train, parameters, look="[histories[0], int(best_epoch(histories[0]))]")
-
-    assert ended.is_done, ended
+    ended = sessions.finished(train, parameters, look="[histories[0], int(best_epoch(histories[0]))]")
     history, best_epoch = ended.seen
     scores = [epoch["score"] for epoch in history]
     printed = re.findall(rf"{metric} held out (\S+),", ended.said("train"))

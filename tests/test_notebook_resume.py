@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Ended, Mirror, Sessions, names_below, of_shops, read_table, write_shops
+from notebook_competitions import write_shops
+from notebook_frameworks import Ended
+from notebook_session import Mirror, Sessions, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -41,7 +43,7 @@ def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epo
 
 
 def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
-    """What a finished training leaves: its curves, its out-of-fold predictions, and what it says of its folds."""
+    """The curves, the out-of-fold predictions and the facts of the folds that a finished training leaves."""
     assert ended.is_done, ended
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * 2)
@@ -100,8 +102,7 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
 
     shutil.rmtree(mount)
     shops.working.rename(mount)
-    predicted = sessions.run(infer, shops.parameters(infer))
-    assert predicted.is_done, predicted
+    sessions.finished(infer, shops.parameters(infer))
 
 
 @pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
@@ -129,9 +130,7 @@ def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessi
     train = of_shops("tensorflow", "train", {"train-epoch": lambda cell: slow})
     seconds = 10 * 60 + 25  # five folds of 2 epochs of 3 seconds and a bit are too much
 
-    ended = sessions.run(train, shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=seconds / 3600))
-
-    assert ended.is_done, ended
+    sessions.finished(train, shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=seconds / 3600))
     handoff = json.loads((shops.working / "handoff.json").read_text())
     done = handoff["epochs_done"]
     assert handoff["complete"] is False
@@ -184,9 +183,7 @@ def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached
     shops.working.rename(mount)
     killed(sessions, shops, "tensorflow", fold=1, epoch=2)
 
-    ended = sessions.run(train, parameters, until="train")
-
-    assert ended.is_done, ended
+    ended = sessions.finished(train, parameters, until="train")
     epochs = re.findall(r"fold (\d), epoch +(\d)/3", ended.said("train"))
     assert epochs == [("0", "2"), ("0", "3"), ("1", "1"), ("1", "2"), ("1", "3")]
 
@@ -215,7 +212,6 @@ def test_a_damaged_marker_of_a_checkpoint_starts_afresh(sessions: Sessions, shop
     (shops.working / "checkpoints").mkdir(parents=True)
     (shops.working / "checkpoints" / "run.json").write_text(text)
 
-    ended = sessions.run(train, shops.parameters(train), until="take-up-checkpoints")
+    ended = sessions.finished(train, shops.parameters(train), until="take-up-checkpoints")
 
-    assert ended.is_done, ended
     assert ended.said("take-up-checkpoints").startswith("Starts afresh")

@@ -16,7 +16,7 @@ TRAINING_OUTPUT = ["accelerator.json", "check.npz", "fold0.weights.h5", "handoff
 
 
 def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
-    """What the command line prints in a process of its own, with a temporary folder that it must leave empty."""
+    """Runs the command line in a process of its own, with a temporary folder that it must leave empty."""
     temporary = workspace.parent / "t"
     temporary.mkdir(exist_ok=True)
     # As on most machines, Python may keep what it compiled.

@@ -1,4 +1,4 @@
-"""What can be said of the rendered notebooks without running them: order, prose, sizes, and what enters where."""
+"""The structure of rendered notebooks, without running them: order, prose, sizes, and what enters where."""
 
 import ast
 import json
@@ -63,6 +63,7 @@ def sources(rendered: dict[str, Any], kind: str | None = None) -> dict[str, str]
     return {cell["id"]: "".join(cell["source"]) for cell in cells}
 
 
+@cache
 def template_texts(pattern: str = "**/*.j2") -> dict[str, str]:
     return {path.relative_to(TEMPLATES).as_posix(): path.read_text() for path in sorted(TEMPLATES.glob(pattern))}
 

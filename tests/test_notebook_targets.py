@@ -21,7 +21,7 @@ KINDS = [TargetKind.CLASS, TargetKind.LABELS, TargetKind.NUMBER]
 
 
 def read(folder: Path, task: Task, text: str, *more: str, **parameters: object) -> SimpleNamespace:
-    """What training makes of this table."""
+    """The names of the training notebook once it has read this table."""
     (folder / "some").mkdir(exist_ok=True)
     (folder / "some" / "train.csv").write_text(text)
     return known_after("targets", task, "train", folder / "some", more=more, **parameters)
@@ -256,11 +256,9 @@ def answers_of_a_pair(sessions: Sessions, mirror: Mirror, task: Task, answers: S
     table(folder / "sample_submission.csv", ["id", target], [[row[0], answers[0]] for row in rows[:95:-1]])
     train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
     parameters = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
-    ended = sessions.run(train, mirror.parameters(train, **parameters))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, **parameters))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
     header, *written = read_table(mirror.working / "submission.csv")
     assert header == ["id", target]
     assert [row[0] for row in written] == [row[0] for row in rows[:95:-1]]

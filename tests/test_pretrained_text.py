@@ -69,13 +69,11 @@ def test_a_pretrained_model_is_trained_on_and_needed_by_both_notebooks(
     mounted.symlink_to(preset)
     train, infer = (Notebook(framework, role, task=pretrained(task)) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.05, SEQUENCE_LENGTH=128))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.05, SEQUENCE_LENGTH=128))
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert str(mirror.root) not in json.dumps(handoff["folds"])
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

@@ -1,4 +1,4 @@
-"""What is made of a competition that somebody else describes, and of one whose files are here as well."""
+"""The proposal for a competition that somebody else describes, and for one whose files are here as well."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

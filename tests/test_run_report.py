@@ -48,16 +48,25 @@ def fold(path: Path, *, cell: str) -> None:
     path.write_text(json.dumps(notebook))
 
 
+@pytest.fixture(scope="module")
+def written() -> list[str]:
+    """The report, as soon as a test has asked for it."""
+    return []
+
+
 @pytest.fixture
-def report(tandem: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The report of a pair that is hostile wherever it can be."""
+def report(written: list[str], tandem: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The report of a pair that is hostile wherever it can be; it is run once."""
+    if written:
+        return written[0]
     monkeypatch.chdir(tmp_path)
     shows = {"hostile": f"HOSTILE = {HOSTILE!r}", **SHOWS}
     folder = write_pair(tmp_path, train={**TRAIN, **shows}, infer={f"## {HOSTILE}": HOSTILE, **INFER}, title=HOSTILE)
     fold(folder / "train" / "train.ipynb", cell="hostile")
     done = tandem("run", "tiny", "-P", "EPOCHS=1")
     assert done.code == 0, done.err
-    return (tmp_path / "output/tiny/report.html").read_text()
+    written.append((tmp_path / "output/tiny/report.html").read_text())
+    return written[0]
 
 
 def test_the_report_needs_nothing_from_elsewhere_and_runs_nothing(report: str) -> None:

@@ -1,4 +1,4 @@
-"""What `common.toml` and a `family.toml` declare, checked wherever a value comes from."""
+"""The keys that `common.toml` and a `family.toml` declare, checked wherever a value comes from."""
 
 from pathlib import Path
 

@@ -1,45 +1,26 @@
 """The family `segmentation`: masks as files and as run-length codes, moved with their images, and written as codes."""
 
-import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from layout_files import table
 from notebook_cells import executed_alone
-from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from notebook_session import rendered_cells
+from tasks import task_of
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import Task
 
 pytest_plugins = ("notebook_session",)
 
 SIDE = 32
-DETAILS = {
-    "train_folder": "train",
-    "test_folder": "test",
-    "image_size": SIDE,
-    "channels": 1,
-    "flip": True,
-    "batch_size": 8,
-    "epochs": 2,
-}
 
 
-def task(*, train_table: str = "", metric: str = "dice", **details: Any) -> Task:
-    return Task(
-        family="segmentation",
-        metric=metric,
-        target_kind=TargetKind.MASK,
-        submission=SubmissionKind.RUN_LENGTH,
-        id_column="id",
-        targets=("rle",),
-        train_table=train_table,
-        labels_table="",
-        test_table="",
-        sample_submission="sample_submission.csv",
-        details=DETAILS | details,
-    )
+def task(**said: Any) -> Task:
+    usual = {"train_table": "", "train_folder": "train", "test_folder": "test", "image_size": SIDE, "channels": 1}
+    return task_of("segmentation", "mask", "rle", **{**usual, "flip": True, "batch_size": 8, "epochs": 2, **said})
 
 
 CODES = task(train_table="train.csv", image_column="id", image_suffix=".png", mask_column="rle")
@@ -60,7 +41,7 @@ TASKS = {"codes": CODES, "files": FILES, "classes": CLASSES, "column": COLUMN, "
 
 
 def executed(masks: str, role: str, cells: Sequence[str], **names: Any) -> dict[str, Any]:
-    """What some cells define, which need no framework."""
+    """Executes some cells, which need no framework; returns what they define."""
     return vars(executed_alone(cells, TASKS[masks], role, **names))
 
 
@@ -137,7 +118,7 @@ def examples_of(
     (folder / "x" / "train").mkdir(parents=True)
     for name in ("a.png", "b.png", "c.png"):
         (folder / "x" / "train" / name).touch()
-    write_table(folder / "x" / "train.csv", rows, columns)
+    table(folder / "x" / "train.csv", columns, rows)
     source = rendered_cells("keras", "train", TASKS[masks])
     wanted = ["find-folder", "read-table", "files-named", "list-images", "training-images"]
     names = {"input_root": folder, "competition_mounts": ["x"]}
@@ -295,138 +276,3 @@ def test_masks_of_several_classes_stop(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="the values 0, 1, 2, 3, 4, 5, which look like several classes"):
         masks_of_files(tmp_path, MASK_SUFFIX="_mask.png")
-
-
-def write_discs(folder: Path, masks: str, *, training: int = 40, test: int = 6) -> None:
-    """Writes bright discs on noise; some images have none, and the test images have another size."""
-    import numpy as np
-    from PIL import Image
-
-    source = np.random.default_rng(7)
-    codes = []
-    for part in ("train", "test", "masks"):
-        (folder / part).mkdir(parents=True)
-    for number in range(training + test):
-        part, name = ("train", f"k{number}") if number < training else ("test", f"t{number}")
-        height, width = (SIDE, SIDE) if part == "train" else (40, 24)
-        down, right = source.uniform(8, height - 8), source.uniform(8, width - 8)
-        rows, columns = np.mgrid[:height, :width]
-        mask = ((rows - down) ** 2 + (columns - right) ** 2 < 36) & (number % 5 > 0)
-        pixels = source.normal(70, 25, (height, width)) + 110 * mask
-        Image.fromarray(pixels.clip(0, 255).astype("uint8")).save(folder / part / f"{name}.png")
-        if part == "train":
-            Image.fromarray(mask.astype("uint8") * 255).save(folder / "masks" / f"{name}_mask.gif")
-        flat = np.flatnonzero(np.diff(np.concatenate([[0], mask.T.ravel(), [0]]))) + 1
-        runs = zip(flat[::2], flat[1::2] - flat[::2], strict=True)
-        codes.append((name, " ".join(f"{start} {length}" for start, length in runs)))
-    if masks == "codes":
-        write_table(folder / "train.csv", codes[:training][::-1])
-    write_table(folder / "sample_submission.csv", [(name, "1 1") for name, _ in reversed(codes[training:])])
-
-
-def write_table(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] = ("id", "rle")) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
-
-
-@pytest.mark.slow
-def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None:
-    """The bright disc of an augmented image is where its augmented mask is."""
-    write_discs(mirror.competition, "codes")
-    notebook = Notebook("tensorflow", "train", task=CODES)
-    parameters = mirror.parameters(notebook, ROTATE_DEGREES=45.0, SHIFT=0.2, ZOOM=0.2)
-    moved = """(lambda moved, masks: [
-        (float(image[mask > 0].mean()), float(image[mask == 0].mean()), float(before.mean()), float(mask.mean()))
-        for image, mask, before in zip(moved[..., 0], masks[..., 0], truth) if 0 < mask.mean()
-    ])(*map(np.asarray, augment(tf.constant(images), tf.constant(truth), [3, 0])))"""
-
-    ended = sessions.run(notebook, parameters, until="augment", look=moved)
-
-    assert ended.is_done, ended
-    assert len(ended.seen) > 20
-    assert all(inside > outside + 60 for inside, outside, *_ in ended.seen)
-    assert any(abs(before - after) > 0.01 for _, _, before, after in ended.seen)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("masks", "framework"), [("codes", "tensorflow"), ("files", "keras")])
-def test_a_smoke_run_writes_codes_for_every_test_image(
-    mirror: Mirror, sessions: Sessions, masks: str, framework: str
-) -> None:
-    write_discs(mirror.competition, masks)
-    train, infer = (Notebook(framework, role, task=TASKS[masks]) for role in ("train", "infer"))
-    ended = sessions.run(train, mirror.parameters(train, SMOKE_TEST=True))
-    assert ended.is_done, ended
-    mount = mirror.output_of_training(framework)
-    mount.parent.mkdir(parents=True)
-    mirror.working.rename(mount)
-
-    ended = sessions.run(infer, mirror.parameters(infer, SMOKE_TEST=True))
-
-    assert ended.is_done, ended
-    header, *rows = read_table(mirror.working / "submission.csv")
-    assert header == ["id", "rle"]
-    assert [name for name, _ in rows] == [f"t{number}" for number in range(45, 39, -1)]
-
-
-def write_bright_and_dark_discs(folder: Path, *, training: int = 60, test: int = 8) -> dict[str, Any]:
-    """Writes images that may have a bright disc and a dark one; returns the masks of the test images, by id."""
-    import numpy as np
-    from PIL import Image
-
-    source = np.random.default_rng(3)
-    known, asked = [], {}
-    for number in range(training + test):
-        part, name = ("train", f"k{number}.png") if number < training else ("test", f"t{number}.png")
-        (folder / part).mkdir(parents=True, exist_ok=True)
-        height, width = (SIDE, SIDE) if part == "train" else (40, 24)
-        dark = disc(source, height, width)
-        masks = {"bright": disc(source, height, width) & ~dark, "dark": dark}
-        pixels = source.normal(120, 8, (height, width)) + 80 * masks["bright"] - 80 * dark
-        Image.fromarray(pixels.clip(0, 255).astype("uint8")).save(folder / part / name)
-        if part == "train":
-            known += [(name, kind, code_of(mask)) for kind, mask in masks.items() if mask.any()]
-        else:
-            asked |= {f"{name}_{kind}": mask for kind, mask in masks.items()}
-    write_table(folder / "train.csv", known, ("image", "kind", "rle"))
-    write_table(folder / "sample_submission.csv", [(key, "1 1") for key in asked])
-    return asked
-
-
-def disc(source: Any, height: int, width: int) -> Any:
-    import numpy as np
-
-    rows, columns = np.mgrid[:height, :width]
-    down, right = source.uniform(6, height - 6), source.uniform(6, width - 6)
-    return ((rows - down) ** 2 + (columns - right) ** 2 < 30) & (source.random() < 0.7)
-
-
-def code_of(mask: Any) -> str:
-    import numpy as np
-
-    flat = np.flatnonzero(np.diff(np.concatenate([[0], mask.T.ravel(), [0]]))) + 1
-    return " ".join(f"{start} {length}" for start, length in zip(flat[::2], flat[1::2] - flat[::2], strict=True))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras"])
-def test_masks_of_two_classes_are_learned_and_found_from_four_views(
-    mirror: Mirror, sessions: Sessions, decoded: Callable[..., Any], framework: str
-) -> None:
-    truth = write_bright_and_dark_discs(mirror.competition)
-    train, infer = (Notebook(framework, role, task=CLASSES) for role in ("train", "infer"))
-    parameters = mirror.parameters(train, EPOCHS=12, WIDTH=8, LEARNING_RATE=0.1, ROTATE_DEGREES=0.0, BATCH_SIZE=16)
-    ended = sessions.run(train, parameters, look="[decision, len(train)]")
-    assert ended.is_done, ended
-    assert len(ended.seen[0]["thresholds"]) == 2
-    assert ended.seen[1] == 60  # those without a row among them
-    mirror.working.rename(mirror.root / "train")
-
-    ended = sessions.run(infer, mirror.parameters(infer, TTA=4))
-
-    assert ended.is_done, ended
-    _, *rows = read_table(mirror.working / "submission.csv")
-    assert [key for key, _ in rows] == list(truth)
-    found = {key: decoded(code, 40, 24) for key, code in rows}
-    both = sum((found[key] & truth[key]).sum() for key in truth)
-    assert 2 * both / sum(found[key].sum() + truth[key].sum() for key in truth) > 0.7

@@ -1,49 +1,43 @@
 """Rows in an order: what a sequence is made of, and that a prediction goes back to the row or the group it is for."""
 
-import csv
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from layout_files import table
 from notebook_cells import known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table
+from tasks import task_of
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import Task
 from generator.installation import template_folder
 from generator.pair.rendering import environment
 
 pytest_plugins = ("notebook_session",)
 
-ROWS = Task(
-    *("sequence", "mae", TargetKind.NUMBER, SubmissionKind.NUMBERS, "id", ("pressure",), "train.csv", ""),
-    *("test.csv", "sample_submission.csv"),
-    details={
-        "group_column": "breath",
-        "order_column": "step",
-        "prediction_per": "row",
-        "sequence_length": 16,
-        "drop_columns": [],
-        "category_columns": [],
-        "batch_size": 8,
-        "epochs": 30,
-    },
+ROWS = task_of(
+    *("sequence", "number", "pressure"),
+    metric="mae",
+    test_table="test.csv",
+    group_column="breath",
+    order_column="step",
+    prediction_per="row",
+    sequence_length=16,
+    drop_columns=[],
+    category_columns=[],
+    batch_size=8,
+    epochs=30,
 )
-GROUPS = Task(
-    *("sequence", "accuracy", TargetKind.CLASS, SubmissionKind.LABEL, "series", ("surface",), "train.csv"),
-    *("labels.csv", "test.csv", "sample_submission.csv"),
-    details={**ROWS.details, "group_column": "series", "prediction_per": "group", "has_categories": False},
+GROUPS = task_of(
+    *("sequence", "class", "surface"),
+    id_column="series",
+    labels_table="labels.csv",
+    test_table="test.csv",
+    **{**ROWS.details, "group_column": "series", "prediction_per": "group", "has_categories": False},
 )
-Rows = Sequence[Sequence[object]]
-
-
-def write(path: Path, header: Sequence[str], rows: Rows) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *rows])
 
 
 def write_breaths(folder: Path, *, groups: int = 80, steps: int = 12) -> dict[str, float]:
@@ -61,9 +55,9 @@ def write_breaths(folder: Path, *, groups: int = 80, steps: int = 12) -> dict[st
     source.shuffle(train)
     source.shuffle(test)
     header = ["id", "breath", "step", "flow", "valve"]
-    write(folder / "train.csv", [*header, "pressure"], train)
-    write(folder / "test.csv", header, [row[:-1] for row in test])
-    write(folder / "sample_submission.csv", ["id", "pressure"], [[row[0], 0] for row in reversed(test)])
+    table(folder / "train.csv", [*header, "pressure"], train)
+    table(folder / "test.csv", header, [row[:-1] for row in test])
+    table(folder / "sample_submission.csv", ["id", "pressure"], [[row[0], 0] for row in reversed(test)])
     return {str(row[0]): float(row[-1]) for row in test}
 
 
@@ -79,21 +73,15 @@ def write_series(folder: Path, *, groups: int = 80) -> dict[str, str]:
         start = source.uniform(-9, 9)
         rows[part] += [[name, step, round(start + (step if rises else -step), 3)] for step in range(length)]
     for part, found in rows.items():
-        write(folder / f"{part}.csv", ["series", "step", "height"], found)
-    write(folder / "labels.csv", ["series", "surface"], list(labels["train"].items()))
-    write(folder / "sample_submission.csv", ["series", "surface"], [[name, "rising"] for name in labels["test"]])
+        table(folder / f"{part}.csv", ["series", "step", "height"], found)
+    table(folder / "labels.csv", ["series", "surface"], list(labels["train"].items()))
+    table(folder / "sample_submission.csv", ["series", "surface"], [[name, "rising"] for name in labels["test"]])
     return labels["test"]
 
 
 def prepared(folder: Path, task: Task, role: str = "train", until: str = "sequences", **parameters: object) -> Any:
-    """What a notebook knows, by default once its sequences are encoded."""
+    """The names of a notebook, by default once its sequences are encoded."""
     return known_after(until, task, role, folder, **parameters)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where a competition is to be written."""
-    return tmp_path / "some"
 
 
 def test_a_sequence_has_the_rows_of_one_group_in_their_order(folder: Path) -> None:
@@ -244,11 +232,9 @@ def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: M
 
     small = {"WIDTH": 64, "LAYERS": 1, "LEARNING_RATE": 0.03, "SEQUENCE_LENGTH": 9, "EPOCHS": 12}
 
-    ended = sessions.run(train, mirror.parameters(train, **small))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, **small))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert {row[0] for row in rows} == set(right)
@@ -264,11 +250,9 @@ def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, fra
     task = replace(GROUPS, metric="accuracy")
     train, infer = (Notebook(framework, role, task=task) for role in ("train", "infer"))
 
-    ended = sessions.run(train, mirror.parameters(train, WIDTH=64, LAYERS=1, LEARNING_RATE=0.03, EPOCHS=12))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, WIDTH=64, LAYERS=1, LEARNING_RATE=0.03, EPOCHS=12))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

@@ -43,12 +43,9 @@ def task_of(survey: Survey, layout: Layout) -> Task:
 
 
 def copy(layout: Layout, folder: Path, *, rows: int = 60, seed: int = 1, signal: bool = True) -> Path:
-    """The specimen of a layout, beside its data."""
-    data = folder / "data"
-    data.mkdir()
-    layout.write(data)
-    survey = survey_folder(data)
-    write_specimen(survey, task_of(survey, layout), folder / "specimen", rows=rows, seed=seed, signal=signal)
+    """The specimen of a layout."""
+    task = task_of(layout.survey, layout)
+    write_specimen(layout.survey, task, folder / "specimen", rows=rows, seed=seed, signal=signal)
     return folder / "specimen"
 
 
@@ -116,8 +113,7 @@ def written(survey: Survey, task: Task, folder: Path, *, rows: int = 24) -> Spec
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 def test_a_specimen_has_the_files_and_the_columns_and_is_read_as_the_same_task(layout: Layout, tmp_path: Path) -> None:
-    again = survey_folder(copy(layout, tmp_path))
-    real = survey_folder(tmp_path / "data")
+    again, real = survey_folder(copy(layout, tmp_path)), layout.survey
     task, same = task_of(real, layout), task_of(again, layout)
 
     assert [shape(found) for found in again.tables] == [shape(found) for found in real.tables]
@@ -332,6 +328,7 @@ def test_at_least_a_few_rows_of_every_class(tmp_path: Path) -> None:
 
 def test_no_id_and_no_text_of_the_real_data_is_in_a_specimen(tmp_path: Path) -> None:
     folder = copy(named("jigsaw_toxic_comments"), tmp_path)
+    named("jigsaw_toxic_comments").write(tmp_path / "data")
     real, made = cells(tmp_path / "data" / "train.csv"), cells(folder / "train.csv")
 
     for name in ("id", "comment_text"):
@@ -485,8 +482,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Pa
 
 def test_a_specimen_is_replaced_only_when_asked_and_real_data_never_are(tmp_path: Path) -> None:
     layout, folder = named("titanic"), copy(named("titanic"), tmp_path)
-    survey = survey_folder(tmp_path / "data")
-    task = task_of(survey, layout)
+    layout.write(tmp_path / "data")
+    survey, task = layout.survey, task_of(layout.survey, layout)
 
     with pytest.raises(SpecimenExistsError, match="--force"):
         write_specimen(survey, task, folder, rows=12, seed=1, signal=True)
@@ -503,7 +500,7 @@ def test_what_fails_half_way_leaves_the_old_specimen_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = copy(named("titanic"), tmp_path)
-    survey, before = survey_folder(tmp_path / "data"), content(folder)
+    survey, before = named("titanic").survey, content(folder)
 
     def full(*_: object) -> bytes:
         raise OSError(28, "No space left on device")
@@ -513,18 +510,15 @@ def test_what_fails_half_way_leaves_the_old_specimen_and_nothing_else(
         write_specimen(survey, task_of(survey, named("titanic")), folder, rows=12, seed=1, signal=True, replace=True)
 
     assert content(folder) == before
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "specimen"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["specimen"]
 
 
 # What can be learned from it
 
 
 @pytest.fixture
-def passengers(tmp_path: Path) -> tuple[Survey, Task]:
-    data = tmp_path / "passengers"
-    data.mkdir()
-    named("titanic").write(data)
-    survey = survey_folder(data)
+def passengers() -> tuple[Survey, Task]:
+    survey = named("titanic").survey
     return survey, task_of(survey, named("titanic"))
 
 

@@ -1,6 +1,5 @@
 """Tables as they come: what is made of their columns, and that no answer leaks into what a model sees."""
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,9 @@ import numpy as np
 import pytest
 from layout_files import table
 from notebook_cells import known_after, task_in
-from notebook_session import Mirror, Notebook, Sessions, read_table
-from written_submissions import table_task
+from notebook_session import read_table
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import TargetKind, Task
 
 pytest_plugins = ("notebook_session",)
 
@@ -45,19 +43,22 @@ def write_shop(folder: Path, columns: Columns, *, test: Columns | None = None, a
     return folder
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Where a competition is to be written."""
-    return tmp_path / "shop"
+def shop_columns() -> dict[str, Sequence[object]]:
+    """Columns from which the answers can be told: odd rows have low prices."""
+    return {
+        "price": [(10 if number % 2 else 20) + number % 3 for number in range(108)],
+        "colour": [["red", "green", "blue"][number % 3] for number in range(108)],
+        "day": [f"2024-01-{1 + number % 28:02d}" for number in range(108)],
+    }
 
 
 def trained_on(folder: Path, task: Task | None = None, *, until: str = "show-inputs", **parameters: object) -> Any:
-    """What training knows of a competition, by default once its rows are encoded."""
+    """The names of the training notebook, by default once its rows are encoded."""
     return known_after(until, task or task_in(folder, "auc"), "train", folder, **parameters)
 
 
 def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
-    """What inference knows of a competition that is encoded as in training."""
+    """The names of the inference notebook whose rows are encoded as in training."""
     task = task or task_in(folder, "auc")
     names = known_after("make-preprocessor", task, "infer", folder)
     columns = trained_on(folder, task, until="columns").columns
@@ -202,120 +203,6 @@ def test_rare_categories_are_one(folder: Path) -> None:
     assert made == ["one_hot__colour_green", "one_hot__colour_red", "one_hot__colour_infrequent_sklearn"]
 
 
-def fold_of(names: SimpleNamespace, task: Task) -> dict[str, Any]:
-    """The inputs of the rows inside and outside of a fold, by the template of the loop of training."""
-    from notebook_session import rendered_cells
-
-    lines = rendered_cells("keras", "train", task)["train"].split("\n")
-    first = next(number for number, line in enumerate(lines) if line.strip().startswith("preprocessor ="))
-    last = next(number for number, line in enumerate(lines) if line.strip().startswith("arguments ="))
-    code = "\n".join(line[4:] for line in lines[first:last])
-    known = vars(names) | {"inside": np.arange(30), "outside": np.arange(30, MANY)}
-    exec(code, known)  # noqa: S102 - the cells are what is tested
-    return {"inside": known["inputs"]["row"], "outside": known["held_out"]["row"], "targets": known["fold_targets"]}
-
-
-def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None:
-    columns = {"colour": [["red", "green"][number % 2] for number in range(MANY)], "price": list(range(MANY))}
-    write_shop(folder, columns)
-    task = task_in(folder, "auc")
-    names = trained_on(folder, task)
-    before = fold_of(names, task)
-
-    names.features.loc[31:, "price"] = 1e9
-    names.features.loc[31:, "colour"] = "ochre"
-    names.truth[30:] = 1
-    after = fold_of(names, task)
-
-    assert before["inside"].tolist() == after["inside"].tolist()
-    assert before["outside"][0].tolist() == after["outside"][0].tolist()
-    assert before["outside"][1].tolist() != after["outside"][1].tolist()
-
-
-@pytest.mark.parametrize("metric", ["auc", "rmse"])
-def test_a_training_rows_average_target_says_nothing_of_its_own_target(folder: Path, metric: str) -> None:
-    generator = random.Random(7)  # noqa: S311 - no secret
-    shops = [f"shop {number % 100}" for number in range(400)]
-    generator.shuffle(shops)  # so that answers have nothing to do with shops
-    write_shop(folder, {"shop": shops, "price": range(400)})
-    kind = "class" if metric == "auc" else "number"
-    names = trained_on(folder, task_in(folder, metric, target_kind=kind))
-
-    def correlation(inputs: Any) -> float:
-        return float(abs(np.corrcoef(inputs[:, -1], names.truth.ravel())[0, 1]))
-
-    assert names.preprocessor.get_feature_names_out()[-1].startswith("target__")
-    assert correlation(names.preprocessor.transform(names.features)) > 0.4  # each row among its own
-    assert correlation(names.shown) < 0.15
-
-
-def test_groups_of_the_folds_are_neither_learnt_from_nor_averaged(folder: Path) -> None:
-    columns = {
-        "patient": [number // 4 for number in range(MANY)],
-        "colour": [["red", "green"][number % 3 == 0] for number in range(MANY)],
-        "price": range(MANY),
-    }
-    write_shop(folder, columns)
-
-    names = trained_on(folder, task_in(folder, "auc", group_column="patient"))
-
-    assert names.columns == {"numbers": ["price"], "categories": ["colour"]}
-    assert not any(name.startswith("target__") for name in names.preprocessor.get_feature_names_out())
-
-
-def test_labels_of_another_table_are_joined_by_id(folder: Path) -> None:
-    write_shop(folder, {"price": range(MANY)})
-    rows = [row[:2] for row in read_table(folder / "train.csv")[1:]]
-    table(folder / "train.csv", ["id", "price"], rows)
-    labels = [[key, int(price) * 10, -int(price)] for key, price in rows]
-    table(folder / "labels.csv", ["id", "sales", "returns"], labels[::-1])
-    asked = [[row[0], 0, 0] for row in read_table(folder / "test.csv")[1:]]
-    table(folder / "sample_submission.csv", ["id", "sales", "returns"], asked)
-    task = task_in(folder, "mcrmse")
-
-    names = trained_on(folder, task)
-
-    assert task.labels_table == "labels.csv"
-    assert names.truth.tolist() == [[price * 10, -price] for price in names.train["price"]]
-    assert names.columns == {"numbers": ["price"], "categories": []}
-
-
-def test_ids_that_are_dates_are_learnt_from(folder: Path) -> None:
-    write_shop(folder, {"price": range(MANY)})
-    for name in ("train.csv", "test.csv", "sample_submission.csv"):
-        header, *rows = read_table(folder / name)
-        hours = [f"2011-{n % 9 + 1:02d}-{n % 28 + 1:02d} {n // 9:02d}:00:00" for n in range(len(rows))]
-        table(folder / name, header, [[hour, *row[1:]] for hour, row in zip(hours, rows, strict=True)])
-
-    names = trained_on(folder)
-
-    parts = names.features[[f"id {part}" for part in ("year", "month", "day", "day_of_week", "hour")]]
-    assert parts[:3].to_numpy().tolist() == [[2011, 1, 1, 5, 0], [2011, 2, 2, 2, 0], [2011, 3, 3, 3, 0]]
-
-
-def test_ids_that_are_no_dates_say_nothing(folder: Path) -> None:
-    write_shop(folder, {"price": range(MANY)})
-
-    assert trained_on(folder).columns == {"numbers": ["price"], "categories": []}
-
-
-def test_rows_without_a_label_are_left_for_the_test_where_one_table_has_both(folder: Path) -> None:
-    write_shop(
-        folder, {"price": range(MANY)}, answers=["" if number % 5 == 0 else number % 2 for number in range(MANY)]
-    )
-    asked = [[row[0], 0.5] for row in read_table(folder / "train.csv")[1:] if row[2] == ""]
-    table(folder / "sample_submission.csv", ["id", "sold"], asked)
-    task = table_task(TargetKind.CLASS, ["sold"], sample="sample_submission.csv")
-    task = replace(task, test_table="train.csv", submission=SubmissionKind.PROBABILITY, metric="auc")
-
-    names = trained_on(folder, task)
-    assert names.train["price"].tolist() == [price for price in range(MANY) if price % 5]
-    assert names.columns == {"numbers": ["price"], "categories": []}
-
-    later = known_after("test-rows", task, "infer", folder)
-    assert later.test["price"].tolist() == [price for price in range(MANY) if price % 5 == 0]
-
-
 def test_a_table_of_categories_alone_is_encoded(folder: Path) -> None:
     colours = [f"c{number % 12}" for number in range(128)]
     write_shop(folder, {"colour": colours}, answers=[f"class {colour}" for colour in colours])
@@ -367,81 +254,6 @@ def test_columns_of_any_kind_are_drawn(
         else min(len(columns), 6 - (kind == "labels"))
     )
     plt.close("all")
-
-
-def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
-    training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
-    roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}
-    return sessions.run(notebook, roots | training | others)
-
-
-def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str) -> None:
-    ended = run(sessions, mirror, Notebook(framework, "train", task=task), EPOCHS=12)
-    assert ended.is_done, ended
-    mount = mirror.output_of_training(framework)
-    mount.parent.mkdir(parents=True)
-    (mirror.working / "train").rename(mount)
-
-
-def shop_columns() -> dict[str, Sequence[object]]:
-    """Columns from which the answers can be told: odd rows have low prices."""
-    return {
-        "price": [(10 if number % 2 else 20) + number % 3 for number in range(108)],
-        "colour": [["red", "green", "blue"][number % 3] for number in range(108)],
-        "day": [f"2024-01-{1 + number % 28:02d}" for number in range(108)],
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
-def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
-    sessions: Sessions, mirror: Mirror, framework: str
-) -> None:
-    write_shop(mirror.competition, shop_columns())
-    task = task_in(mirror.competition, "auc")
-    trained_shop(sessions, mirror, task, framework)
-    hidden = {
-        "price": ["", "11.0", "21.0"],
-        "colour": ["mauve", "", "red"],
-        "day": ["no date", "2024-01-31", ""],
-    }
-    write_shop(mirror.competition, shop_columns(), test=hidden)
-
-    ended = run(sessions, mirror, Notebook(framework, "infer", task=task))
-
-    assert ended.is_done, ended
-    header, *rows = read_table(mirror.working / "infer" / "submission.csv")
-    assert header == ["id", "sold"]
-    assert [row[0] for row in rows] == ["t0", "t1", "t2"]
-    assert float(rows[2][1]) < 0.5 < float(rows[1][1])
-
-
-@pytest.mark.slow
-def test_a_pair_answers_each_row_with_the_probability_of_the_label_that_its_id_ends_in(
-    sessions: Sessions, mirror: Mirror
-) -> None:
-    task = table_task(
-        *(TargetKind.LABELS, ["sold", "is_red"]),
-        submission=SubmissionKind.KEYED_ROWS,
-        metric="log_loss_mean_columns",
-        sample="sample_submission.csv",
-        has_categories=True,
-        date_columns=["day"],
-    )
-    hidden = {"price": ["11.0", "21.0"], "colour": ["blue", "red"], "day": ["2024-01-02", "2024-01-03"]}
-    folder = write_shop(mirror.competition, shop_columns(), test=hidden)
-    header, *rows = read_table(folder / "train.csv")
-    table(folder / "train.csv", [*header, "is_red"], [[*row, int(row[2] == "red")] for row in rows])
-    asked = ["t1_is_red", "t1_sold", "t0_sold", "t0_is_red"]
-    table(folder / "sample_submission.csv", ["id", "Label"], [[key, 0.5] for key in asked])
-    trained_shop(sessions, mirror, task, "tensorflow")
-
-    ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
-
-    assert ended.is_done, ended
-    header, *answers = read_table(mirror.working / "infer" / "submission.csv")
-    assert header == ["id", "Label"]
-    assert [(key, float(value) > 0.5) for key, value in answers] == list(zip(asked, [True, False] * 2, strict=True))
 
 
 def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(folder: Path) -> None:

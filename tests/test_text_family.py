@@ -1,6 +1,5 @@
 """The family `text`: any script, one text or two, numbers beside them; classes, labels and numbers to predict."""
 
-import csv
 import json
 import random
 from collections.abc import Sequence
@@ -8,58 +7,26 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from layout_files import table
 from notebook_cells import executed_alone, known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table
-
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from tasks import task_of
 
 pytest_plugins = ("notebook_session",)
 
 DETAILS = {"number_columns": [], "sequence_length": 128, "batch_size": 8, "epochs": 2}
-CLASSES = Task(
-    family="text",
-    metric="accuracy",
-    target_kind=TargetKind.CLASS,
-    submission=SubmissionKind.LABEL,
-    id_column="id",
-    targets=("label",),
-    train_table="train.csv",
-    labels_table="",
+CLASSES = task_of("text", "class", "label", test_table="test.csv", text_columns=["text"], **DETAILS)
+NUMBERS = task_of(
+    *("text", "number", "score"),
     test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details=DETAILS | {"text_columns": ["text"]},
+    **DETAILS | {"text_columns": ["question", "answer"], "number_columns": ["votes"]},
 )
-NUMBERS = Task(
-    family="text",
-    metric="rmse",
-    target_kind=TargetKind.NUMBER,
-    submission=SubmissionKind.NUMBERS,
-    id_column="id",
-    targets=("score",),
-    train_table="train.csv",
-    labels_table="",
-    test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details=DETAILS | {"text_columns": ["question", "answer"], "number_columns": ["votes"]},
-)
-LABELS = Task(
-    family="text",
-    metric="auc_mean_columns",
-    target_kind=TargetKind.LABELS,
-    submission=SubmissionKind.NUMBERS,
-    id_column="id",
-    targets=("warm", "loud"),
-    train_table="train.csv",
-    labels_table="",
-    test_table="test.csv",
-    sample_submission="sample_submission.csv",
-    details=DETAILS | {"text_columns": ["text"]},
-)
+LABELS = task_of("text", "labels", "warm", "loud", test_table="test.csv", text_columns=["text"], **DETAILS)
 TASKS = {"classes": CLASSES, "numbers": NUMBERS, "labels": LABELS}
 
 
 def fitted(texts: Sequence[str | tuple[str, ...]], task: str = "classes", **columns: object) -> SimpleNamespace:
-    """What the training notebook knows of these texts once preprocessing is fitted; that needs no framework."""
+    """The names of the training notebook once preprocessing is fitted to these texts; that needs no framework."""
     import pandas as pd
 
     rows = [(text,) if isinstance(text, str) else text for text in texts]
@@ -158,7 +125,7 @@ def test_words_for_nothing_are_texts_and_missing_texts_are_counted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "digits"
-    write_table(folder / "train.csv", ["id", "text", "label"], [[1, "None", "a"], [2, "", "b"], [3, "  ", "a"]])
+    table(folder / "train.csv", ["id", "text", "label"], [[1, "None", "a"], [2, "", "b"], [3, "  ", "a"]])
 
     train = known_after("training-table", CLASSES, "train", folder).train
 
@@ -168,16 +135,10 @@ def test_words_for_nothing_are_texts_and_missing_texts_are_counted(
 
 def test_nothing_but_empty_texts_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "digits"
-    write_table(folder / "train.csv", ["id", "text", "label"], [[1, "", "a"], [2, " ", "b"]])
+    table(folder / "train.csv", ["id", "text", "label"], [[1, "", "a"], [2, " ", "b"]])
 
     with pytest.raises(ValueError, match=r"^All texts are empty\. Check TEXT_COLUMNS, which are \['text'\]\.$"):
         known_after("training-table", CLASSES, "train", folder)
-
-
-def write_table(path: Path, header: list[str], rows: list[list[object]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
 
 
 def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
@@ -197,10 +158,10 @@ def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
         truth = {"classes": [kind], "labels": [int(kind == "warm"), int(kind == "loud")], "numbers": [warm]}[task]
         rows.append([f"t{number:03d}", *inputs, *truth])
     test = rows[120:]
-    write_table(folder / "train.csv", ["id", *header, *targets], rows[:120])
-    write_table(folder / "test.csv", ["id", *header], [row[: 1 + len(header)] for row in reversed(test)])
+    table(folder / "train.csv", ["id", *header, *targets], rows[:120])
+    table(folder / "test.csv", ["id", *header], [row[: 1 + len(header)] for row in reversed(test)])
     blank = ["cold"] if task == "classes" else [0.5] * len(targets)
-    write_table(folder / "sample_submission.csv", ["id", *targets], [[row[0], *blank] for row in test])
+    table(folder / "sample_submission.csv", ["id", *targets], [[row[0], *blank] for row in test])
     return {str(row[0]): row[1 + len(header) :] for row in test}
 
 
@@ -216,11 +177,9 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
     train, infer = (Notebook(framework, role, task=TASKS[task]) for role in ("train", "infer"))
     small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_STEP": 20.0}
 
-    ended = sessions.run(train, mirror.parameters(train, **small))
-    assert ended.is_done, ended
+    sessions.finished(train, mirror.parameters(train, **small))
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.run(infer, mirror.parameters(infer))
-    assert ended.is_done, ended
+    sessions.finished(infer, mirror.parameters(infer))
 
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)

@@ -1,4 +1,4 @@
-"""What a pair is for: a model trained on Kaggle's TPU image gives the same answers on its GPU image.
+"""A model that is trained on Kaggle's TPU image gives the same answers on its GPU image.
 
 The environment of these tests has the versions of the TPU image (`constraints.txt`), and `.venv-gpu` those of the GPU
 image (`constraints-gpu-image.txt`): another Keras, JAX, NumPy, pandas, scikit-learn, SciPy, Matplotlib, Pillow and
@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 import pytest
 from miniature import Outcome
-from notebook_session import Ended, Frameworks, Parameters, Session, read_table
+from notebook_frameworks import Ended, Frameworks, Parameters, Session
+from notebook_session import read_table
 from small_competitions import SMALL_COMPETITIONS
 from test_pretrained_text import HANDLE, MAKE_PRESET
 
@@ -110,7 +111,7 @@ class Answers:
 
     @property
     def are_codes(self) -> bool:
-        """Whether they are run-length codes."""
+        """True if they are run-length codes."""
         return all(re.fullmatch(r"(\d+ \d+( |$))*", cell) for row in self.cells for cell in row)
 
     def numbers(self) -> np.ndarray:
@@ -212,7 +213,7 @@ def sample_of(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Crossing:
-    """What is trained on the TPU image and applied on both: a family in a framework, and the backend of each half."""
+    """A model trained on the TPU image and applied on both: its family, framework, and the backend of each half."""
 
     framework: str
     family: str

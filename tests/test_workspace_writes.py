@@ -1,4 +1,4 @@
-"""What the kit writes and removes goes through `workspace_files`, apart from places that no workspace holds."""
+"""All that the kit writes and removes goes through `workspace_files`, apart from places that no workspace holds."""
 
 import ast
 from collections.abc import Iterator
@@ -83,7 +83,7 @@ def writes(source: str) -> Iterator[str]:
 
 
 def writes_in(opening: ast.Call) -> bool:
-    """Whether a file is opened to be written, by a mode such as "ab"; one that is not a plain text may be."""
+    """True if a file is opened to be written, by a mode such as "ab"; one that is not a plain text may be."""
     modes = [keyword.value for keyword in opening.keywords if keyword.arg == "mode"]
     modes += [argument for argument in opening.args if isinstance(argument, ast.Constant)]
     return any(not isinstance(mode, ast.Constant) or WRITING & set(str(mode.value)[:3]) for mode in modes)

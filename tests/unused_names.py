@@ -8,6 +8,7 @@ argument hides a variable of the notebook that has the same name.
 import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 # Frameworks call with these, whether a method needs them or not.
 _GIVEN = frozenset({"self", "cls", "logs", "training"})
@@ -23,7 +24,7 @@ class Unused:
 
 @dataclass(eq=False)
 class _Scope:
-    """What a function, a class or an expression with names of its own binds, and what it refers to.
+    """A function, a class or an expression with names of its own: the names that it binds and refers to.
 
     Attributes:
         kind: "module", "function", "class", or "header" for what is computed where a function or class is defined.
@@ -172,6 +173,11 @@ class _Reader(ast.NodeVisitor):
         self._scope = here
 
 
+@cache
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def unused_names(cells: Mapping[str, str]) -> list[Unused]:
     """Finds what a notebook does not need.
 
@@ -189,7 +195,7 @@ def unused_names(cells: Mapping[str, str]) -> list[Unused]:
     reader = _Reader(module)
     for name, source in cells.items():
         before = set(module.bound)
-        reader.visit(ast.parse(source))
+        reader.visit(_tree(source))
         if name == "parameters":
             module.bound.update(dict.fromkeys(module.bound.keys() - before, "parameter"))
     live, used = _followed(module)
@@ -217,7 +223,7 @@ def _followed(module: _Scope) -> tuple[list[_Scope], set[tuple[_Scope, str]]]:
 
 
 def _of_arguments(arguments: ast.arguments) -> list[ast.AST | None]:
-    """What is computed where a function is defined: defaults and annotations."""
+    """The expressions computed where a function is defined: defaults and annotations."""
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
     annotations = [argument.annotation for argument in every if argument is not None]
     return [*arguments.defaults, *arguments.kw_defaults, *annotations]

@@ -1,4 +1,4 @@
-"""What the cells of an inference notebook for a table write of predictions that a test makes up; no framework."""
+"""The submissions that an inference notebook for a table writes of made-up predictions, without a framework."""
 
 from collections.abc import Sequence
 from dataclasses import replace

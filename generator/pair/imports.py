@@ -3,7 +3,8 @@
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from generator.pair.percent import Cell, CellKind
 
@@ -20,24 +21,37 @@ def gathered(cells: Sequence[Cell]) -> list[Cell]:
     A notebook without such a cell is left as it is, and so is one with a cell that is not Python.
     """
     try:
-        trees = [ast.parse(cell.source) if cell.kind is CellKind.CODE else None for cell in cells]
+        contents = [_content(cell.source) if cell.kind is CellKind.CODE else None for cell in cells]
     except (SyntaxError, ValueError):
         return list(cells)
     if not any(cell.name == CELL for cell in cells):
         return list(cells)
-    found: set[tuple[str, str, str]] = set()
-    used: set[str] = set()
-    rest = []
-    for cell, tree in zip(cells, trees, strict=True):
-        source = cell.source
-        if tree is not None:
-            statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-            found.update(imported for node in statements for imported in _imported(node))
-            used.update(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-            source = _without(source, statements)
-        rest.append(replace(cell, source=source))
+    of_code = [content for content in contents if content]
+    used = frozenset[str]().union(*(content.used for content in of_code))
+    found = frozenset[tuple[str, str, str]]().union(*(content.imported for content in of_code))
     needed = [one for one in found if (one[2] or one[1] or one[0].partition(".")[0]) in used]
+    rest = [
+        replace(cell, source=content.rest) if content else cell for cell, content in zip(cells, contents, strict=True)
+    ]
     return [_with_imports(cell, needed) if cell.name == CELL else cell for cell in rest if cell.source]
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a cell imports, which names it uses, and its source without its imports."""
+
+    imported: frozenset[tuple[str, str, str]]
+    used: frozenset[str]
+    rest: str
+
+
+@lru_cache(maxsize=1_024)  # most cells of a notebook are those of its pair's other one and of other pairs
+def _content(source: str) -> _Content:
+    tree = ast.parse(source)
+    statements = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    used = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
+    imported = frozenset(one for node in statements for one in _imported(node))
+    return _Content(imported, used, _without(source, statements))
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str, str]]:

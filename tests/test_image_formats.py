@@ -1,0 +1,283 @@
+"""Images in records, archives and rare formats, and pairs from images to a submission."""
+
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from image_layouts import COLOURS, SIDE, Layout, encoded, task, write_images
+from layout_files import record, table
+from notebook_session import Mirror, Sessions, read_table
+from test_image_pixels import OF_PIXELS, write_pixels
+
+from generator.competition.facts import Task
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ("notebook_session", "image_layouts")
+
+
+def write_records(path: Path, examples: Sequence[Mapping[str, bytes | int]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"".join(map(record, examples)))
+
+
+def flower(key: str, colour: str, **features: int) -> dict[str, bytes | int]:
+    return {"id": key.encode(), "image": encoded(COLOURS[colour], "PNG"), **features}
+
+
+OF_RECORDS = task(labels_from="records", train_folder="flowers", test_folder="flowers/test", id_column="id")
+
+
+def write_flowers(folder: Path) -> None:
+    number = {"blue": 3, "green": 20, "red": 100}
+    names = list(number)
+    for part, files in (("train", (0, 1)), ("val", (2,))):
+        for file in files:
+            flowers = [(f"{part}{file}{row}", names[(file + row) % 3]) for row in range(4)]
+            written = [flower(key, name, **{"class": number[name]}) for key, name in flowers]
+            write_records(folder / f"flowers/{part}/{file:02d}-8x8-4.tfrec", written)
+    write_records(folder / "flowers/test/00-8x8-3.tfrec", [flower(f"t{name}", name) for name in names])
+    table(folder / "sample_submission.csv", "id,label", [("tred", 0), ("tblue", 0), ("tgreen", 0)])
+
+
+def test_records_of_several_folders_give_ids_classes_and_images(layout: Layout) -> None:
+    write_flowers(layout.folder)
+
+    look = "[classes, train[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(12))[:, 0, 0].tolist()]"
+    ended = layout.run("train", OF_RECORDS, until="decode-images", look=look)
+
+    assert ended.is_done, ended
+    classes, keys, truth, colours = ended.seen
+    assert classes == ["3", "20", "100"]
+    assert keys == [f"{file}{row}" for file in ("train0", "train1", "val2") for row in range(4)]
+    assert colours == [list(list(COLOURS.values())[number]) for number in truth]
+
+
+def test_test_records_are_found_by_the_ids_of_the_sample(layout: Layout) -> None:
+    write_flowers(layout.folder)
+
+    look = "[ids, [load_image(content, 8, 3)[0, 0].numpy().tolist() for content in examples['content']]]"
+    ended = layout.run("infer", OF_RECORDS, until="load-image", look=look)
+
+    assert ended.is_done, ended
+    ids, colours = ended.seen
+    assert sorted(ids) == ["tblue", "tgreen", "tred"]
+    assert colours == [list(COLOURS[key[1:]]) for key in ids]
+
+
+def cut_off(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def of_other_features(path: Path) -> None:
+    write_records(path, [{"image_name": b"a", "picture": encoded(COLOURS["red"], "PNG"), "target": 1}])
+
+
+def with_a_broken_image(path: Path) -> None:
+    write_records(path, [{"id": b"a", "image": encoded(COLOURS["red"], "PNG")[:-20], "class": 3}])
+
+
+@pytest.mark.parametrize(
+    ("damage", "files", "cell", "sentence"),
+    [
+        (cut_off, "train/00-*", "training-examples", "DataLossError: "),
+        (
+            of_other_features,
+            "**/*.tfrec",
+            "training-examples",
+            "ValueError: {folder} has no records with id, class, image",
+        ),
+        (with_a_broken_image, "train/00-*", "decode-images", "InvalidArgumentError: "),
+    ],
+)
+def test_bad_records_end_the_notebook_before_anything_is_trained(
+    layout: Layout, damage: Callable[[Path], None], files: str, cell: str, sentence: str
+) -> None:
+    write_flowers(layout.folder)
+    for path in (layout.folder / "flowers").glob(files):
+        damage(path)
+
+    ended = layout.run("train", OF_RECORDS)
+
+    assert ended.cell == cell
+    assert ended.error.startswith(sentence.format(folder=layout.folder / "flowers"))
+
+
+RAMP = [[(row * SIDE + column) * 4 for column in range(SIDE)] for row in range(SIDE)]
+
+
+def ramp(mode: str, factor: float = 1) -> Any:
+    """An image that brightens evenly from 0 to 252 times a factor."""
+    import numpy as np
+    from PIL import Image
+
+    kinds = {"L": "uint8", "I;16": "uint16", "F": "float32"}
+    if mode in kinds:
+        return Image.fromarray((np.array(RAMP) * factor).astype(kinds[mode]))
+    return ramp("L").convert(mode)
+
+
+FORMATS: dict[str, tuple[str, float]] = {
+    "grey.png": ("L", 1),
+    "colour.png": ("RGB", 1),
+    "alpha.png": ("RGBA", 1),
+    "palette.png": ("P", 1),
+    "16-bit.png": ("I;16", 257),
+    "12-bit.png": ("I;16", 16),
+    "colour.bmp": ("RGB", 1),
+    "grey.gif": ("L", 1),
+    "colour.webp": ("RGB", 1),
+    "grey.tif": ("L", 1),
+    "alpha.tiff": ("RGBA", 1),
+    "16-bit.TIF": ("I;16", 257),
+    "12-bit.tif": ("I;16", 16),
+    "float.tif": ("F", 1 / 252),
+}
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_every_format_becomes_the_same_pixels(layout: Layout, channels: int) -> None:
+    (layout.folder / "train").mkdir()
+    for name, (mode, factor) in FORMATS.items():
+        options = {"lossless": True} if name.endswith("webp") else {}
+        ramp(mode, factor).save(layout.folder / "train" / name, **options)
+    table(layout.folder / "train.csv", "id,label", [(name, row % 2) for row, name in enumerate(FORMATS)])
+    asked = task(train_table="train.csv", train_folder="train", image_column="id", channels=channels)
+
+    look = f"np.abs(decoded(np.arange({len(FORMATS)})) - np.array({RAMP})[..., None])"
+    ended = layout.run(
+        "train", asked, until="decode-images", look=f"[{look}.shape[1:], {look}.max(axis=(1, 2, 3)).tolist()]"
+    )
+
+    assert ended.is_done, ended
+    shape, furthest = ended.seen
+    assert shape == [SIDE, SIDE, channels]
+    assert {name: far for name, far in zip(FORMATS, furthest, strict=True) if far > 3} == {}
+
+
+def test_a_broken_image_of_a_rare_format_is_named(layout: Layout) -> None:
+    (layout.folder / "train").mkdir()
+    for number in range(6):
+        ramp("I;16", 16).save(layout.folder / "train" / f"{number}.tif")
+    broken = layout.folder / "train" / "4.tif"
+    broken.write_bytes(broken.read_bytes()[:60])
+    table(layout.folder / "train.csv", "id,label", [(f"{number}.tif", number % 2) for number in range(6)])
+
+    ended = layout.run("train", task(train_table="train.csv", train_folder="train", image_column="id"))
+
+    assert ended.error.startswith(f"ValueError: 1 of the image files of {layout.folder}/train cannot be read: 4.tif is")
+
+
+def write_archives(folder: Path, *names: str) -> None:
+    with zipfile.ZipFile(folder / "train.zip", "w") as archive:
+        for number, name in enumerate(names):
+            archive.writestr(name, encoded(list(COLOURS.values())[number % 3], "PNG"))
+
+
+@pytest.mark.parametrize("train_folder", ["train.zip", "train.zip/train"])
+def test_a_packed_folder_is_unpacked_once(layout: Layout, tmp_path: Path, train_folder: str) -> None:
+    write_archives(layout.folder, "train/cat/1.png", "train/cat/2.png", "train/dog/1.png", "train/dog/2.png")
+    (tmp_path / "scratch").mkdir()
+    before = f"import tempfile; tempfile.tempdir = {str(tmp_path / 'scratch')!r}"
+    asked = task(labels_from="folders", train_folder=train_folder)
+    expected = ["cat", "cat", "dog", "dog"]
+
+    assert [row[2] for row in layout.training(asked, before=before)] == expected
+    (unpacked,) = filter(Path.is_dir, (tmp_path / "scratch").iterdir())  # TensorFlow leaves files there
+    inode = unpacked.stat().st_ino
+    assert [row[2] for row in layout.training(asked, before=before)] == expected
+    assert [path.stat().st_ino for path in (tmp_path / "scratch").iterdir() if path.is_dir()] == [inode]
+
+
+def test_an_archive_that_kaggle_unpacked_is_not_needed(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["a.png", "b.png", "c.png"])
+    table(layout.folder / "train.csv", "id,label", [("a", 0), ("b", 1), ("c", 1)])
+    asked = task(train_table="train.csv", train_folder="train.zip/train", image_column="id", image_suffix=".png")
+
+    assert [row[1] for row in layout.training(asked)] == ["a.png", "b.png", "c.png"]
+
+
+def test_class_folders_that_kaggle_unpacked_lead_to_the_competition(layout: Layout) -> None:
+    write_images(layout.folder / "train", ["train/cat/1.png", "train/cat/2.png", "train/dog/1.png"])
+
+    seen = layout.training(task(labels_from="folders", train_folder="train.zip/train"))
+
+    assert [label for _, _, label in seen] == ["cat", "cat", "dog"]
+
+
+def test_an_archive_that_writes_elsewhere_or_fills_the_disk_is_refused(layout: Layout, tmp_path: Path) -> None:
+    asked = task(labels_from="folders", train_folder="train.zip")
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    here = f"import tempfile; tempfile.tempdir = {str(scratch)!r}"
+    tiny_disk = "import shutil; shutil.disk_usage = lambda path: type('Disk', (), {'free': 100})"
+
+    write_archives(layout.folder, "cat/1.png", "../../evil.png")
+    assert layout.run("train", asked, before=here).error == (
+        f"ValueError: {layout.folder}/train.zip would write outside of its folder: '../../evil.png'. Fetch it again."
+    )
+    write_archives(layout.folder, "cat/1.png", "dog/1.png")
+    assert layout.run("train", asked, before=f"{here}\n{tiny_disk}").error == (
+        f"ValueError: {layout.folder}/train.zip would unpack to 0.0 GB, more than half of the 0.0 GB that are free. "
+        "Unpack what is needed of it elsewhere."
+    )
+    assert list(scratch.iterdir()) == []
+
+
+def write_brightness(folder: Path) -> None:
+    """Grey 16-bit images as tiff, and how bright they are."""
+    from PIL import Image
+
+    values = [(number * 37) % 200 + 20 for number in range(60)]
+    for part, chosen in (("train", values[:48]), ("test", values[48:])):
+        (folder / part).mkdir()
+        for number, value in enumerate(chosen):
+            image = Image.new("I;16", (SIDE, SIDE), value * 256)
+            image.putpixel((0, 0), 65_535)
+            image.save(folder / part / f"{number}.tif")
+    table(folder / "train.csv", "name,brightness,area", [(n, v / 10, v) for n, v in enumerate(values[:48])])
+    table(folder / "sample_submission.csv", "name,brightness,area", [(n, 0.5, 0.5) for n in range(12)])
+
+
+OF_BRIGHTNESS = task(
+    "brightness",
+    "area",
+    kind="number",
+    id_column="name",
+    train_table="train.csv",
+    train_folder="train",
+    test_folder="test",
+    image_column="name",
+    image_suffix=".tif",
+    channels=1,
+)
+PAIRS: list[tuple[str, Callable[[Path], None], Task]] = [
+    ("keras", write_flowers, OF_RECORDS),
+    ("tensorflow", write_pixels, OF_PIXELS),
+    ("keras", write_brightness, OF_BRIGHTNESS),
+    ("tensorflow", write_brightness, OF_BRIGHTNESS),
+]
+
+
+@pytest.mark.parametrize(("framework", "write", "asked"), PAIRS)
+def test_a_pair_goes_from_images_to_a_submission(
+    mirror: Mirror, sessions: Sessions, framework: str, write: Callable[[Path], None], asked: Task
+) -> None:
+    layout = Layout(mirror, sessions, framework)
+    layout.folder.mkdir(parents=True)
+    write(layout.folder)
+
+    trained = layout.run("train", asked, parameters={"SMOKE_TEST": True})
+    assert trained.is_done, trained
+    mount = mirror.input / "notebooks" / "ada" / f"colours-{framework}-train"
+    mount.parent.mkdir(parents=True)
+    mirror.working.rename(mount)
+    inferred = layout.run("infer", asked, parameters={"SMOKE_TEST": True})
+
+    assert inferred.is_done, inferred
+    sample = read_table(layout.folder / "sample_submission.csv")
+    submission = read_table(mirror.working / "submission.csv")
+    assert submission[0] == sample[0]
+    assert [row[0] for row in submission] == [row[0] for row in sample]
+    assert submission != sample

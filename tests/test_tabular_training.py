@@ -1,0 +1,80 @@
+"""Pairs of the family `tabular`, trained: on columns of any kind, and on labels in rows of their own."""
+
+from typing import Any
+
+import pytest
+from layout_files import table
+from notebook_cells import task_in
+from notebook_session import Mirror, Notebook, Sessions, read_table
+from test_tabular_family import shop_columns, write_shop
+from written_submissions import table_task
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+
+pytest_plugins = ("notebook_session",)
+
+
+def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
+    training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
+    roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}
+    return sessions.run(notebook, roots | training | others)
+
+
+def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str) -> None:
+    ended = run(sessions, mirror, Notebook(framework, "train", task=task), EPOCHS=12)
+    assert ended.is_done, ended
+    mount = mirror.output_of_training(framework)
+    mount.parent.mkdir(parents=True)
+    (mirror.working / "train").rename(mount)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
+    sessions: Sessions, mirror: Mirror, framework: str
+) -> None:
+    write_shop(mirror.competition, shop_columns())
+    task = task_in(mirror.competition, "auc")
+    trained_shop(sessions, mirror, task, framework)
+    hidden = {
+        "price": ["", "11.0", "21.0"],
+        "colour": ["mauve", "", "red"],
+        "day": ["no date", "2024-01-31", ""],
+    }
+    write_shop(mirror.competition, shop_columns(), test=hidden)
+
+    ended = run(sessions, mirror, Notebook(framework, "infer", task=task))
+
+    assert ended.is_done, ended
+    header, *rows = read_table(mirror.working / "infer" / "submission.csv")
+    assert header == ["id", "sold"]
+    assert [row[0] for row in rows] == ["t0", "t1", "t2"]
+    assert float(rows[2][1]) < 0.5 < float(rows[1][1])
+
+
+@pytest.mark.slow
+def test_a_pair_answers_each_row_with_the_probability_of_the_label_that_its_id_ends_in(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    task = table_task(
+        *(TargetKind.LABELS, ["sold", "is_red"]),
+        submission=SubmissionKind.KEYED_ROWS,
+        metric="log_loss_mean_columns",
+        sample="sample_submission.csv",
+        has_categories=True,
+        date_columns=["day"],
+    )
+    hidden = {"price": ["11.0", "21.0"], "colour": ["blue", "red"], "day": ["2024-01-02", "2024-01-03"]}
+    folder = write_shop(mirror.competition, shop_columns(), test=hidden)
+    header, *rows = read_table(folder / "train.csv")
+    table(folder / "train.csv", [*header, "is_red"], [[*row, int(row[2] == "red")] for row in rows])
+    asked = ["t1_is_red", "t1_sold", "t0_sold", "t0_is_red"]
+    table(folder / "sample_submission.csv", ["id", "Label"], [[key, 0.5] for key in asked])
+    trained_shop(sessions, mirror, task, "tensorflow")
+
+    ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
+
+    assert ended.is_done, ended
+    header, *answers = read_table(mirror.working / "infer" / "submission.csv")
+    assert header == ["id", "Label"]
+    assert [(key, float(value) > 0.5) for key, value in answers] == list(zip(asked, [True, False] * 2, strict=True))
