@@ -76,6 +76,7 @@ class NotebookRunner(Runner):
                 thread.start()
             _give(process, _work(order, place))
             reason = watch.until_end(process)
+        watch.kill_children()
         for thread in listening:
             thread.join(GRACE)
         _keep(session / EXECUTED, order.executed)
