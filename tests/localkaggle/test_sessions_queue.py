@@ -120,6 +120,15 @@ def test_a_full_log_says_so_and_grows_no_further(tmp_path: Path) -> None:
     assert "full" in list(read_all(path))[-1]["data"]
 
 
+def test_a_log_of_many_small_events_is_bounded_by_what_it_takes_of_the_disk(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    log = SessionLog(path, limit=20_000)
+    for _ in range(2_000):
+        log.write("a")
+
+    assert path.stat().st_size < 21_000
+
+
 def test_half_a_line_of_a_log_is_left_for_later(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"data": "one"}\n{"da')

@@ -186,10 +186,10 @@ class _Said:
             try:
                 message = json.loads(line)
                 if "end" in message:
-                    self._end = str(message["end"])
+                    self._end = _as_text(message["end"])
                 elif "text" in message:
                     stream = "stderr" if message.get("stream") == "stderr" else "stdout"
-                    self._log.write(str(message["text"]), stream=stream)
+                    self._log.write(_as_text(message["text"]), stream=stream)
             except (ValueError, TypeError, RecursionError):
                 continue
             except OSError:  # the disk is full: the log has a gap, and the session goes on
@@ -199,6 +199,11 @@ class _Said:
     def failure(self) -> str | None:
         """Why the notebook ended before its end, or nothing; None if the worker did not say how it ended."""
         return self._end[:_LONGEST_FAILURE] if self._end is not None else None
+
+
+def _as_text(said: object) -> str:
+    """What was said as a text that can be kept: JSON has halves of characters, which no database takes."""
+    return str(said).encode(errors="replace").decode()
 
 
 class _LastWords:

@@ -31,11 +31,15 @@ class SessionLog:
     def _add(self, text: str, stream: str) -> None:
         if self._left <= 0:
             return
-        self._left -= len(text) + 1
-        seconds = round(time.monotonic() - self._started, 3)
-        event = {"stream_name": stream, "time": seconds, "data": text if self._left > 0 else _CUT}
+        line = self._line(text, stream)
+        # By what it takes of the disk, and whoever reads the log: of many small events that is mostly not their text.
+        self._left -= len(line)
         with self._path.open("ab") as file:
-            file.write(json.dumps(event).encode() + b"\n")
+            file.write(line if self._left > 0 else self._line(_CUT, stream))
+
+    def _line(self, text: str, stream: str) -> bytes:
+        seconds = round(time.monotonic() - self._started, 3)
+        return json.dumps({"stream_name": stream, "time": seconds, "data": text}).encode() + b"\n"
 
 
 @dataclass(frozen=True)
