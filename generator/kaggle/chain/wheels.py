@@ -143,7 +143,8 @@ def _download_all(requirements: Iterable[str], python: str, folder: Path) -> lis
 
 def _download(name: str, python: str, folder: Path) -> Path:
     before = set(folder.glob("*.whl"))
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    # Without -P Python looks into the working folder first, and would execute a pip.py that somebody sent there.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--dest={folder}"]
     command += [f"--platform={platform}" for platform in image().platforms]
     try:
