@@ -60,6 +60,10 @@ ALLOWED = {
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/mirror.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
+    "kaggle/chain/request.py": (
+        "a temporary folder of the system",
+        {"mkdir", "tempfile.TemporaryDirectory", "write_text"},
+    ),
     "kaggle/chain/journal.py": ("a handle of workspace_files", {"os.ftruncate"}),
 }
 
