@@ -22,6 +22,7 @@ from generator.workspace_files import WorkspaceFiles
 
 _TIMEOUT_SECONDS = 600
 _LARGEST_METADATA = 4 * 1024 * 1024
+_NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # NUL, and brackets without end, among them
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -193,7 +194,7 @@ def _imports(source: str) -> Iterator[str]:
     """The top-level modules that code imports; a cell with magics in it is read line by line."""
     try:
         trees = [ast.parse(source)]
-    except SyntaxError:
+    except _NOT_PYTHON:
         trees = [tree for line in source.splitlines() if (tree := _parsed(line.strip())) is not None]
     for tree in trees:
         for node in ast.walk(tree):
@@ -206,5 +207,5 @@ def _imports(source: str) -> Iterator[str]:
 def _parsed(line: str) -> ast.Module | None:
     try:
         return ast.parse(line)
-    except SyntaxError:
+    except _NOT_PYTHON:
         return None
