@@ -12,6 +12,7 @@ from generator.competition.survey.sample import Sample, UnreadableTableError
 SUFFIXES = frozenset((".parquet", ".pq"))
 _ROW_GROUPS = 4
 _BATCH = 4096
+_LARGEST_ROW_GROUP = 256 * 2**20  # bytes, unpacked
 _TOO_FAR = "has dates beyond the year 9999, or times without end, which Python cannot hold"
 
 
@@ -64,6 +65,12 @@ def rows_of_parquet(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
     arrow, arrow_parquet = _pyarrow()
     try:
         with arrow_parquet.ParquetFile(file, read_dictionary=_text_columns(arrow_parquet, file)) as opened:
+            groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+            # One cell is read as a whole, and some KB of a file can hold one of a gigabyte.
+            if any(group.total_byte_size > _LARGEST_ROW_GROUP for group in groups):
+                raise ParquetError(
+                    f"it has row groups of more than {_LARGEST_ROW_GROUP >> 20} MB; write it with a row_group_size"
+                )
             yield 0, list(opened.schema_arrow.names)
             number = 0
             for batch in opened.iter_batches(batch_size=_BATCH):
