@@ -96,6 +96,7 @@ found = {
     "clone3": refused(libc.syscall, 435, 0, 0),
     "keyring": refused(libc.syscall, {"x86_64": 250, "aarch64": 219}[platform.machine()], 0, -3, 1, 0, 0),
     "first program": first_program(),
+    "beside certificates": sum((folders for top in ("/etc/ssl", "/etc/pki/tls") for _, folders, _ in os.walk(top)), []),
     "trace the first process": refused(libc.ptrace, PTRACE_SEIZE, 1, None, None),
     "take a descriptor": refused(libc.syscall, 438, -1, 0, 0),
     "bpf": refused(libc.syscall, {"x86_64": 321, "aarch64": 280}[platform.machine()], 0, 0, 0),
@@ -193,6 +194,10 @@ def test_nothing_of_the_kernels_can_be_opened_for_writing(found: dict[str, Any])
 
 def test_the_sandboxs_own_program_cannot_be_written_to(found: dict[str, Any]) -> None:
     assert found["first program"] in ("forbidden", "sealed")
+
+
+def test_of_the_certificates_folder_only_what_is_public_is_seen(found: dict[str, Any]) -> None:
+    assert "private" not in found["beside certificates"]
 
 
 def test_files_are_made_only_in_the_sessions_own_folders(found: dict[str, Any]) -> None:
