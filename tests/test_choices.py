@@ -117,6 +117,7 @@ def test_any_title_survives_the_file(title: str) -> None:
     ("text", "message"),
     [
         ("[pair\n", "kernels/digits/pair.toml is not TOML: "),
+        (f"[{'.'.join('a' * 5_000)}]\n", "kernels/digits/pair.toml is not TOML: "),
         ("[pair]\nframwork = 'keras'\n", 'there is no "pair.framwork"; known here: pair.competition'),
         ("[pair]\nframwork = 'keras'\n", 'Did you mean "pair.framework"?'),
         ("[parameter]\n", 'Did you mean "parameters"?'),

@@ -127,7 +127,11 @@ def test_text_that_sets_nothing_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["A = 1\nimport os", "A = 1\nB = A", "A = B = 1", "A = 1\nB, C = 1, 2", "A = 1\nif", 'A = {"a": 1}']
+    "source",
+    [
+        *("A = 1\nimport os", "A = 1\nB = A", "A = B = 1", "A = 1\nB, C = 1, 2", "A = 1\nif", 'A = {"a": 1}'),
+        *("A = {[]: 1}", "A = " + "-" * 9_000 + "1", "A = 1" + " + 1j" * 9_000),
+    ],
 )
 def test_a_cell_with_anything_but_literals_is_refused_with_the_line(source: str) -> None:
     with pytest.raises(ParametersCellError, match=r"line \d"):

@@ -113,3 +113,9 @@ def test_a_time_without_end_is_no_time() -> None:
     view = view_content(content(metadata={"papermill": {"duration": float("inf")}}), name="x.ipynb")
 
     assert view.cells[1].seconds is None
+
+
+def test_a_heading_that_goes_on_and_on_is_read_in_time() -> None:
+    (cell,) = view_content(content(markdown="## Name #\n## a" + " " * 90_000 + "x", source=""), name="x.ipynb").cells
+
+    assert cell.section.endswith("x")

@@ -35,6 +35,14 @@ def test_markdown_shows_html_as_text_and_loads_no_image() -> None:
     assert 'href="javascript' not in html
 
 
+@pytest.mark.parametrize("reference", ["[x]", "![x]"])
+def test_markdown_that_repeats_a_long_address_is_shown_as_written(reference: str) -> None:
+    text = "[x]: data:image/png;base64," + "a" * 10_000 + "\n\n" + f"{reference} " * 10_000
+
+    assert len(markdown_html(text)) < 2 * len(text)
+    assert '<a href="/here"' in markdown_html("[x]: /here\n\n[x]")
+
+
 def test_headings_of_notebooks_stand_below_those_of_the_page() -> None:
     assert markdown_html("## Training") == '<h4 class="md-h2">Training</h4>\n'
 

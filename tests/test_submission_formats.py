@@ -127,6 +127,17 @@ def test_rows_that_are_cut_by_the_end_of_a_piece_are_read_whole(tmp_path: Path) 
     assert [(cells[0], cells[1] == long) for cells in rows] == [(str(number), True) for number in range(4)]
 
 
+def test_a_parquet_whose_cells_could_fill_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.competition.tables.parquet._LARGEST_ROW_GROUP", 2**20)
+    path = tmp_path / "submission.parquet"
+    NUMBERS.assign(text=["y" * 2**20] * len(NUMBERS)).to_parquet(path)
+
+    with pytest.raises(SubmissionError, match="row groups of more than 1 MB"):
+        list(read_table(path))
+
+
 def test_without_pyarrow_the_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     NUMBERS.to_parquet(tmp_path / "submission.parquet")
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)

@@ -59,6 +59,10 @@ ALLOWED = {
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
+    "kaggle/chain/git.py": (
+        "a temporary folder of the system",
+        {"mkdir", "tempfile.TemporaryDirectory", "write_text"},
+    ),
     "kaggle/chain/journal.py": ("a handle of workspace_files", {"os.ftruncate"}),
 }
 

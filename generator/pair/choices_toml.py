@@ -143,10 +143,11 @@ def check_storable(choices: Choices, *, path: Path) -> None:
 def _toml(text: str, path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
+        expected = _expected_of_toml(data)
     # A number of 5,000 digits is a ValueError of Python's, not of the parser's.
     except (ValueError, RecursionError) as error:
         raise BrokenChoicesError(path=path, problem=str(error)) from error
-    if expected := _expected_of_toml(data):
+    if expected:
         raise BrokenChoicesError(path=path, problem=f"a value in it must be {expected}")
     return data
 

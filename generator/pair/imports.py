@@ -22,7 +22,7 @@ def gathered(cells: Sequence[Cell]) -> list[Cell]:
     """
     try:
         contents = [_content(cell.source) if cell.kind is CellKind.CODE else None for cell in cells]
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return list(cells)
     if not any(cell.name == CELL for cell in cells):
         return list(cells)

@@ -74,7 +74,7 @@ def check_syntax(cells: Iterable[Cell], *, notebook: str) -> None:
         if cell.kind is CellKind.CODE:
             try:
                 ast.parse(cell.source)
-            except (SyntaxError, ValueError) as error:
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 line = error.lineno if isinstance(error, SyntaxError) else None
                 problem = error.msg if isinstance(error, SyntaxError) else str(error)
                 raise CellSyntaxError(notebook=notebook, cell=cell.name, line=line, problem=problem) from error

@@ -186,7 +186,7 @@ def _literal(text: str) -> Value:
 def _assignments(source: str) -> list[tuple[str, Value, ast.expr]]:
     try:
         statements = ast.parse(source).body
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two: brackets without end
         line = error.lineno if isinstance(error, SyntaxError) else 1
         raise ParametersCellError(line=line or 1, problem=str(error)) from error
     return [_assignment(statement) for statement in statements]
@@ -198,7 +198,7 @@ def _assignment(statement: ast.stmt) -> tuple[str, Value, ast.expr]:
     target = statement.targets[0]
     try:
         value = ast.literal_eval(statement.value)
-    except ValueError:
+    except (ValueError, TypeError, RecursionError, MemoryError):  # TypeError: a set of lists
         value = None
     if not isinstance(target, ast.Name) or type(value) not in _TYPE_NAMES:
         problem = "each line must be NAME = value, with a number, true or false, text, or a list"

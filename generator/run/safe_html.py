@@ -33,6 +33,7 @@ _TAGS = {
 _WITHOUT_CONTENT = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "title"}
 _ATTRIBUTES = {"td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}, "*": set[str]()}
 _LONGEST_MARKDOWN = 100_000
+_LONGEST_ADDRESSES = 1_000_000  # of all links and images
 _LONGEST_HIGHLIGHTED = 20_000
 # The eight of terminals in their order; black, white and greys have the colour of the text, readable on any ground.
 _COLOURS = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
@@ -47,7 +48,15 @@ def _trusted(html: str) -> Markup:
 
 def markdown_html(text: str) -> Markup:
     """Renders Markdown: raw HTML in it shows as text, images from elsewhere as their description, a book as written."""
-    return _trusted(_markdown().render(text)) if len(text) <= _LONGEST_MARKDOWN else as_written(text)
+    if len(text) > _LONGEST_MARKDOWN:
+        return as_written(text)
+    parser = _markdown()
+    tokens = parser.parse(text)
+    addresses = (value for token in tokens for part in token.children or () for value in part.attrs.values())
+    # An address that is defined once is written wherever it is referred to: 100 KB became 560 MB so.
+    if sum(len(str(address)) for address in addresses) > _LONGEST_ADDRESSES:
+        return as_written(text)
+    return _trusted(parser.renderer.render(tokens, parser.options, {}))
 
 
 def as_written(text: str) -> Markup:

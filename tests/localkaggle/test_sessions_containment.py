@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 NOBODY = 65_534
 # What a session that is to be looked at from inside executes in place of a notebook.
 ESCAPER = """
-import ctypes, errno, json, os, platform
+import ctypes, errno, fcntl, json, os, platform
 
 def openable():
     "Every file of the kernel's that can be opened for writing, beside those that belong to a process."
@@ -56,6 +56,19 @@ def makeable():
             continue
         yield top
 
+def first_program():
+    "What stands between a notebook and the file of the sandbox's first process: not only that it is running."
+    try:
+        os.close(os.open("/proc/1/exe", os.O_WRONLY))
+    except OSError as error:
+        if error.errno != errno.ETXTBSY:
+            return "forbidden"
+    with open("/proc/1/exe", "rb") as file:
+        try:
+            return "sealed" if fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_WRITE else "open"
+        except OSError:
+            return "open"
+
 libc = ctypes.CDLL(None, use_errno=True)
 
 def refused(function, *arguments):
@@ -63,6 +76,7 @@ def refused(function, *arguments):
     return errno.errorcode.get(ctypes.get_errno(), "none") if function(*arguments) == -1 else "done"
 
 MS_REMOUNT_BIND_RW, CLONE_NEWUSER, CLONE_NEWNS = 32 | 4096, 0x10000000, 0x20000
+PTRACE_SEIZE = 0x4206
 digits = b"/kaggle/input/competitions/digits"
 status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines())
 found = {
@@ -81,6 +95,10 @@ found = {
     "clone": refused(libc.syscall, {"x86_64": 56, "aarch64": 220}[platform.machine()], CLONE_NEWUSER | 17, 0, 0, 0, 0),
     "clone3": refused(libc.syscall, 435, 0, 0),
     "keyring": refused(libc.syscall, {"x86_64": 250, "aarch64": 219}[platform.machine()], 0, -3, 1, 0, 0),
+    "first program": first_program(),
+    "beside certificates": sum((folders for top in ("/etc/ssl", "/etc/pki/tls") for _, folders, _ in os.walk(top)), []),
+    "trace the first process": refused(libc.ptrace, PTRACE_SEIZE, 1, None, None),
+    "take a descriptor": refused(libc.syscall, 438, -1, 0, 0),
     "bpf": refused(libc.syscall, {"x86_64": 321, "aarch64": 280}[platform.machine()], 0, 0, 0),
 }
 print(json.dumps(found))
@@ -174,6 +192,14 @@ def test_nothing_of_the_kernels_can_be_opened_for_writing(found: dict[str, Any])
     assert set(found["openable"]) <= harmless | streams
 
 
+def test_the_sandboxs_own_program_cannot_be_written_to(found: dict[str, Any]) -> None:
+    assert found["first program"] in ("forbidden", "sealed")
+
+
+def test_of_the_certificates_folder_only_what_is_public_is_seen(found: dict[str, Any]) -> None:
+    assert "private" not in found["beside certificates"]
+
+
 def test_files_are_made_only_in_the_sessions_own_folders(found: dict[str, Any]) -> None:
     assert found["makeable"] == []
 
@@ -192,7 +218,8 @@ def test_system_calls_that_no_notebook_needs_are_refused(found: dict[str, Any]) 
         pytest.skip("this machine has no libseccomp")
 
     assert found["seccomp"] == "2"
-    assert {found[name] for name in ("user namespace", "clone", "keyring", "bpf")} == {"EPERM"}
+    refused = ("user namespace", "clone", "keyring", "bpf", "trace the first process", "take a descriptor")
+    assert {found[name] for name in refused} == {"EPERM"}
     assert found["clone3"] == "ENOSYS"
 
 

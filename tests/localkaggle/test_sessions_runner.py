@@ -440,6 +440,17 @@ def test_a_notebook_that_kills_its_worker_ends_its_session(tmp_path: Path) -> No
     assert session.seconds < 25
 
 
+def test_what_a_notebook_says_in_its_workers_name_can_be_kept(tmp_path: Path) -> None:
+    said = (
+        "import json, os, time\nwith open(f'/proc/{os.getppid()}/fd/1', 'w') as pipe:\n"
+        "    pipe.write(json.dumps({'end': 'half ' + chr(0xD800)}) + '\\n')\n"
+        "time.sleep(0.5)\nos.kill(os.getppid(), 9)"
+    )
+    session = run(tmp_path, notebook(said))
+
+    assert session.end.failure.encode() == b"half ?"  # a database takes whole characters only
+
+
 def test_an_executed_notebook_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("a secret of the user")

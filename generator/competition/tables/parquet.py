@@ -11,6 +11,7 @@ from generator.competition.tables.sample import MOST_COLUMNS, Sample, SampleBoun
 
 _ROW_GROUPS = 4
 _BATCH = 4096
+_LARGEST_ROW_GROUP = 256 * 2**20  # bytes, unpacked
 
 
 def parquet_rows(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
@@ -23,6 +24,12 @@ def parquet_rows(file: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
         UnreadableTableError: It is not a parquet file, or damaged, or pyarrow is not installed.
     """
     with _opened(file, has_dictionaries=True) as opened:
+        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+        # One cell is read as a whole, and some KB of a file can hold one of a gigabyte.
+        if any(group.total_byte_size > _LARGEST_ROW_GROUP for group in groups):
+            raise UnreadableTableError(
+                f"has row groups of more than {_LARGEST_ROW_GROUP >> 20} MB; write it with a row_group_size"
+            )
         yield 0, list(opened.schema_arrow.names)
         number = 0
         for batch in opened.iter_batches(batch_size=_BATCH):

@@ -3,7 +3,7 @@
 In come the options of `tandem push` and a `Kaggle` (`kaggle.api`); out go versions, a submission and a journal.
 
     chain            the story, `push_pair` and `submit_pair`
-    ├── resume       the checks before anything is sent; which chain goes on (`options`, `prepared_kernel`)
+    ├── resume       the checks before anything is sent; which chain goes on (`options`, `prepared_kernel`, `git`)
     ├── execution    a chain under way: its journal, its state, whom it tells (`events`)
     │   ├── journal → replay → state       event sourcing: lines with checksums, and what they amount to
     │   └── polling                        pauses, and what trouble is tolerated for how long

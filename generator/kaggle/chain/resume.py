@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from generator import __version__
 from generator.competition import builtin
@@ -17,6 +16,7 @@ from generator.kaggle.chain.errors import (
     StepFailedError,
 )
 from generator.kaggle.chain.execution import ChainExecution, RunContext
+from generator.kaggle.chain.git import git_commit
 from generator.kaggle.chain.journal import Journals, Kind
 from generator.kaggle.chain.options import Handoff, PushOptions
 from generator.kaggle.chain.prepared_kernel import PreparedKernel, owned_by, prepare
@@ -128,7 +128,7 @@ class CheckedPair:
             is_code_competition=found.is_code_competition,
             handoff=str(self.options.handoff or Handoff.KERNEL),
             submission_file=spec.task.submission_file,
-            commit=_git_commit(folder.path),
+            commit=git_commit(folder.path),
             parameters={str(role): kernel.parameters for role, kernel in self.kernels.items()},
             kit=__version__,
         )
@@ -201,19 +201,3 @@ def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> P
         shown = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
         raise OwnerError(pair=pair, owner=shown, account=account)
     return owned_by(kernel, account, instead_of=owner)
-
-
-def _git_commit(folder: Path) -> str:
-    """The commit of a folder's files, with `+` where they were changed since; empty outside of a repository."""
-    import subprocess
-
-    def asked(*arguments: str) -> str:
-        command = ["git", "-C", str(folder), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)  # noqa: S603 - no shell
-        return done.stdout.strip()
-
-    try:
-        commit = asked("rev-parse", "--short=12", "HEAD")
-        return commit + ("+" if asked("status", "--porcelain", "--", ".") else "")
-    except (OSError, subprocess.SubprocessError):
-        return ""

@@ -23,6 +23,7 @@ from generator.workspace_files import WorkspaceFiles
 
 _TIMEOUT_SECONDS = 600
 _LARGEST_METADATA = 4 * 1024 * 1024
+_NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # NUL, and brackets without end, among them
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ELSEWHERE = re.compile(r"extra ==|;.*(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)")
 
@@ -130,7 +131,8 @@ def _download_all(requirements: Iterable[str], python: str, folder: Path) -> lis
 
 def _download(name: str, python: str, folder: Path) -> Path:
     before = set(folder.glob("*.whl"))
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    # Without -P Python looks into the working folder first, and would execute a pip.py that somebody sent there.
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--dest={folder}"]
     command += [f"--platform={platform}" for platform in image().platforms]
     try:
@@ -169,7 +171,7 @@ def _imports(source: str) -> Iterator[str]:
     """The top-level modules that code imports; a cell with magics in it is read line by line."""
     try:
         trees = [ast.parse(source)]
-    except SyntaxError:
+    except _NOT_PYTHON:
         trees = [tree for line in source.splitlines() if (tree := _parsed(line.strip())) is not None]
     for tree in trees:
         for node in ast.walk(tree):
@@ -182,5 +184,5 @@ def _imports(source: str) -> Iterator[str]:
 def _parsed(line: str) -> ast.Module | None:
     try:
         return ast.parse(line)
-    except SyntaxError:
+    except _NOT_PYTHON:
         return None

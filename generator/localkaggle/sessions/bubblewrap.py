@@ -1,10 +1,12 @@
 """Sessions in a sandbox of bubblewrap: Kaggle's own paths, read-only inputs, no network where it is off."""
 
+import fcntl
 import os
 import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from generator.localkaggle.sessions.isolation import (
     KAGGLES_PATHS,
@@ -27,6 +29,7 @@ _APART = (
 # Without the second option files of /proc that root owns could be written to, and be a way out, such as
 # /proc/sys/kernel/core_pattern.
 _PROC = ("--proc", "/proc", "--remount-ro", "/proc")
+_SEALED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _NO_USER_NAMESPACES = "--disable-userns"  # since bubblewrap 0.8
 # What leads to the user's own systemd, which makes control groups for those who are not root.
 _USERS_MANAGER = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
@@ -116,13 +119,13 @@ class Bubblewrap:
         memory: int = SessionOrder.memory_limit,
         tasks: int = SessionOrder.process_limit,
     ) -> Launch:
-        arguments = [self.program, *_APART, *self.hardening]
-        inherited: tuple[int, ...] = ()
+        sandbox, inherited = self._untouchable()
+        arguments = [sandbox, *_APART, *self.hardening]
         if self.refused_calls:
             reading, writing = os.pipe()
             with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
                 pipe.write(self.refused_calls)  # some hundred bytes, which a pipe holds
-            inherited = (reading,)
+            inherited = (*inherited, reading)
             arguments += ["--seccomp", str(reading)]
         if self.group is None:
             return Launch((*arguments, *options, "--", *program), inherited=inherited)
@@ -137,3 +140,20 @@ class Bubblewrap:
         return Launch(
             (*scope, "--", *arguments, *unset, *options, "--", *program), inherited=inherited, variables=manager
         )
+
+    def _untouchable(self) -> tuple[str, tuple[int, ...]]:
+        """A program that a session cannot write to, and the descriptors that it is found by.
+
+        bubblewrap stays as the first process of the sandbox, whose `/proc/1/exe` leads to the file on this machine, by
+        a mount that is writable. The kernel refuses that as long as the program runs, and no longer. So where the file
+        is the user's own, as it is for root, a sealed copy of it in memory is what runs.
+        """
+        if Path(self.program).stat().st_uid != os.geteuid() and not os.access(self.program, os.W_OK):
+            return self.program, ()
+        with open(os.memfd_create("bwrap", os.MFD_ALLOW_SEALING), "wb") as file:  # noqa: PTH123 - a descriptor has no path
+            file.write(Path(self.program).read_bytes())
+            file.flush()
+            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALED)
+            # What is open for writing is not executed.
+            copy = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
+        return f"/proc/self/fd/{copy}", (copy,)

@@ -14,7 +14,10 @@ from generator.localkaggle.sessions.runner import SessionOrder
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 SYSTEM_FILES = (
     *("/etc/passwd", "/etc/group", "/etc/hosts", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/localtime"),
-    *("/etc/ssl", "/etc/pki", "/etc/ca-certificates", "/etc/fonts", "/etc/alternatives", "/etc/mime.types"),
+    # Not all of /etc/ssl and /etc/pki: beside certificates lie private keys, and a server run as root can read them.
+    *("/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/ssl/openssl.cnf", "/etc/pki/ca-trust", "/etc/pki/tls/certs"),
+    *("/etc/pki/tls/cert.pem", "/etc/pki/tls/openssl.cnf", "/etc/ca-certificates"),
+    *("/etc/fonts", "/etc/alternatives", "/etc/mime.types"),
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
 )
 

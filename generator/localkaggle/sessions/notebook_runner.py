@@ -82,6 +82,7 @@ class NotebookRunner(Runner):
                 thread.start()
             _give(process, _work(order, launch.paths))
             reason = watch.until_end(process)
+        watch.kill_children()
         for thread in listening:
             thread.join(GRACE)
         _keep(session / EXECUTED, order.executed)
@@ -188,16 +189,21 @@ def _take_down(stdout: IO[bytes] | None, log: SessionLog, ends: "deque[str]") ->
         with suppress(ValueError, TypeError, AttributeError, RecursionError, OSError):
             message = json.loads(line)
             if "end" in message:
-                ends.append(str(message["end"])[:_LONGEST_FAILURE])
+                ends.append(_as_text(message["end"])[:_LONGEST_FAILURE])
             elif "text" in message:
                 stream = "stderr" if message.get("stream") == "stderr" else "stdout"
-                log.write(str(message["text"]), stream=stream)
+                log.write(_as_text(message["text"]), stream=stream)
 
 
 def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
     """Reads a pipe in pieces, until there is no more."""
     while stream is not None and (piece := os.read(stream.fileno(), _PIECE)):
         yield piece
+
+
+def _as_text(said: object) -> str:
+    """Whatever was said as a text that can be kept: JSON has halves of characters, which no database takes."""
+    return str(said).encode(errors="replace").decode()
 
 
 def _keep(executed: Path, at: Path) -> None:

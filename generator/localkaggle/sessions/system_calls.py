@@ -11,6 +11,8 @@ _REFUSED = (
     *("mount_setattr", "swapon", "swapoff", "quotactl", "quotactl_fd", "name_to_handle_at", "open_by_handle_at"),
     # Other namespaces.
     *("unshare", "setns"),
+    # Other processes' memory and files: the sandbox's own first process is one that a notebook could take over.
+    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp"),
     # The kernel itself, and the machine.
     *("bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register"),
     *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "syslog", "acct"),

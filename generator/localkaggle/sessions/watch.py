@@ -46,6 +46,7 @@ class Watch:
     stop: threading.Event
     started: float = field(default_factory=time.monotonic)
     looked: float = 0.0
+    children: set[psutil.Process] = field(default_factory=set)
 
     def until_end(self, process: "subprocess.Popen[bytes]") -> str:
         """Waits until the process ends or has to: why, or nothing if it ended by itself and within its limits."""
@@ -58,6 +59,12 @@ class Watch:
                     return reason
             else:
                 return _too_much(self.order.working, self.order.output_limit)
+
+    def kill_children(self) -> None:
+        """Kills what the process started itself, such as the first process of a sandbox, should it have outlived it."""
+        for child in self.children:
+            with suppress(psutil.Error):
+                child.kill()
 
     def _reason(self, pid: int) -> str:
         now = time.monotonic()
@@ -74,6 +81,7 @@ class Watch:
 
     def _processes(self, pid: int) -> str:
         processes = _tree(pid)
+        self.children.update(process for process in processes[1:] if _parent(process) == pid)
         reason = self._exceeded(processes)
         if reason:
             # The notebook's at once, before they take more: outside of a sandbox the worker is given time to end well.
@@ -109,6 +117,13 @@ def _tree(pid: int) -> list[psutil.Process]:
         return [root, *root.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
+
+
+def _parent(process: psutil.Process) -> int:
+    try:
+        return int(process.ppid())
+    except psutil.Error:
+        return 0
 
 
 def _resident(process: psutil.Process) -> int:
