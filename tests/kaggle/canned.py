@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
 
 from generator.kaggle.credentials import AccessToken, Credentials
+from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
@@ -51,6 +54,8 @@ class Told:
 
 
 Script = Callable[[Asked], Told]
+Ask = Callable[[Kaggle], Any]
+Failure = TypeVar("Failure", bound=KaggleError)
 
 
 def said(status: int = 200, /, **fields: Any) -> Told:
@@ -157,3 +162,16 @@ def canned(script: Script | list[Told]) -> Iterator[Canned]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def answered(script: Script | list[Told], ask: Ask, **options: Any) -> tuple[Any, Canned]:
+    """What a gateway makes of these answers to a question, and the server with all that arrived there."""
+    with canned(script) as server:
+        return ask(server.gateway(**options)), server
+
+
+def failed(script: Script | list[Told], kind: type[Failure], ask: Ask, **options: Any) -> tuple[Failure, Canned]:
+    """The error that a gateway makes of these answers to a question, and the server with all that arrived there."""
+    with canned(script) as server, pytest.raises(kind) as raised:
+        ask(server.gateway(**options))
+    return raised.value, server
