@@ -1,6 +1,7 @@
 """A server on loopback that answers each request as a test says, and misbehaves below HTTP where it is told to."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -170,8 +171,10 @@ def answered(script: Script | list[Told], ask: Ask, **options: Any) -> tuple[Any
         return ask(server.gateway(**options)), server
 
 
-def failed(script: Script | list[Told], kind: type[Failure], ask: Ask, **options: Any) -> tuple[Failure, Canned]:
-    """The error that a gateway makes of these answers to a question, and the server with all that arrived there."""
-    with canned(script) as server, pytest.raises(kind) as raised:
+def failed(
+    script: Script | list[Told], kind: type[Failure], ask: Ask, *, says: str = "", **options: Any
+) -> tuple[Failure, Canned]:
+    """The error that a gateway makes of these answers, which says this, and the server with all that arrived there."""
+    with canned(script) as server, pytest.raises(kind, match=re.escape(says) if says else None) as raised:
         ask(server.gateway(**options))
     return raised.value, server
