@@ -8,12 +8,7 @@ import pytest
 
 from generator.errors import TandemError
 from generator.pair.workspace import Role
-from generator.run.output_folder import (
-    AlreadyRunningError,
-    ForeignFolderError,
-    NothingToResumeError,
-    OutputFolder,
-)
+from generator.run.output_folder import AlreadyRunningError, ForeignFolderError, NothingToResumeError, OutputFolder
 from generator.workspace_files import UnsafePlaceError
 
 
