@@ -30,7 +30,6 @@ from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
-from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.workspace import Workspace
@@ -98,7 +97,7 @@ class Arena:
 
     def set_faults(self, rules: tuple[str, ...], name: str = "") -> None:
         """Puts other faults in force; `KERNEL` in a rule is the name of the cell's kernels without their role."""
-        self.kaggle.site.faults.replace([parse_rule(rule.replace("KERNEL", name)) for rule in rules])
+        self.kaggle.set_faults(*(rule.replace("KERNEL", name) for rule in rules))
 
 
 @contextmanager

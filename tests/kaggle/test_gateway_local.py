@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +18,7 @@ from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
-from generator.local_place import ServerRecord
-from generator.localkaggle.faults import TRANSPORT, parse_rule
+from generator.localkaggle.faults import TRANSPORT
 
 CELL = {"cell_type": "code", "id": "a", "source": "1", "metadata": {}, "outputs": [], "execution_count": None}
 KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -39,9 +37,9 @@ def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture
 def kaggle_here(one_server: Served) -> Iterator[Served]:
     """That local Kaggle with good manners at first, and nothing left to do at the end."""
-    faults(one_server)
+    one_server.set_faults()
     yield one_server
-    faults(one_server)
+    one_server.set_faults()
     assert one_server.local_kaggle.kernels.wait_until_idle()
 
 
@@ -65,10 +63,6 @@ def kernel(account: str, **changes: Any) -> KernelPush:
         "competition_sources": ("digits",),
     }
     return KernelPush(**{**fields, **changes})
-
-
-def faults(served: Served, *rules: str) -> None:
-    served.site.faults.replace([parse_rule(rule) for rule in rules])
 
 
 @pytest.fixture
@@ -105,7 +99,7 @@ def upload(tmp_path: Path) -> Upload:
 
 
 def test_a_running_server_is_found_and_knows_who_asks(kaggle_here: Served, tmp_path: Path) -> None:
-    ServerRecord(kaggle_here.address, kaggle_here.token, kaggle_here.account, os.getpid()).write(tmp_path)
+    kaggle_here.record(tmp_path)
 
     kaggle = connect(Target.LOCAL, environment={"TANDEM_LOCAL_KAGGLE": str(tmp_path)})
 
@@ -187,7 +181,7 @@ def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
 def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, kaggle: Kaggle, fault: str) -> None:
-    faults(kaggle_here, f"{fault}x2")
+    kaggle_here.set_faults(f"{fault}x2")
 
     assert kaggle.quota().tpu_allowed.total_seconds() == 72_000
     assert [name for name, _ in kaggle_here.site.faults.struck] == [fault, fault]
@@ -195,14 +189,14 @@ def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, kaggl
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
 def test_a_push_is_sent_once_under_every_fault(kaggle_here: Served, fault: str) -> None:
-    faults(kaggle_here, f"{fault}@SaveKernel")
+    kaggle_here.set_faults(f"{fault}@SaveKernel")
     push = kernel(kaggle_here.account)
 
     with pytest.raises(errors.KaggleError) as raised:
         gateway(kaggle_here).push(push)
 
     assert [struck for struck, _ in kaggle_here.site.faults.struck] == [fault]
-    faults(kaggle_here)
+    kaggle_here.set_faults()
     found = gateway(kaggle_here).kernel(push.ref)
     was_done = fault in ("500-after", "drop-after", "truncate")
     assert (found.version if found else 0) == int(was_done)
@@ -210,7 +204,7 @@ def test_a_push_is_sent_once_under_every_fault(kaggle_here: Served, fault: str) 
 
 
 def test_a_push_that_is_never_answered_is_given_up(kaggle_here: Served) -> None:
-    faults(kaggle_here, "stall@SaveKernel")
+    kaggle_here.set_faults("stall@SaveKernel")
 
     with pytest.raises(errors.UnreachableError) as raised:
         gateway(kaggle_here, read=0.3).push(kernel(kaggle_here.account))
@@ -245,7 +239,7 @@ def test_what_is_refused_says_why(
     kind: type[errors.KaggleError],
     says: str | None,
 ) -> None:
-    faults(kaggle_here, fault)
+    kaggle_here.set_faults(fault)
 
     with pytest.raises(kind, match=says) as raised:
         ask(kaggle, ended)
@@ -256,7 +250,7 @@ def test_what_is_refused_says_why(
 
 def test_a_push_that_lost_its_inputs_says_which(kaggle_here: Served, kaggle: Kaggle) -> None:
     train = finished(kaggle_here, {})
-    faults(kaggle_here, "invalid-sources")
+    kaggle_here.set_faults("invalid-sources")
 
     with pytest.raises(errors.SourcesRefusedError) as raised:
         kaggle.push(kernel(kaggle_here.account, kernel_sources=(train.ref,)))
@@ -271,7 +265,7 @@ def test_a_competition_that_is_not_there_is_a_source_that_is_refused(kaggle_here
 
 
 def test_a_push_under_another_slug_says_where_it_went(kaggle_here: Served, kaggle: Kaggle) -> None:
-    faults(kaggle_here, "slug-moved")
+    kaggle_here.set_faults("slug-moved")
     push = kernel(kaggle_here.account)
 
     pushed = kaggle.push(push)
@@ -282,7 +276,7 @@ def test_a_push_under_another_slug_says_where_it_went(kaggle_here: Served, kaggl
 
 @pytest.mark.parametrize("ask", ["kernel", "session_status", "output"])
 def test_a_wedged_kernel_is_not_taken_for_one_that_is_not_there(kaggle_here: Served, kaggle: Kaggle, ask: str) -> None:
-    faults(kaggle_here, "wedged")
+    kaggle_here.set_faults("wedged")
     push = kernel(kaggle_here.account)
     kaggle.push(push)
 
@@ -293,7 +287,7 @@ def test_a_wedged_kernel_is_not_taken_for_one_that_is_not_there(kaggle_here: Ser
 def test_half_of_an_output_file_is_refused(
     kaggle_here: Served, kaggle: Kaggle, ended: KernelPush, tmp_path: Path
 ) -> None:
-    faults(kaggle_here, "output-truncated")
+    kaggle_here.set_faults("output-truncated")
     file = kaggle.output(ended.ref, 1).files[0]
 
     with pytest.raises(errors.UnsafeAnswerError, match="listed"):
@@ -305,7 +299,7 @@ def test_half_of_an_output_file_is_refused(
 def test_a_log_stream_that_breaks_is_followed_to_the_end(
     kaggle_here: Served, kaggle: Kaggle, ended: KernelPush
 ) -> None:
-    faults(kaggle_here, "log-stream-breaksx2", "dropx1")
+    kaggle_here.set_faults("log-stream-breaksx2", "dropx1")
 
     lines = [line.text for line in kaggle.log_lines(ended.ref)]
 
@@ -322,7 +316,7 @@ def test_a_file_for_a_code_competition_is_refused_in_kaggles_words(kaggle: Kaggl
 
 
 def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
-    faults(kaggle_here, "dataset-fails")
+    kaggle_here.set_faults("dataset-fails")
 
     kaggle.upload_dataset(f"{kaggle_here.account}/weights-b", upload)
 
@@ -334,7 +328,7 @@ def test_a_version_that_is_not_ready_yet_is_the_newest_all_the_same(
 ) -> None:
     ref = f"{kaggle_here.account}/weights-c"
     kaggle.upload_dataset(ref, upload)
-    faults(kaggle_here, "dataset-slow")
+    kaggle_here.set_faults("dataset-slow")
 
     assert kaggle.upload_dataset(ref, upload) == 2
     assert kaggle.dataset_version(ref) == 2
