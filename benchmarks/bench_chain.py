@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("kaggle", "localkaggle")]
+sys.path[:0] = [str(REPOSITORY / "tests" / folder) for folder in ("", "kaggle", "localkaggle")]
 SESSION_SECONDS = 1.0 if "--quick" in sys.argv else 8.0
 SESSIONS = 3  # training, inference, and inference again on the hidden test
 LIMIT_SECONDS = 5.0

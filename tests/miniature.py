@@ -1,8 +1,11 @@
 """Small things that many tests share: templates, trees of files, and what a user sees of a command."""
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MINIATURE = {
     "families/image_classification/family.toml": """
@@ -65,6 +68,11 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+def python(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """What another Python does with these arguments, and says."""
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, **options)
 
 
 def names_in(folder: Path) -> list[str]:

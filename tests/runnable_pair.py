@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import dedent
 
 PARAMETERS = """
 INPUT_ROOT = "/kaggle/input"
@@ -111,8 +112,6 @@ def notebook(cells: Mapping[str, str], parameters: str = PARAMETERS) -> dict[str
 
 
 def _cell(name: str, source: str) -> dict[str, object]:
-    from textwrap import dedent
-
     if name.startswith("#"):
         identifier = "about-" + "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")[:50]
         return {"cell_type": "markdown", "id": identifier, "metadata": {}, "source": f"{name}\n\n{dedent(source)}"}
@@ -128,3 +127,9 @@ def _code(name: str, source: str, *, tags: list[str] | None = None) -> dict[str,
         "execution_count": None,
         "outputs": [],
     }
+
+
+def outputs_of(path: Path, cell: str) -> str:
+    """What an executed notebook's cell printed."""
+    cells = {one["id"]: one for one in json.loads(path.read_text())["cells"]}
+    return "".join("".join(output.get("text", "")) for output in cells[cell]["outputs"])

@@ -2,23 +2,47 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from miniature import Outcome, write_tree
+from miniature import Outcome, python, write_tree
 
 from generator.pair.workspace import Role, Workspace
 
 Tandem = Callable[..., Outcome]
 
 
-def test_it_writes_the_pair_and_says_what_it_chose(tandem: Tandem, workspace_with_data: Workspace) -> None:
-    outcome = tandem("generate", "--competition", "digits", "--workspace", workspace_with_data.root)
+@pytest.fixture
+def workspace(workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    """The current folder: a workspace in which the data of `digits` stand already."""
+    monkeypatch.chdir(workspace_with_data.root)
+    return workspace_with_data
 
-    pair = workspace_with_data.pair("digits")
+
+@pytest.fixture
+def generate(tandem: Tandem, workspace: Workspace) -> Tandem:
+    """Generates a pair of `digits` in the current folder."""
+    return partial(tandem, "generate", "--competition", "digits")
+
+
+def edited(path: Path) -> bytes:
+    """What a notebook was before it is edited here."""
+    rendered = path.read_bytes()
+    path.write_bytes(rendered.replace(b"import json", b"import json  # mine"))
+    return rendered
+
+
+def files_below(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_it_writes_the_pair_and_says_what_it_chose(generate: Tandem, workspace: Workspace) -> None:
+    outcome = generate("--workspace", workspace.root)
+
+    pair = workspace.pair("digits")
     assert (outcome.code, outcome.err) == (0, "")
     assert all(pair.notebook(role).is_file() and pair.metadata(role).is_file() for role in Role)
     lines = outcome.out.splitlines()
@@ -26,54 +50,40 @@ def test_it_writes_the_pair_and_says_what_it_chose(tandem: Tandem, workspace_wit
     assert any(line.split() == ["framework", "keras", "default"] for line in lines)
     assert any("flip" in line and line.endswith("a mirrored digit is another digit or none") for line in lines)
     assert "Pushing to Kaggle needs your user name: generate again with --owner NAME." in lines
-    assert lines[-1] == f"Next: tandem run digits --workspace {workspace_with_data.root}"
+    assert lines[-1] == f"Next: tandem run digits --workspace {workspace.root}"
 
 
-def test_generate_is_a_program_of_its_own(
-    tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(workspace_with_data.root)
+def test_generate_is_a_program_of_its_own(tandem: Tandem, workspace: Workspace) -> None:
     outcome = tandem("--competition", "digits", "--framework", "tensorflow", "--name", "mine", program="generate")
 
     assert outcome.out.splitlines()[-1] == "Next: tandem run mine"
     assert 'framework = { value = "tensorflow", by = "flag" }' in Path("kernels/mine/pair.toml").read_text()
 
 
-def test_two_pairs_of_one_competition_have_kernels_of_their_own(
-    tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(workspace_with_data.root)
+def test_two_pairs_of_one_competition_have_kernels_of_their_own(generate: Tandem, workspace: Workspace) -> None:
     for options in ([], ["--name", "mine"], ["--name", "mine"]):
-        assert tandem("generate", "--competition", "digits", "--owner", "ada", *options).code == 0
+        assert generate("--owner", "ada", *options).code == 0
 
-    first, mine = (workspace_with_data.pair(name) for name in ("digits", "mine"))
-    said = {
-        (pair.name, role): json.loads(pair.metadata(role).read_text())
-        for pair in (first, mine)
-        for role in (Role.TRAIN, Role.INFER)
-    }
+    pairs = [workspace.pair(name) for name in ("digits", "mine")]
+    said = {(pair.name, role): json.loads(pair.metadata(role).read_text()) for pair in pairs for role in Role}
     assert said["digits", Role.TRAIN]["id"] == "ada/digits-keras-train"
     assert said["mine", Role.TRAIN]["id"] == "ada/mine-keras-train"
     assert said["mine", Role.INFER]["kernel_sources"] == ["ada/mine-keras-train"]
 
 
-def test_two_workspaces_get_the_same_bytes(tandem: Tandem, tmp_path: Path, workspace_with_data: Workspace) -> None:
+def test_two_workspaces_get_the_same_bytes(generate: Tandem, tmp_path: Path, workspace: Workspace) -> None:
     other = Workspace(tmp_path / "other")
     write_tree(other.competition_data("digits"), {"train.csv": ""})
-    for workspace in (workspace_with_data, other):
-        tandem("generate", "--competition", "digits", "--workspace", workspace.root)
+    for each in (workspace, other):
+        generate("--workspace", each.root)
 
-    first, second = (
-        {path.relative_to(w.root): path.read_bytes() for path in (w.root / "kernels").rglob("*") if path.is_file()}
-        for w in (workspace_with_data, other)
-    )
+    first, second = (files_below(each.root / "kernels") for each in (workspace, other))
     assert first == second
     assert len(first) == 10
 
 
-def test_the_report_is_there_as_json(tandem: Tandem, workspace_with_data: Workspace) -> None:
-    arguments = ("generate", "--competition", "digits", "--workspace", workspace_with_data.root, "--json")
-    first, again = (json.loads(tandem(*arguments, "--owner", "Ada").out) for _ in range(2))
+def test_the_report_is_there_as_json(generate: Tandem) -> None:
+    first, again = (json.loads(generate("--owner", "Ada", "--json").out) for _ in range(2))
 
     assert first["choices"]["pair"]["owner"] == {"value": "ada", "by": "flag", "evidence": ""}
     assert set(first["files"].values()) == {"written"}
@@ -88,13 +98,12 @@ def test_a_dry_run_writes_nothing(tandem: Tandem, tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_an_edited_notebook_is_refused_with_its_cells(tandem: Tandem, workspace_with_data: Workspace) -> None:
-    arguments = ("generate", "--competition", "digits", "--workspace", workspace_with_data.root)
-    tandem(*arguments)
-    notebook = workspace_with_data.pair("digits").notebook(Role.TRAIN)
-    notebook.write_text(notebook.read_text().replace("import json", "import json  # mine"))
+def test_an_edited_notebook_is_refused_with_its_cells(generate: Tandem, workspace: Workspace) -> None:
+    generate()
+    notebook = workspace.pair("digits").notebook(Role.TRAIN)
+    edited(notebook)
 
-    refused, forced = tandem(*arguments), tandem(*arguments, "--force")
+    refused, forced = generate(), generate("--force")
 
     assert refused.code == 1
     assert "train/train.ipynb (cells changed: imports)" in refused.err
@@ -133,14 +142,14 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
     ],
 )
 def test_a_wrong_option_is_one_sentence(
-    tandem: Tandem, workspace_with_data: Workspace, arguments: list[str], message: str
+    generate: Tandem, workspace: Workspace, arguments: list[str], message: str
 ) -> None:
-    outcome = tandem("generate", "--competition", "digits", "--workspace", workspace_with_data.root, *arguments)
+    outcome = generate(*arguments)
 
     assert outcome.code == 1
     assert message in outcome.err
     assert outcome.err.count("\n") == 1
-    assert not (workspace_with_data.root / "kernels").exists()
+    assert not (workspace.root / "kernels").exists()
 
 
 def test_a_workspace_that_is_a_file_is_refused(tandem: Tandem, tmp_path: Path) -> None:
@@ -191,18 +200,14 @@ def test_all_writes_what_its_check_asks_for(tandem: Tandem, tmp_path: Path) -> N
     assert fresh.out == "Every file is as rendered.\n"
 
 
-def test_no_verb_overwrites_a_notebook_that_was_edited(
-    tandem: Tandem, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(workspace_with_data.root)
+def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate: Tandem, workspace: Workspace) -> None:
     for name in ("digits", "clean"):
-        tandem("generate", "--competition", "digits", "--name", name, "--owner", "ada")
+        generate("--name", name, "--owner", "ada")
     # What would be written anew, were it not for the edits in the other pair.
-    choices = workspace_with_data.pair("clean").choices
+    choices = workspace.pair("clean").choices
     choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
-    notebook = workspace_with_data.pair("digits").notebook(Role.TRAIN)
-    notebook.write_text(notebook.read_text().replace("import json", "import json  # mine"))
-    before = {path: path.read_bytes() for path in Path("kernels").rglob("*") if path.is_file()}
+    edited(workspace.pair("digits").notebook(Role.TRAIN))
+    before = files_below(workspace.root / "kernels")
 
     refused = [tandem("generate", *options) for options in (["--competition", "digits"], ["--all"])]
     for verb in (["--dry-run"], ["--check"]):
@@ -214,7 +219,7 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(
     for outcome in refused:
         assert "train/train.ipynb (cells changed: imports)" in outcome.err
         assert "--force" in outcome.err
-    assert before == {path: path.read_bytes() for path in Path("kernels").rglob("*") if path.is_file()}
+    assert files_below(workspace.root / "kernels") == before
 
 
 def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(
@@ -223,8 +228,7 @@ def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(
     monkeypatch.chdir(write_tree(tmp_path, {"kernels/digits/pair.toml": '[pair]\ncompetition = "digits"\n'}))
     tandem("generate", "--all")
     notebook = Workspace(tmp_path).pair("digits").notebook(Role.INFER)
-    rendered = notebook.read_bytes()
-    notebook.write_bytes(rendered.replace(b"import json", b"import json  # mine"))
+    rendered = edited(notebook)
 
     check = tandem("generate", "--all", "--check")
     assert (check.code, "+++ kernels/digits/infer/infer.ipynb as rendered" in check.out) == (1, True)
@@ -246,22 +250,14 @@ code = main(["generate", "--competition", "digits", "--workspace", sys.argv[1]])
 slow = {"nbformat", "jupytext", "papermill", "numpy", "sklearn", "PIL", "rich", "IPython", "jsonschema", "yaml"}
 sys.exit(str(slow & set(sys.modules)) if slow & set(sys.modules) else code)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(workspace_with_data.root)], capture_output=True, text=True, check=False
-    )
+    done = python("-c", script, workspace_with_data.root)
 
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_python_dash_m_is_tandem(workspace_with_data: Workspace) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "generator", "generate", "--competition", "digits"],
-        cwd=workspace_with_data.root,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = python("-m", "generator", "generate", "--competition", "digits", cwd=workspace_with_data.root, env=env)
 
     assert (done.returncode, done.stderr) == (0, "")
     assert (workspace_with_data.root / "kernels/digits/infer/infer.ipynb").is_file()

@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from miniature import Outcome, write_tree
+from miniature import Outcome, python, write_tree
 
 from generator import __version__
 from generator.cli.main import VERBS, main
@@ -22,7 +23,7 @@ def test_help_shows_every_verb_without_importing_one() -> None:
         "loaded = {'jinja2', 'tomlkit', 'numpy', 'papermill', 'nbformat', 'generator.pair', 'generator.run'};"
         "sys.exit(str(loaded & set(sys.modules)) if loaded & set(sys.modules) else code)"
     )
-    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    shown = python("-c", script)
 
     assert (shown.returncode, shown.stderr) == (0, "")
     assert all(name in shown.stdout for name in VERBS)
@@ -65,20 +66,14 @@ def test_an_error_is_one_printable_message_and_no_traceback(tandem: Tandem) -> N
 
 
 def test_an_interrupt_is_exit_code_130(tandem: Tandem, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("generator.pair.generation.draft", interrupted)
+    monkeypatch.setattr("generator.pair.generation.draft", Mock(side_effect=KeyboardInterrupt))
     outcome = tandem("generate", "--competition", "digits")
 
     assert (outcome.code, outcome.err.strip()) == (130, "Interrupted.")
 
 
 def test_a_bug_shows_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("generator.pair.generation.draft", broken)
+    monkeypatch.setattr("generator.pair.generation.draft", Mock(side_effect=ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         main(["generate", "--competition", "digits"])
 
@@ -97,13 +92,7 @@ def test_a_reader_that_leaves_early_is_no_traceback() -> None:
 def test_a_terminal_that_lacks_a_character_is_no_reason_to_fail(tmp_path: Path) -> None:
     write_tree(tmp_path, {"kernels/digits/pair.toml": '[pair]\ntitle = "Цифры"\n'})
     arguments = ["generate", "--competition", "digits", "--dry-run", "--workspace", str(tmp_path)]
-    shown = subprocess.run(
-        [sys.executable, "-m", "generator", *arguments],
-        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    shown = python("-m", "generator", *arguments, env={**os.environ, "PYTHONIOENCODING": "latin-1"})
 
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "\\u0426\\u0438\\u0444\\u0440\\u044b" in shown.stdout

@@ -8,13 +8,32 @@ import pytest
 
 from generator.errors import TandemError
 from generator.pair.workspace import Role
-from generator.run.output_folder import (
-    AlreadyRunningError,
-    ForeignFolderError,
-    NothingToResumeError,
-    OutputFolder,
-)
+from generator.run.output_folder import AlreadyRunningError, ForeignFolderError, NothingToResumeError, OutputFolder
 from generator.workspace_files import UnsafePlaceError
+
+
+def finish(folder: OutputFolder, text: str) -> None:
+    """Leaves what a run of both notebooks leaves at its end."""
+    folder.path.mkdir(exist_ok=True)
+    for role, name in ((Role.TRAIN, "oof.csv"), (Role.INFER, "submission.csv")):
+        folder.empty(role)
+        (folder.working(role) / name).write_text(text)
+    (folder.working(Role.TRAIN) / "handoff.json").write_text('{"complete": true}')
+    folder.report.write_text(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> OutputFolder:
+    """A folder with what a finished run left."""
+    folder = OutputFolder(tmp_path)
+    finish(folder, "finished")
+    return folder
+
+
+def texts(folder: OutputFolder) -> list[str]:
+    """What says of which run the oof.csv, the submission and the report are; those that are missing are left out."""
+    paths = (folder.working(Role.TRAIN) / "oof.csv", folder.working(Role.INFER) / "submission.csv", folder.report)
+    return [path.read_text() for path in paths if path.exists()]
 
 
 def test_a_second_run_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
@@ -77,22 +96,6 @@ def test_the_previous_training_survives_one_that_got_nowhere(tmp_path: Path) -> 
     assert (previous / "fold0.weights.h5").read_text() == "from the first run"
 
 
-def finish(folder: OutputFolder, text: str) -> None:
-    """Leaves what a run of both notebooks leaves at its end."""
-    folder.path.mkdir(exist_ok=True)
-    for role, name in ((Role.TRAIN, "oof.csv"), (Role.INFER, "submission.csv")):
-        folder.empty(role)
-        (folder.working(role) / name).write_text(text)
-    (folder.working(Role.TRAIN) / "handoff.json").write_text('{"complete": true}')
-    folder.report.write_text(text)
-
-
-def texts(folder: OutputFolder) -> list[str]:
-    """What says of which run the oof.csv, the submission and the report are; those that are missing are left out."""
-    paths = (folder.working(Role.TRAIN) / "oof.csv", folder.working(Role.INFER) / "submission.csv", folder.report)
-    return [path.read_text() for path in paths if path.exists()]
-
-
 def test_a_finished_run_is_kept_whole_and_only_the_last_one(tmp_path: Path) -> None:
     folder = OutputFolder(tmp_path)
     for name in ("first", "second"):
@@ -115,9 +118,7 @@ def test_inference_alone_takes_nothing_of_an_earlier_training_away(tmp_path: Pat
     assert texts(folder.previous) == ["first", "second", "second"]
 
 
-def test_a_run_that_got_nowhere_does_not_replace_a_finished_one(tmp_path: Path) -> None:
-    folder = OutputFolder(tmp_path)
-    finish(folder, "finished")
+def test_a_run_that_got_nowhere_does_not_replace_a_finished_one(folder: OutputFolder) -> None:
     folder.keep(Role.TRAIN)
     folder.empty(Role.TRAIN)
     (folder.working(Role.TRAIN) / "train.ipynb").touch()
@@ -127,9 +128,9 @@ def test_a_run_that_got_nowhere_does_not_replace_a_finished_one(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("left", [{"fold0.weights.h5": ""}, {"handoff.json": '{"complete": false}'}])
-def test_a_training_that_is_resumed_leaves_the_finished_run_before_it(tmp_path: Path, left: dict[str, str]) -> None:
-    folder = OutputFolder(tmp_path)
-    finish(folder, "finished")
+def test_a_training_that_is_resumed_leaves_the_finished_run_before_it(
+    folder: OutputFolder, left: dict[str, str]
+) -> None:
     folder.keep(Role.TRAIN)
     folder.empty(Role.TRAIN)
     for name, text in left.items():
@@ -141,33 +142,20 @@ def test_a_training_that_is_resumed_leaves_the_finished_run_before_it(tmp_path: 
     assert texts(folder.previous) == ["finished"] * 3
 
 
-@pytest.mark.parametrize("place", ["previous", "interrupted"])
-def test_what_a_user_put_where_runs_are_kept_is_not_replaced(tmp_path: Path, place: str) -> None:
-    folder = OutputFolder(tmp_path)
-    finish(folder, "finished")
-    if place == "interrupted":
+@pytest.mark.parametrize(
+    ("place", "named"),
+    [("previous/train", "previous"), ("interrupted/train", "interrupted"), ("previous/report.html", r"report\.html")],
+)
+def test_what_a_user_put_where_runs_are_kept_is_not_replaced(folder: OutputFolder, place: str, named: str) -> None:
+    if "interrupted" in place:
         (folder.working(Role.TRAIN) / "handoff.json").unlink()
-    mine = tmp_path / place / "train" / "mine"
+    mine = folder.path / place / "mine"
     mine.parent.mkdir(parents=True)
     mine.touch()
 
-    with pytest.raises(ForeignFolderError, match=place):
+    with pytest.raises(ForeignFolderError, match=named):
         folder.keep(Role.TRAIN)
     folder.forget_interrupted()
-
-    assert mine.exists()
-    assert texts(folder) == ["finished"] * 3
-
-
-def test_a_folder_in_place_of_a_kept_report_is_not_removed(tmp_path: Path) -> None:
-    folder = OutputFolder(tmp_path)
-    finish(folder, "finished")
-    mine = folder.previous.report / "mine"
-    mine.parent.mkdir(parents=True)
-    mine.touch()
-
-    with pytest.raises(ForeignFolderError, match=r"report\.html"):
-        folder.keep(Role.TRAIN)
 
     assert mine.exists()
     assert texts(folder) == ["finished"] * 3

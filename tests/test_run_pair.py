@@ -3,32 +3,31 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from miniature import write_tree
-from runnable_pair import INFER, PARAMETERS, TRAIN, write_pair
+from miniature import Outcome, write_tree
+from runnable_pair import INFER, PARAMETERS, TRAIN, outputs_of, write_pair
 
-Tandem = Callable[..., Any]
+Run = Callable[..., Outcome]
+SHARED = "# The same in both notebooks.\nWIDTH = {}"
+SLOW = pytest.mark.slow
 
 
-@pytest.fixture(autouse=True)
-def in_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder is a workspace of its own."""
+@pytest.fixture
+def run(tandem: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a pair of these cells, or the one that is there already, in a workspace of its own: the current folder."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+
+    def run_pair(*arguments: object, name: str = "tiny", **cells: object) -> Outcome:
+        if cells or not Path("kernels/tiny").exists():
+            write_pair(tmp_path, **cells)
+        return tandem("run", name, *arguments)
+
+    return run_pair
 
 
-def outputs_of(path: Path, cell: str) -> str:
-    """What an executed notebook's cell printed."""
-    cells = {one["id"]: one for one in json.loads(path.read_text())["cells"]}
-    return "".join("".join(output.get("text", "")) for output in cells[cell]["outputs"])
-
-
-def test_a_pair_runs_from_training_to_a_valid_submission(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path)
-
-    done = tandem("run", "tiny")
+def test_a_pair_runs_from_training_to_a_valid_submission(run: Run, tmp_path: Path) -> None:
+    done = run()
 
     assert done.code == 0
     assert done.out == (
@@ -41,130 +40,125 @@ def test_a_pair_runs_from_training_to_a_valid_submission(tandem: Tandem, tmp_pat
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
 
 
+@pytest.mark.parametrize(
+    ("cells", "options"),
+    [
+        pytest.param(
+            {"train": {**TRAIN, "leave": "import sys; sys.exit()", "never": "1 / 0"}},
+            ["--only", "train"],
+            id="a notebook that exits is done",
+        ),
+        pytest.param(
+            {
+                "train": {"model": f"\n{SHARED.format(64)}\n\n", "loss": SHARED.format(2), **TRAIN},
+                "infer": {"model": SHARED.format(64), **INFER},
+            },
+            [],
+            id="a shared cell that only one notebook has",
+        ),
+        pytest.param(
+            {"parameters": PARAMETERS.replace("ALLOW_CPU = False\n", "")}, [], id="a parameter that is missing"
+        ),
+    ],
+)
+def test_what_is_no_reason_to_stop(run: Run, cells: dict[str, object], options: list[str]) -> None:
+    assert run(*options, **cells).code == 0
+
+
 @pytest.mark.parametrize("place", ["output", "output/tiny", "output/tiny/smoke", "output/tiny/smoke/infer"])
-def test_a_link_in_place_of_the_output_is_refused_before_anything_runs(
-    tandem: Tandem, tmp_path: Path, place: str
-) -> None:
-    write_pair(tmp_path)
-    precious = write_tree(tmp_path / "precious", {"thesis": "of the user", ".tandem-run": "1\n"})
+def test_a_link_in_place_of_the_output_is_refused_before_anything_runs(run: Run, tmp_path: Path, place: str) -> None:
+    files = {"thesis": "of the user", ".tandem-run": "1\n"}
+    precious = write_tree(tmp_path / "precious", files)
     (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / place).symlink_to(precious)
 
-    done = tandem("run", "tiny", "--smoke")
+    done = run("--smoke")
 
     assert (done.code, done.out) == (1, "")
     assert f"{tmp_path / place} is a link, so that what is written or removed there would be somewhere" in done.err
-    assert {path.name: path.read_text() for path in precious.iterdir()} == {
-        "thesis": "of the user",
-        ".tandem-run": "1\n",
-    }
+    assert {path.name: path.read_text() for path in precious.iterdir()} == files
 
 
-def test_a_folder_that_the_user_names_may_be_behind_a_link(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path)
+def test_a_folder_that_the_user_names_may_be_behind_a_link(run: Run, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "there").symlink_to("disk")
 
-    assert tandem("run", "tiny", "--output", "there/tiny").code == 0
+    assert run("--output", "there/tiny").code == 0
     assert (tmp_path / "disk" / "tiny" / "report.html").is_file()
 
 
-def test_of_a_submission_without_a_sample_nothing_is_promised(tandem: Tandem, tmp_path: Path) -> None:
+def test_of_a_submission_without_a_sample_nothing_is_promised(run: Run, tmp_path: Path) -> None:
     choices = write_pair(tmp_path) / "pair.toml"
     choices.write_text(choices.read_text().replace('"sample_submission.csv"', '""'))
 
-    done = tandem("run", "tiny")
-
-    assert "submission.csv (2 rows, there is no sample to check it against)\n" in done.out
+    assert "submission.csv (2 rows, there is no sample to check it against)\n" in run().out
     report = (tmp_path / "output/tiny/report.html").read_text()
     assert "there is no sample of it" in report
     assert "against the sample" not in report
 
 
-@pytest.mark.slow
-def test_the_built_in_competition_is_scored_and_its_data_written(tandem: Tandem, tmp_path: Path) -> None:
+@SLOW
+def test_the_built_in_competition_is_scored_and_its_data_written(run: Run, tmp_path: Path) -> None:
     submission = INFER["submission"].replace("competitions/tiny", "competitions/digits")
     pair = write_pair(tmp_path, infer={"submission": submission}, sources={"competition_sources": ["digits"]})
     (pair / "pair.toml").write_text('[pair]\ncompetition = "digits"\n')
 
-    report = json.loads(tandem("run", "tiny", "--json").out)
+    report = json.loads(run("--json").out)
 
     assert report["hidden_test"]["metric"] == "accuracy"
     assert 0.05 < report["hidden_test"]["score"] < 0.15  # the sample says 0 everywhere
     assert report["submission"]["rows"] == 540
 
 
-@pytest.mark.slow
-def test_parameters_reach_each_notebook_that_has_them(tandem: Tandem, tmp_path: Path) -> None:
+@SLOW
+def test_parameters_reach_each_notebook_that_has_them(run: Run, tmp_path: Path) -> None:
     show = {"show": "print(SMOKE_TEST, ALLOW_CPU, EPOCHS, WORKING_ROOT)"}
-    write_pair(tmp_path, train={**show, **TRAIN}, infer={**show, **INFER})
-
-    assert tandem("run", "tiny", "--smoke", "-P", "EPOCHS=1", "--parameter", "EPOCHS=2").code == 0
+    options = ("--smoke", "-P", "EPOCHS=1", "--parameter", "EPOCHS=2")
+    assert run(*options, train={**show, **TRAIN}, infer={**show, **INFER}).code == 0
 
     for role in ("train", "infer"):
         shown = outputs_of(tmp_path / f"output/tiny/smoke/{role}/{role}.ipynb", "show")
         assert shown == f"True True 2 {tmp_path}/output/tiny/smoke/{role}\n"
 
 
-def test_an_unknown_parameter_is_refused_with_the_nearest(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path)
-
-    refused = tandem("run", "tiny", "-P", "EPOCH=2")
-
-    assert refused.code == 1
-    assert refused.err == 'Error: The notebooks have no parameter "EPOCH". Did you mean "EPOCHS"?\n'
-    assert not (tmp_path / "output").exists()
-
-
 @pytest.mark.parametrize(
     ("assignment", "reason"),
     [
+        ("EPOCH=2", 'Error: The notebooks have no parameter "EPOCH". Did you mean "EPOCHS"?\n'),
         ("EPOCHS=many", "takes a whole number"),
         ("SMOKE_TEST=1", "takes true or false"),
         ("EPOCHS", "write NAME=VALUE"),
         ("WORKING_ROOT=/tmp", "The run sets WORKING_ROOT itself"),
     ],
 )
-def test_a_parameter_of_the_wrong_type_is_refused(tandem: Tandem, tmp_path: Path, assignment: str, reason: str) -> None:
-    write_pair(tmp_path)
+def test_a_parameter_that_is_unknown_or_of_the_wrong_type_is_refused(
+    run: Run, tmp_path: Path, assignment: str, reason: str
+) -> None:
+    refused = run("-P", assignment)
 
-    refused = tandem("run", "tiny", "-P", assignment)
-
-    assert (refused.code, refused.out) == (1, "")
+    assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1)
     assert reason in refused.err
+    assert not (tmp_path / "output").exists()
 
 
-def test_a_pair_that_does_not_exist_names_the_command_that_makes_it(tandem: Tandem, tmp_path: Path) -> None:
-    refused = tandem("run", "digits")
-
-    assert refused.code == 1
-    assert "`tandem generate --competition digits`" in refused.err
-
-
-@pytest.mark.parametrize("name", ["..", "../tiny", ".", "a/../tiny"])
-def test_a_pair_cannot_lie_outside_of_the_workspace(tandem: Tandem, tmp_path: Path, name: str) -> None:
-    write_pair(tmp_path)
-
-    refused = tandem("run", name)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("digits", "`tandem generate --competition digits`"),
+        *((name, "cannot be the name of a pair") for name in ("..", "../tiny", ".", "a/../tiny")),
+    ],
+)
+def test_a_pair_that_is_not_in_the_workspace_is_refused(run: Run, name: str, message: str) -> None:
+    refused = run(name=name)
 
     assert refused.code == 1
-    assert "cannot be the name of a pair" in refused.err
+    assert message in refused.err
 
 
-def test_an_error_names_the_users_own_folder_and_not_the_mirror(tandem: Tandem, tmp_path: Path) -> None:
-    cells = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/train.csv')"}
-    write_pair(tmp_path, train=cells)
-
-    failed = tandem("run", "tiny")
-
-    assert f"ValueError: bad: {tmp_path}/input/competitions/tiny/train.csv" in failed.err
-
-
-def test_a_failing_cell_shows_its_place_and_keeps_the_notebook(tandem: Tandem, tmp_path: Path) -> None:
+def test_a_failing_cell_shows_its_place_and_keeps_the_notebook(run: Run, tmp_path: Path) -> None:
     cells = {"## Model": "", "model": "print('built')\nwidth = 0\nprint(1 / width)\n", "never": "print('after')"}
-    write_pair(tmp_path, train=cells)
 
-    failed = tandem("run", "tiny")
+    failed = run(train=cells)
 
     assert failed.code == 1
     assert 'tiny/train.ipynb failed in cell "model" (section Model) at line 3.' in failed.err
@@ -180,123 +174,103 @@ def test_a_failing_cell_shows_its_place_and_keeps_the_notebook(tandem: Tandem, t
     assert "not reached" in report
 
 
-def test_a_notebook_that_exits_is_done(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, train={**TRAIN, "leave": "import sys; sys.exit()", "never": "1 / 0"})
+STUBBORN = """
+    import time
+    while True:
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:
+            print("no")
+"""
+KILLED = {"crash": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"}
+INCOMPLETE = {"training": TRAIN["training"].replace('"complete": True', '"complete": False')}
+UNFIT = {"wrong": "open(f'{WORKING_ROOT}/submission.csv', 'w').write('id,label\\na,0\\n')"}
+VANDAL = {"vandal": "open(f'{INPUT_ROOT}/competitions/tiny/sample_submission.csv', 'w')"}
+OWN_FOLDER = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/train.csv')"}
 
-    assert tandem("run", "tiny", "--only", "train").code == 0
 
-
-@pytest.mark.slow
-def test_a_kernel_that_dies_is_reported_with_the_cell_and_the_signal(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, train={"crash": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"})
-
-    failed = tandem("run", "tiny")
+@pytest.mark.parametrize(
+    ("cells", "options", "messages"),
+    [
+        pytest.param(
+            {"train": OWN_FOLDER},
+            [],
+            ["ValueError: bad: HERE/input/competitions/tiny/train.csv"],
+            id="an error names the user's own folder and not the mirror",
+        ),
+        pytest.param(
+            {"train": KILLED},
+            [],
+            [
+                'The kernel of tiny/train.ipynb died in cell "crash": its process was killed (SIGKILL)',
+                "memory runs out",
+            ],
+            id="a kernel that dies",
+            marks=SLOW,
+        ),
+        pytest.param(
+            {"train": VANDAL}, [], ["PermissionError", "inputs are read-only, as on Kaggle"], id="inputs are read-only"
+        ),
+        pytest.param(
+            {"train": {"nothing": "pass"}},
+            [],
+            ["output/tiny/train/handoff.json does not exist"],
+            id="training without a hand-over",
+        ),
+        pytest.param({}, ["--only", "infer"], ["handoff.json does not exist"], id="inference alone without a training"),
+        pytest.param({"train": INCOMPLETE}, [], ["Go on with --resume"], id="an incomplete training"),
+        pytest.param(
+            {"infer": {"nothing": "pass"}},
+            [],
+            ["ended without writing HERE/output/tiny/infer/submission.csv"],
+            id="a missing submission",
+            marks=SLOW,
+        ),
+        pytest.param({"infer": UNFIT}, [], ["1 of 2 ids are missing"], id="a submission that Kaggle would refuse"),
+    ],
+)
+def test_a_run_that_fails_says_why(
+    run: Run, tmp_path: Path, cells: dict[str, object], options: list[str], messages: list[str]
+) -> None:
+    failed = run(*options, **cells)
 
     assert failed.code == 1
-    assert 'The kernel of tiny/train.ipynb died in cell "crash": its process was killed (SIGKILL)' in failed.err
-    assert "memory runs out" in failed.err
-    assert (tmp_path / "output/tiny/report.html").is_file()
-
-
-@pytest.mark.slow
-def test_a_notebook_that_takes_too_long_is_stopped(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, train={"quick": "1", "slow": "import time\nprint('begun')\ntime.sleep(60)"})
-
-    stopped = tandem("run", "tiny", "--timeout", "2")
-
-    assert stopped.code == 1
-    assert 'was stopped after 2 s, while cell "slow" was running' in stopped.err
-    assert "begun" in outputs_of(tmp_path / "output/tiny/train/train.ipynb", "slow")
-
-
-@pytest.mark.slow
-def test_a_cell_that_ignores_the_interrupt_is_stopped_all_the_same(tandem: Tandem, tmp_path: Path) -> None:
-    stubborn = """
-        import time
-        while True:
-            try:
-                time.sleep(60)
-            except KeyboardInterrupt:
-                print("no")
-    """
-    write_pair(tmp_path, train={"stubborn": stubborn})
-
-    stopped = tandem("run", "tiny", "--timeout", "1")
-
-    assert 'while cell "stubborn" was running' in stopped.err
-    assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "stubborn") == "no\n"
-
-
-def test_inputs_are_read_only_for_the_notebooks(tandem: Tandem, tmp_path: Path) -> None:
-    vandal = "open(f'{INPUT_ROOT}/competitions/tiny/sample_submission.csv', 'w')"
-    write_pair(tmp_path, train={"vandal": vandal})
-
-    failed = tandem("run", "tiny")
-
-    assert "PermissionError" in failed.err
-    assert "inputs are read-only, as on Kaggle" in failed.err
+    for message in messages:
+        assert message.replace("HERE", str(tmp_path)) in failed.err
+    output = tmp_path / "output/tiny"
+    assert (output / "infer").exists() == ("infer" in cells)
+    assert (output / "report.html").is_file() or "--only" in options
     assert (tmp_path / "input/competitions/tiny/sample_submission.csv").read_text() == "id,label\na,0\nb,0\n"
 
 
-def test_training_without_a_handover_stops_the_run(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, train={"nothing": "pass"})
+@SLOW
+@pytest.mark.parametrize(
+    ("cell", "printed"),
+    [
+        pytest.param("import time\nprint('begun')\ntime.sleep(60)", "begun\n", id="ordinary"),
+        pytest.param(STUBBORN, "no\n", id="it ignores the interrupt"),
+    ],
+)
+def test_a_cell_that_takes_too_long_is_stopped(run: Run, tmp_path: Path, cell: str, printed: str) -> None:
+    stopped = run("--timeout", "2", train={"quick": "1", "slow": cell})
 
-    failed = tandem("run", "tiny")
-
-    assert failed.code == 1
-    assert "output/tiny/train/handoff.json does not exist" in failed.err
-    assert not (tmp_path / "output/tiny/infer").exists()
-
-
-def test_an_incomplete_training_is_not_predicted_with(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, train={"training": TRAIN["training"].replace('"complete": True', '"complete": False')})
-
-    failed = tandem("run", "tiny")
-
-    assert failed.code == 1
-    assert "Go on with --resume" in failed.err
+    assert stopped.code == 1
+    assert 'was stopped after 2 s, while cell "slow" was running' in stopped.err
+    assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "slow") == printed
 
 
-@pytest.mark.slow
-def test_a_missing_submission_is_named(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, infer={"nothing": "pass"})
-
-    failed = tandem("run", "tiny")
-
-    assert failed.code == 1
-    assert f"ended without writing {tmp_path}/output/tiny/infer/submission.csv" in failed.err
-
-
-def test_a_submission_that_kaggle_would_refuse_is_an_error(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, infer={"wrong": "open(f'{WORKING_ROOT}/submission.csv', 'w').write('id,label\\na,0\\n')"})
-
-    failed = tandem("run", "tiny")
-
-    assert failed.code == 1
-    assert "1 of 2 ids are missing" in failed.err
-
-
-@pytest.mark.slow
-def test_only_infer_keeps_the_training_output(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path)
-    tandem("run", "tiny")
+@SLOW
+def test_only_infer_keeps_the_training_output(run: Run, tmp_path: Path) -> None:
+    run()
     handover = tmp_path / "output/tiny/train/handoff.json"
     before = handover.stat()
 
-    done = tandem("run", "tiny", "--only", "infer")
-
-    assert done.code == 0
+    assert run("--only", "infer").code == 0
     assert handover.stat() == before
 
 
-def test_only_infer_without_a_training_says_how_to_train(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path)
-
-    assert "handoff.json does not exist" in tandem("run", "tiny", "--only", "infer").err
-
-
-@pytest.mark.slow
-def test_a_resumed_training_finds_its_previous_output(tandem: Tandem, tmp_path: Path) -> None:
+@SLOW
+def test_a_resumed_training_finds_its_previous_output(run: Run, tmp_path: Path) -> None:
     look = """
         from pathlib import Path
         previous = Path(INPUT_ROOT, "notebooks/someone/tiny-train/checkpoint")
@@ -304,120 +278,100 @@ def test_a_resumed_training_finds_its_previous_output(tandem: Tandem, tmp_path: 
         print(previous.read_text() if previous.exists() else "afresh", here)
         Path(WORKING_ROOT, "checkpoint").write_text("epoch 3")
     """
-    write_pair(tmp_path, train={"look": look, **TRAIN})
     train = tmp_path / "output/tiny/train/train.ipynb"
 
-    tandem("run", "tiny", "--only", "train")
+    run("--only", "train", train={"look": look, **TRAIN})
     assert outputs_of(train, "look") == "afresh ['train.ipynb']\n"
-    assert tandem("run", "tiny", "--resume").code == 0
+    assert run("--resume").code == 0
     assert outputs_of(train, "look") == "epoch 3 ['train.ipynb']\n"
-    tandem("run", "tiny", "--only", "train")
+    run("--only", "train")
     assert outputs_of(train, "look") == "afresh ['train.ipynb']\n"
 
 
-@pytest.mark.slow
-def test_another_output_folder_can_be_chosen_but_none_with_somebody_elses_files(tandem: Tandem, tmp_path: Path) -> None:
+@SLOW
+def test_another_output_folder_can_be_chosen_but_none_with_somebody_elses_files(run: Run, tmp_path: Path) -> None:
     pair = write_pair(tmp_path)
 
-    assert tandem("run", "tiny", "--output", "elsewhere").code == 0
+    assert run("--output", "elsewhere").code == 0
     assert (tmp_path / "elsewhere/report.html").is_file()
-    refused = tandem("run", "tiny", "--output", pair)
+    refused = run("--output", pair)
     assert refused.code == 1
     assert "holds files that no `tandem run` wrote" in refused.err
     assert (pair / "train/train.ipynb").is_file()
 
 
-def test_braces_and_spaces_in_a_path_are_only_a_path(
-    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_braces_and_spaces_in_a_path_are_only_a_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = tmp_path / "with {braces} and 'quotes' é"
     write_pair(workspace)
     monkeypatch.chdir(workspace)
 
-    assert tandem("run", "tiny").code == 0
+    assert run().code == 0
 
 
 def test_the_users_jupyter_configuration_does_not_matter(
-    tandem: Tandem, tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kernelspec = isolated_home / ".local/share/jupyter/kernels/python3/kernel.json"
-    kernelspec.parent.mkdir(parents=True)
-    kernelspec.write_text(json.dumps({"argv": ["false"], "display_name": "Broken", "language": "python"}))
-    profile = isolated_home / ".ipython/profile_default"
-    (profile / "startup").mkdir(parents=True)
-    (profile / "startup/00-broken.py").write_text("import os; os._exit(3)")
-    (profile / "ipython_kernel_config.py").write_text("raise SystemExit(4)")
-    configuration = isolated_home / "jupyter"
-    configuration.mkdir()
-    (configuration / "jupyter_config.py").write_text("import os; os._exit(5)")
-    (isolated_home / "startup.py").write_text("import os; os._exit(6)")
-    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(configuration))
+    kernelspec = {"argv": ["false"], "display_name": "Broken", "language": "python"}
+    files = {
+        ".local/share/jupyter/kernels/python3/kernel.json": json.dumps(kernelspec),
+        ".ipython/profile_default/startup/00-broken.py": "import os; os._exit(3)",
+        ".ipython/profile_default/ipython_kernel_config.py": "raise SystemExit(4)",
+        "jupyter/jupyter_config.py": "import os; os._exit(5)",
+        "startup.py": "import os; os._exit(6)",
+    }
+    write_tree(isolated_home, files)
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(isolated_home / "jupyter"))
     monkeypatch.setenv("JUPYTER_DEFAULT_PROVISIONER_NAME", "no-such-provisioner")
     monkeypatch.setenv("PYTHONSTARTUP", str(isolated_home / "startup.py"))
-    write_pair(tmp_path)
 
-    done = tandem("run", "tiny")
+    done = run()
 
     assert done.code == 0, done.err
 
 
-@pytest.mark.slow
+@SLOW
 @pytest.mark.parametrize("home", ["/proc/nonexistent", "/dev/null"])
 def test_an_unwritable_home_does_not_matter(
-    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str
 ) -> None:
     monkeypatch.setenv("HOME", home)
-    write_pair(tmp_path, train={**TRAIN, "home": "import matplotlib.pyplot; print('plots')"})
 
-    done = tandem("run", "tiny")
+    done = run(train={**TRAIN, "home": "import matplotlib.pyplot; print('plots')"})
 
     assert done.code == 0, done.err
 
 
-def test_a_notebook_sees_no_token(tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_sees_no_token(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAGGLE_KEY", "very-secret")
     look = {"look": "import os; print([value for value in os.environ.values() if 'secret' in value])"}
-    write_pair(tmp_path, train={**look, **TRAIN})
-
-    tandem("run", "tiny", "--only", "train")
+    run("--only", "train", train={**look, **TRAIN})
 
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "look") == "[]\n"
 
 
-def test_nothing_is_left_in_the_temporary_folder(
-    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_left_in_the_temporary_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "t"
     temporary.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(temporary))
-    write_pair(tmp_path)
 
-    assert tandem("run", "tiny").code == 0
-
+    assert run().code == 0
     assert list(temporary.iterdir()) == []
 
 
-def test_a_notebook_that_is_none_is_named(tandem: Tandem, tmp_path: Path) -> None:
+def test_a_notebook_that_is_none_is_named(run: Run, tmp_path: Path) -> None:
     pair = write_pair(tmp_path)
     (pair / "train/train.ipynb").write_text("{}")
 
-    assert "train.ipynb is not a notebook" in tandem("run", "tiny").err
-
-
-SHARED = "# The same in both notebooks.\nWIDTH = {}"
+    assert "train.ipynb is not a notebook" in run().err
 
 
 @pytest.mark.parametrize("roles", [(), ("--only", "train"), ("--only", "infer")])
 def test_cells_that_have_to_be_the_same_in_both_notebooks_are_compared_before_anything_runs(
-    tandem: Tandem, tmp_path: Path, roles: tuple[str, ...]
+    run: Run, tmp_path: Path, roles: tuple[str, ...]
 ) -> None:
-    write_pair(
-        tmp_path,
-        train={"model": SHARED.format(64), "data": SHARED.format(1), "loss": SHARED.format(2), **TRAIN},
-        infer={"model": SHARED.format(32), "data": SHARED.format(1), **INFER},
-    )
+    train = {"model": SHARED.format(64), "data": SHARED.format(1), "loss": SHARED.format(2), **TRAIN}
 
-    done = tandem("run", "tiny", *roles)
+    done = run(*roles, train=train, infer={"model": SHARED.format(32), "data": SHARED.format(1), **INFER})
 
     assert (done.code, done.out) == (1, "")
     assert 'The cell "model" differs between ' in done.err
@@ -425,19 +379,3 @@ def test_cells_that_have_to_be_the_same_in_both_notebooks_are_compared_before_an
     assert "kernels/tiny/infer/infer.ipynb" in done.err
     assert "Copy the text that you mean into the other notebook." in done.err
     assert not (tmp_path / "output" / "tiny" / "train" / "train.ipynb").exists()
-
-
-def test_a_shared_cell_that_only_one_notebook_has_is_no_reason_to_stop(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(
-        tmp_path,
-        train={"model": f"\n{SHARED.format(64)}\n\n", "loss": SHARED.format(2), **TRAIN},
-        infer={"model": SHARED.format(64), **INFER},
-    )
-
-    assert tandem("run", "tiny").code == 0
-
-
-def test_a_parameters_cell_may_be_missing(tandem: Tandem, tmp_path: Path) -> None:
-    write_pair(tmp_path, parameters=PARAMETERS.replace("ALLOW_CPU = False\n", ""))
-
-    assert tandem("run", "tiny").code == 0

@@ -30,15 +30,21 @@ SHOWS = {
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes."""
+    """Every element of a page with its attributes, and the tags that are open at its end; none closes another."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open_tags: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.found.append((tag, dict(attrs)))
+        if tag not in ("meta", "img", "br", "hr"):
+            self.open_tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open_tags.pop() == tag
 
 
 def fold(path: Path, *, cell: str) -> None:
@@ -83,21 +89,7 @@ def test_the_report_needs_nothing_from_elsewhere_and_runs_nothing(report: str) -
 
 
 def test_what_a_notebook_shows_cannot_close_the_page_around_it(report: str) -> None:
-    class Balance(HTMLParser):
-        def __init__(self) -> None:
-            super().__init__()
-            self.open_tags: list[str] = []
-
-        def handle_starttag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
-            if tag not in ("meta", "img", "br", "hr"):
-                self.open_tags.append(tag)
-
-        def handle_endtag(self, tag: str) -> None:
-            assert self.open_tags.pop() == tag
-
-    balance = Balance()
-    balance.feed(report)
-    assert balance.open_tags == []
+    assert Elements(report).open_tags == []
 
 
 def test_the_report_has_scores_parameters_versions_times_figures_and_notebooks(report: str) -> None:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from cases import CASES
-from chain_pair import FakeTime, pair_in, submission_for, training_output
+from chain_pair import FakeTime, pair_in, training_output
 from fake_kaggle import SAMPLE, FakeKaggle
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +46,7 @@ KINDS = ["moved away", "to a file", "to a folder", "to nothing", "to itself", "h
 
 def push(root: Path, **options: bool) -> None:
     folder = Workspace(root).pair("digits")
-    outputs = {"train": training_output(folder), "infer": {"submission.csv": submission_for(SAMPLE)}}
+    outputs = {"train": training_output(folder), "infer": {"submission.csv": SAMPLE.encode()}}
     request = PushOptions(Workspace(root), "digits", submit=True, **options)
     push_pair(FakeKaggle(outputs), request, RunContext(polling=PollingPolicy(), clock=FakeTime()))
 

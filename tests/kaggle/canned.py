@@ -1,15 +1,19 @@
 """A server on loopback that answers each request as a test says, and misbehaves below HTTP where it is told to."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
 
 from generator.kaggle.credentials import AccessToken, Credentials
+from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
@@ -51,6 +55,8 @@ class Told:
 
 
 Script = Callable[[Asked], Told]
+Ask = Callable[[Kaggle], Any]
+Failure = TypeVar("Failure", bound=KaggleError)
 
 
 def said(status: int = 200, /, **fields: Any) -> Told:
@@ -157,3 +163,18 @@ def canned(script: Script | list[Told]) -> Iterator[Canned]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def answered(script: Script | list[Told], ask: Ask, **options: Any) -> tuple[Any, Canned]:
+    """What a gateway makes of these answers to a question, and the server with all that arrived there."""
+    with canned(script) as server:
+        return ask(server.gateway(**options)), server
+
+
+def failed(
+    script: Script | list[Told], kind: type[Failure], ask: Ask, *, says: str = "", **options: Any
+) -> tuple[Failure, Canned]:
+    """The error that a gateway makes of these answers, which says this, and the server with all that arrived there."""
+    with canned(script) as server, pytest.raises(kind, match=re.escape(says) if says else None) as raised:
+        ask(server.gateway(**options))
+    return raised.value, server

@@ -1,8 +1,6 @@
 """A pair to be pushed, what its notebooks would write, and clocks that a test moves."""
 
-import csv
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -93,14 +91,6 @@ def marker(**changes: Any) -> dict[str, Any]:
 
 def real_marker() -> dict[str, Any]:
     return marker(platform="tpu", device_kind="TPU v5 lite", emulated=False, device_memory_gb=15.7)
-
-
-def submission_for(sample: str) -> bytes:
-    """A submission that has every row of a sample."""
-    rows = list(csv.reader(io.StringIO(sample)))
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue().encode()
 
 
 @dataclass

@@ -1,11 +1,10 @@
 """A pair, a Kaggle in memory and clocks that stand still, for the tests of the chain."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from chain_pair import FakeTime, pair_in, submission_for, training_output
+from chain_pair import FakeTime, pair_in, training_output
 from fake_kaggle import SAMPLE, FakeKaggle
 
 from generator.competition import builtin
@@ -14,50 +13,17 @@ from generator.kaggle.chain.chain import ChainResult, push_pair
 from generator.kaggle.chain.execution import RunContext
 from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.polling import PollingPolicy
-from generator.kaggle.errors import (
-    ForbiddenError,
-    NotFoundError,
-    RateLimitedError,
-    ServerFailedError,
-    UnreachableError,
-)
+from generator.kaggle.errors import ForbiddenError, NotFoundError, RateLimitedError, ServerFailedError, UnreachableError
 from generator.pair.workspace import PairFolder, Workspace
 
 if TYPE_CHECKING:
     from generator.kaggle.chain.events import Event
 
-Hook = Callable[[], None]
-
-
-def raising(error: TandemError) -> Hook:
-    def hook() -> None:
-        raise error
-
-    return hook
-
-
-def well() -> None:
-    pass
-
-
-def lost() -> Hook:
-    return raising(UnreachableError(doing="push", host="kaggle", why="gave no answer", was_sent=True))
-
-
-def failed() -> Hook:
-    return raising(ServerFailedError(doing="push", status=503, said=""))
-
-
-def limited() -> Hook:
-    return raising(RateLimitedError(doing="push", retry_after=None))
-
-
-def missing() -> Hook:
-    return raising(NotFoundError(doing="look", said="", look_at=""))
-
-
-def forbidden() -> Hook:
-    return raising(ForbiddenError(doing="look", said="", remedy="look"))
+LOST = UnreachableError(doing="push", host="kaggle", why="gave no answer", was_sent=True)
+FAILED = ServerFailedError(doing="push", status=503, said="")
+LIMITED = RateLimitedError(doing="push", retry_after=None)
+MISSING = NotFoundError(doing="look", said="", look_at="")
+FORBIDDEN = ForbiddenError(doing="look", said="", remedy="look")
 
 
 class Table:
@@ -66,7 +32,7 @@ class Table:
     def __init__(self, root: Path, **options: object) -> None:
         self.folder: PairFolder = pair_in(root)
         self.workspace = Workspace(root)
-        outputs = {"train": training_output(self.folder), "infer": {"submission.csv": submission_for(SAMPLE)}}
+        outputs = {"train": training_output(self.folder), "infer": {"submission.csv": SAMPLE.encode()}}
         self.kaggle = FakeKaggle(outputs, **options)
         self.time = FakeTime()
         self.events: list[Event] = []

@@ -25,6 +25,10 @@ from generator.kaggle.api import (
 from generator.kaggle.errors import NotFoundError
 from generator.workspace_files import WorkspaceFiles
 
+Hook = Exception | Callable[[], None] | None
+QUEUED, RUNNING, COMPLETE, ERROR = (
+    SessionStatus(SessionState[name]) for name in ("QUEUED", "RUNNING", "COMPLETE", "ERROR")
+)
 SAMPLE = "id,label\n1,0\n2,0\n3,0\n"
 
 
@@ -39,8 +43,8 @@ class Version:
 class FakeKaggle:
     """`outputs` maps a kernel's role, the end of its slug, to what its sessions write.
 
-    `wrong` maps a method's name to a list of hooks, one for each call in turn; a hook that raises stands for an answer
-    that never came. A hook runs before the call is handled, or after it where its name is `METHOD-after`.
+    `wrong` maps a method's name to what becomes of its calls in turn: an error, which stands for an answer that never
+    came, a function to be called, or None. That is before a call is handled, or after it for `METHOD-after`.
     """
 
     outputs: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -49,21 +53,23 @@ class FakeKaggle:
     is_code_competition: bool = True
     address: str = "http://127.0.0.1:1"
     states: dict[str, list[SessionStatus]] = field(default_factory=dict)
-    wrong: dict[str, list[Callable[[], None]]] = field(default_factory=dict)
+    wrong: dict[str, list[Hook]] = field(default_factory=dict)
     kernels: dict[str, list[Version]] = field(default_factory=dict)
     made_submissions: list[tuple[str, str]] = field(default_factory=list)
     pending: int = 1
     scoring_error: str = ""
     allowed: int = 5
-    datasets: dict[str, list[Upload]] = field(default_factory=dict)
-    models: dict[str, list[Upload]] = field(default_factory=dict)
+    uploads: dict[str, list[Upload]] = field(default_factory=dict)
     dataset_states: list[DatasetState] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
 
     def _called(self, name: str) -> None:
         self.calls.append(name)
-        if hooks := self.wrong.get(name):
-            hooks.pop(0)()
+        hook = self.wrong[name].pop(0) if self.wrong.get(name) else None
+        if isinstance(hook, Exception):
+            raise hook.with_traceback(None)
+        if hook:
+            hook()
 
     @property
     def pushes(self) -> int:
@@ -134,7 +140,7 @@ class FakeKaggle:
     def push(self, kernel: KernelPush) -> Pushed:
         self._called("push")
         role = kernel.ref.rpartition("-")[2]
-        states = self.states.get(role, [SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)])
+        states = self.states.get(role, [RUNNING, COMPLETE])
         versions = self.kernels.setdefault(kernel.ref, [])
         versions.append(Version(kernel, list(states), dict(self.outputs.get(role, {}))))
         self._called("push-after")
@@ -170,21 +176,14 @@ class FakeKaggle:
 
     def upload_dataset(self, ref: str, upload: Upload) -> int:
         self._called("upload")
-        self.datasets.setdefault(ref, []).append(upload)
+        self.uploads.setdefault(ref, []).append(upload)
         self._called("upload-after")
-        return len(self.datasets[ref])
-
-    def upload_model(self, handle: str, upload: Upload) -> int:
-        self._called("upload")
-        self.models.setdefault(handle, []).append(upload)
-        self._called("upload-after")
-        return len(self.models[handle])
+        return self.dataset_version(ref)
 
     def dataset_version(self, ref: str) -> int:
-        return len(self.datasets.get(ref, []))
+        return len(self.uploads.get(ref, []))
 
-    def model_version(self, handle: str) -> int:
-        return len(self.models.get(handle, []))
+    upload_model, model_version = upload_dataset, dataset_version
 
     def _version(self, ref: str, version: int) -> Version:
         versions = self.kernels.get(ref, [])

@@ -4,6 +4,7 @@ Every cell is carried out on a local Kaggle with a pair of its own, by commands 
 server is asked afterwards how many versions and submissions it has.
 """
 
+import json
 import os
 import re
 import signal
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from chain_pair import pair_in, training_output
+from chain_pair import marker, pair_in, training_output
+from miniature import write_tree
 from scripted import ScriptedRunner, ScriptFailure, writing
 from serving import Served, served
 
@@ -28,7 +30,6 @@ from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
-from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.workspace import Workspace
@@ -96,7 +97,7 @@ class Arena:
 
     def set_faults(self, rules: tuple[str, ...], name: str = "") -> None:
         """Puts other faults in force; `KERNEL` in a rule is the name of the cell's kernels without their role."""
-        self.kaggle.site.faults.replace([parse_rule(rule.replace("KERNEL", name)) for rule in rules])
+        self.kaggle.set_faults(*(rule.replace("KERNEL", name) for rule in rules))
 
 
 @contextmanager
@@ -111,16 +112,12 @@ def arena(root: Path) -> Iterator[Arena]:
 
 
 def competition(root: Path, slug: str, *, is_code: bool) -> Path:
-    folder = root / slug
-    (folder / "data").mkdir(parents=True)
-    (folder / "data" / "sample_submission.csv").write_text(SAMPLE)
-    (folder / "data" / "train.csv").write_text(ANSWERS)
-    (folder / "answers.csv").write_text(ANSWERS)
-    (folder / "competition.toml").write_text(
+    about = (
         f'slug = "{slug}"\ntitle = "Cells"\nmetric = "accuracy"\nsubmission = "label"\ndaily_limit = 5\n'
         f"public_share = 0.5\ncode_competition = {'true' if is_code else 'false'}\n"
     )
-    return folder
+    data = {"data/sample_submission.csv": SAMPLE, "data/train.csv": ANSWERS}
+    return write_tree(root / slug, {**data, "answers.csv": ANSWERS, "competition.toml": about})
 
 
 @dataclass
@@ -226,9 +223,7 @@ class Play:
 
 
 _VERSIONS = "SELECT count(*) FROM kernel_versions v JOIN kernels k ON k.id = v.kernel WHERE k.slug LIKE ?"
-_WRONG = (
-    '{"platform": "cpu", "device_count": 1, "device_kind": "cpu", "emulated": true, "wanted": "tpu", "pair_id": "x"}'
-)
+_WRONG = json.dumps(marker(device_count=1))
 
 
 def kill_at(line: int, when: str) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from fault_cells import Cell
 
@@ -131,17 +132,12 @@ def _transport_cells() -> Iterator[Cell]:
 
 def _lost_twice() -> Iterator[Cell]:
     """The answer to a push or a submission is lost, and so is the first answer to the question whether it was taken."""
-    changes = (
-        ("SaveKernel", "GetKernel", 0, 1),
-        ("SaveKernel", "GetKernel", 1, 2),
-        ("CreateCodeSubmission", "ListSubmissions", 0, 0),
-    )
-    for change, look, change_skip, look_skip in changes:
-        for lost in ("500-after", "drop-after", "truncate"):
-            for second in ("500", "drop", "200-html", "429"):
-                rules = (f"{lost}@{change}+{change_skip}x1", f"{second}@{look}+{look_skip}x3")
-                name = f"{lost} at {change} {change_skip + 1}, then {second} while looking for it"
-                yield Cell(name, rules)
+    pushes = [("SaveKernel", "GetKernel", 0, 1), ("SaveKernel", "GetKernel", 1, 2)]
+    changes = [*pushes, ("CreateCodeSubmission", "ListSubmissions", 0, 0)]
+    answers, seconds = ("500-after", "drop-after", "truncate"), ("500", "drop", "200-html", "429")
+    for (change, look, change_skip, look_skip), lost, second in product(changes, answers, seconds):
+        rules = (f"{lost}@{change}+{change_skip}x1", f"{second}@{look}+{look_skip}x3")
+        yield Cell(f"{lost} at {change} {change_skip + 1}, then {second} while looking for it", rules)
 
 
 def _kills() -> Iterator[Cell]:
@@ -158,6 +154,8 @@ def _kills() -> Iterator[Cell]:
 
 _TRAIN, _INFER = "KERNEL-train", "KERNEL-infer"
 _TRAINING_FAILS, _INFERENCE_FAILS = (f"session-fails@{_TRAIN}x1",), (f"session-fails@{_INFER}x1",)
+_BROKEN_LOG = ("log-stream-breaks", *_INFERENCE_FAILS)
+_STALE = "stale-status@GetKernelSessionStatus"
 PLATFORM = (
     Cell("wrong image", (f"wrong-image@{_TRAIN}x1",), "WrongAcceleratorError", Step.TRAIN, (3, 1)),
     Cell("status 404 once", ("transient-404@GetKernelSessionStatusx1",)),
@@ -168,18 +166,9 @@ PLATFORM = (
     Cell("unknown status of training", ("unknown-status@GetKernelSessionStatusx4",)),
     Cell("unknown status of inference", ("unknown-status@GetKernelSessionStatus+1x4",)),
     Cell("unknown status without end", ("unknown-status@GetKernelSessionStatus",), "WaitedInVainError"),
-    Cell("stale error once", ("stale-status@GetKernelSessionStatusx1",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS),
-    Cell(
-        "stale error twice", ("stale-status@GetKernelSessionStatusx2",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS
-    ),
-    Cell(
-        "stale error of inference",
-        ("stale-status@GetKernelSessionStatusx2",),
-        "",
-        Step.INFER,
-        (3, 1),
-        first=_INFERENCE_FAILS,
-    ),
+    Cell("stale error once", (f"{_STALE}x1",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS),
+    Cell("stale error twice", (f"{_STALE}x2",), "", Step.TRAIN, (3, 1), first=_TRAINING_FAILS),
+    Cell("stale error of inference", (f"{_STALE}x2",), "", Step.INFER, (3, 1), first=_INFERENCE_FAILS),
     Cell("empty mount", (f"empty-mount@{_INFER}x1",), "SessionFailedError", Step.INFER, (3, 1)),
     Cell("log cut off", (f"session-fails@{_TRAIN}x1", "truncated-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
     Cell("log lost", (f"session-fails@{_TRAIN}x1", "empty-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
@@ -224,12 +213,5 @@ PLATFORM = (
     Cell("dataset fails", ("dataset-failsx1",), "UploadFailedError", Step.INFER, mode="dataset"),
     Cell("rules not accepted", ("rules-not-accepted@CreateCodeSubmissionx1",), "RulesNotAcceptedError"),
     Cell("rules not accepted for data", ("rules-not-accepted@DownloadDataFilex1",)),
-    Cell(
-        "session fails and the log stream breaks",
-        ("log-stream-breaks", f"session-fails@{_INFER}x1"),
-        "SessionFailedError",
-        Step.INFER,
-        (3, 1),
-        log=True,
-    ),
+    Cell("session fails and its log breaks", _BROKEN_LOG, "SessionFailedError", Step.INFER, (3, 1), log=True),
 )

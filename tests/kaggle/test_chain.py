@@ -6,21 +6,11 @@ from pathlib import Path
 
 import pytest
 from chain_pair import edit_notebook
-from chain_table import Table, forbidden, missing, well
-from fake_kaggle import SAMPLE
+from chain_table import FORBIDDEN, MISSING, Table
+from fake_kaggle import ERROR, RUNNING, SAMPLE
 
-from generator.kaggle.api import SessionState, SessionStatus
+from generator.kaggle.chain import errors
 from generator.kaggle.chain.chain import submit_pair
-from generator.kaggle.chain.errors import (
-    AlreadyRunningError,
-    BuiltInError,
-    ChangedError,
-    NoChainError,
-    NothingToGoBackToError,
-    OwnerError,
-    SessionFailedError,
-    WaitedInVainError,
-)
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.state import Outcome, Step
@@ -64,7 +54,7 @@ def test_without_submit_it_ends_with_a_checked_submission_and_submit_goes_on(tab
 
 
 def test_submit_needs_a_chain(table: Table) -> None:
-    with pytest.raises(NoChainError, match="tandem push digits --to local"):
+    with pytest.raises(errors.NoChainError, match="tandem push digits --to local"):
         submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
 
 
@@ -103,22 +93,22 @@ def test_going_back_takes_a_step_again_and_all_behind_it(table: Table, step: Ste
 
 
 def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
-    table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR)]
-    table.stops(SessionFailedError)
+    table.kaggle.states["train"] = [ERROR]
+    table.stops(errors.SessionFailedError)
 
-    table.stops(NothingToGoBackToError, match="a training that ended well", back_to=Step.INFER)
+    table.stops(errors.NothingToGoBackToError, match="a training that ended well", back_to=Step.INFER)
     assert table.counts == (1, 0)
 
 
 def test_a_training_notebook_that_was_changed_under_way_is_asked_about(table: Table) -> None:
     table.kaggle.allowed = 0
-    table.kaggle.wrong["submission_limits"] = [forbidden()]
-    table.kaggle.states["infer"] = [SessionStatus(SessionState.RUNNING)]
-    table.kaggle.wrong["session_status"] = [well, well, *[missing()] * 600]
-    table.stops(WaitedInVainError)
+    table.kaggle.wrong["submission_limits"] = [FORBIDDEN]
+    table.kaggle.states["infer"] = [RUNNING]
+    table.kaggle.wrong["session_status"] = [None, None, *[MISSING] * 600]
+    table.stops(errors.WaitedInVainError)
 
     edit_notebook(table.folder, "train")
-    table.stops(ChangedError, match="--from infer")
+    table.stops(errors.ChangedError, match="--from infer")
     assert table.counts == (2, 0)
 
 
@@ -134,14 +124,14 @@ def test_a_pair_that_is_rendered_anew_after_its_score_begins_a_new_chain(table: 
 def test_an_inference_notebook_that_was_changed_after_its_score_is_asked_about(table: Table) -> None:
     table.push()
     edit_notebook(table.folder, "infer")
-    table.stops(ChangedError, match="--from infer")
+    table.stops(errors.ChangedError, match="--from infer")
 
     table.push(back_to=Step.INFER)
     assert table.counts == (3, 2)
 
 
 def test_two_chains_of_one_pair_at_once_are_refused(table: Table) -> None:
-    with Journals(table.folder).locked(), pytest.raises(AlreadyRunningError, match=str(os.getpid())):
+    with Journals(table.folder).locked(), pytest.raises(errors.AlreadyRunningError, match=str(os.getpid())):
         table.push()
     assert table.counts == (0, 0)
 
@@ -159,14 +149,14 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_written_over(table: Table) 
 
 def test_a_built_in_competition_is_refused_on_the_real_kaggle(table: Table) -> None:
     table.kaggle.is_local = False
-    table.stops(BuiltInError, match="tandem serve")
+    table.stops(errors.BuiltInError, match="tandem serve")
     assert table.kaggle.calls == []
 
 
 def test_kernels_of_somebody_else_are_refused_on_the_real_kaggle(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.as_of_a_real_competition(monkeypatch)
     table.kaggle.account = "somebody"
-    table.stops(OwnerError, match="--owner somebody")
+    table.stops(errors.OwnerError, match="--owner somebody")
     assert table.kaggle.pushes == 0
 
 

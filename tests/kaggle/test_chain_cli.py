@@ -1,7 +1,6 @@
 """The verbs of the chain as a user types them, against a local Kaggle that is served."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -20,8 +19,7 @@ from serving import Served, served
 from generator.kaggle.chain.errors import KernelUnfitError
 from generator.kaggle.chain.prepared_kernel import prepare, with_first_cell
 from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
-from generator.local_server import ROOT_VARIABLE, ServerRecord
-from generator.localkaggle.faults import parse_rule
+from generator.local_server import ROOT_VARIABLE
 from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
@@ -36,7 +34,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     root = tmp_path / "kaggle"
     hosted = [competition(tmp_path / "hosted", "cells-code", is_code=True)]
     with served(root, competitions=hosted, runner=ScriptedRunner(script_of(tmp_path))) as running:
-        ServerRecord(running.address, running.token, running.account, os.getpid()).write(root)
+        running.record(root)
         monkeypatch.setenv(ROOT_VARIABLE, str(root))
         monkeypatch.chdir(tmp_path)
         yield running
@@ -95,7 +93,7 @@ def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) 
 
 @pytest.mark.slow
 def test_a_step_that_failed_says_how_to_take_it_again(local: Served, tandem: Tandem) -> None:
-    local.site.faults.replace([parse_rule("session-fails@cells-inferx1")])
+    local.set_faults("session-fails@cells-inferx1")
     failed = tandem("push", "cells", "--to", "local", "--submit")
     assert failed.code == 1
     assert "The infer session ended: error" in failed.err
@@ -121,7 +119,7 @@ def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(lo
 
 @pytest.mark.slow
 def test_what_may_pass_is_told_as_part_of_its_step(local: Served, tandem: Tandem) -> None:
-    local.site.faults.replace([parse_rule("push-error@SaveKernelx1"), parse_rule("transient-404x2")])
+    local.set_faults("push-error@SaveKernelx1", "transient-404x2")
     outcome = tandem("push", "cells", "--to", "local", "--json")
 
     assert outcome.code == 0, outcome.err
@@ -130,7 +128,7 @@ def test_what_may_pass_is_told_as_part_of_its_step(local: Served, tandem: Tandem
 
 @pytest.mark.slow
 def test_a_submission_by_hand_names_one_page_only(local: Served, tandem: Tandem) -> None:
-    local.site.faults.replace([parse_rule("submit-403")])
+    local.set_faults("submit-403")
     outcome = tandem("push", "cells", "--to", "local", "--submit")
 
     assert outcome.code == 1

@@ -7,25 +7,13 @@ from pathlib import Path
 import pandas
 import pytest
 from chain_pair import training_output
-from chain_table import Table, lost, raising
+from chain_table import LOST, Table
 
 from generator.kaggle.api import DatasetState
-from generator.kaggle.chain.errors import (
-    HandoffChangedError,
-    HandOverUnfitError,
-    NoSubmissionLeftError,
-    OutputMissingError,
-    ScoringFailedError,
-    StepFailedError,
-    SubmissionUnfitError,
-    SubmitByHandError,
-    UploadFailedError,
-)
+from generator.kaggle.chain import errors
 from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.state import Step
-from generator.kaggle.errors import (
-    SubmitForbiddenError,
-)
+from generator.kaggle.errors import SubmitForbiddenError
 from generator.pair.generation import read_pair
 from generator.pair.workspace import Role
 
@@ -45,7 +33,7 @@ def test_a_hand_over_that_inference_would_refuse_is_refused_before_it(
     table: Table, changes: dict[str, object], words: str
 ) -> None:
     table.kaggle.outputs["train"] = training_output(table.folder, **changes)
-    table.stops(HandOverUnfitError, match=words)
+    table.stops(errors.HandOverUnfitError, match=words)
     assert table.counts == (1, 0)
 
 
@@ -68,14 +56,14 @@ def test_a_hand_over_that_arrives_in_half_is_fetched_again(table: Table) -> None
 
 def test_an_output_that_is_listed_late_is_waited_for_and_one_that_never_comes_is_not(table: Table) -> None:
     del table.kaggle.outputs["infer"]["submission.csv"]
-    table.stops(OutputMissingError, match=r"submission\.csv")
+    table.stops(errors.OutputMissingError, match=r"submission\.csv")
     assert sum(table.time.slept) > 300
     assert table.counts == (2, 0)
 
 
 def test_a_submission_that_the_competition_would_refuse_is_not_submitted(table: Table) -> None:
     table.kaggle.outputs["infer"]["submission.csv"] = b"id,label\n1,0\n"
-    table.stops(SubmissionUnfitError, match="ids are missing")
+    table.stops(errors.SubmissionUnfitError, match="ids are missing")
     assert table.counts == (2, 0)
 
 
@@ -105,7 +93,7 @@ def test_a_submission_of_parquet_is_checked_against_the_sample_of_csv(table: Tab
 def test_a_submission_of_parquet_that_is_none_is_not_submitted(table: Table) -> None:
     table.kaggle.outputs["infer"]["submission.parquet"] = as_parquet(table)[:-20]
 
-    table.stops(SubmissionUnfitError, match=r"submission\.parquet: it is not a parquet file")
+    table.stops(errors.SubmissionUnfitError, match=r"submission\.parquet: it is not a parquet file")
     assert table.counts == (2, 0)
 
 
@@ -123,7 +111,7 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
 
 def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
     table.kaggle.allowed = 0
-    table.stops(NoSubmissionLeftError, match="tandem submit digits")
+    table.stops(errors.NoSubmissionLeftError, match="tandem submit digits")
     assert table.counts == (2, 0)
 
     table.kaggle.allowed = 1
@@ -132,8 +120,8 @@ def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None
 
 
 def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(table: Table) -> None:
-    table.kaggle.wrong["submit"] = [raising(SubmitForbiddenError(doing="submit", said="", page="x"))]
-    table.stops(SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)")
+    table.kaggle.wrong["submit"] = [SubmitForbiddenError(doing="submit", said="", page="x")]
+    table.stops(errors.SubmitByHandError, match=r"Submit to competition \(version 1, submission\.csv\)")
     assert table.counts == (2, 0)
 
     table.push()
@@ -142,8 +130,8 @@ def test_a_submission_that_kaggle_wants_by_hand_names_the_page_and_the_button(ta
 
 def test_a_submission_that_cannot_be_scored_is_not_made_again(table: Table) -> None:
     table.kaggle.scoring_error = "Submission Scoring Error"
-    table.stops(ScoringFailedError, match="Submission Scoring Error")
-    table.stops(StepFailedError)
+    table.stops(errors.ScoringFailedError, match="Submission Scoring Error")
+    table.stops(errors.StepFailedError)
     assert table.counts == (2, 1)
 
 
@@ -151,7 +139,7 @@ def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> 
     table.kaggle.dataset_states = [DatasetState.PREPARING] * 3
     table.push(handoff=Handoff.DATASET)
 
-    uploaded = table.kaggle.datasets["local/digits-keras-train-handover"][0]
+    uploaded = table.kaggle.uploads["local/digits-keras-train-handover"][0]
     infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
     assert set(uploaded.files) == {"handoff.json", "fold0.weights.h5"}
     assert infer.dataset_sources == ("local/digits-keras-train-handover",)
@@ -160,26 +148,26 @@ def test_a_dataset_carries_the_weights_where_that_is_asked_for(table: Table) -> 
 
 
 def test_a_model_carries_the_weights_and_the_notebook_is_told_where(table: Table) -> None:
-    table.kaggle.wrong["upload-after"] = [lost()]
+    table.kaggle.wrong["upload-after"] = [LOST]
     table.push(handoff=Handoff.MODEL)
 
     infer = table.kaggle.kernels["local/digits-keras-infer"][0].push
     assert infer.model_sources == ("local/digits-keras-train/keras/handover/1",)
-    assert len(table.kaggle.models["local/digits-keras-train/keras/handover"]) == 1
+    assert len(table.kaggle.uploads["local/digits-keras-train/keras/handover"]) == 1
     assert "models/local/digits-keras-train/keras/handover/1" in infer.text
     assert table.counts == (2, 1)
 
 
 def test_a_dataset_that_kaggle_cannot_process_fails_the_step(table: Table) -> None:
     table.kaggle.dataset_states = [DatasetState.FAILED]
-    table.stops(UploadFailedError, handoff=Handoff.DATASET)
+    table.stops(errors.UploadFailedError, handoff=Handoff.DATASET)
     assert table.counts == (1, 0)
 
 
 def test_another_way_of_handing_over_takes_another_push_of_inference(table: Table) -> None:
     table.push()
-    table.stops(HandoffChangedError, match="--from infer", handoff=Handoff.DATASET)
+    table.stops(errors.HandoffChangedError, match="--from infer", handoff=Handoff.DATASET)
 
     table.push(handoff=Handoff.DATASET, back_to=Step.INFER)
     assert table.counts == (3, 2)
-    assert len(table.kaggle.datasets) == 1
+    assert len(table.kaggle.uploads) == 1

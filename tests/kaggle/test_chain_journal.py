@@ -14,52 +14,27 @@ from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.state import Outcome
 from generator.kaggle.receipt import receipts
 
-
-def zeroed(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:4], *(b"\0" * len(line) for line in lines[4:])]
-
-
-def garbled(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:4], lines[4].replace(b"session", b"pushed"), *lines[5:]]
-
-
-def without_a_line(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:4], *lines[5:]]
-
-
-def swapped(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:4], lines[5], lines[4], *lines[6:]]
+# What is left of the lines of a journal; the fifth is the first that is not as it was.
+DAMAGES: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "zeroed": lambda lines: [*lines[:4], *(b"\0" * len(line) for line in lines[4:])],
+    "garbled": lambda lines: [*lines[:4], lines[4].replace(b"session", b"pushed"), *lines[5:]],
+    "without a line": lambda lines: [*lines[:4], *lines[5:]],
+    "swapped": lambda lines: [*lines[:4], lines[5], lines[4], *lines[6:]],
+    "joined": lambda lines: [*lines[:4], b"".join(lines[4:6]), *lines[6:]],
+    "of another chain": lambda lines: [*lines[:4], _FINISHED, *lines[5:]],
+}
+_FINISHED = b'{"at": "2026-11-21T12:00:00+00:00", "event": "finished"}'
 
 
-def joined(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:4], b"".join(lines[4:6]), *lines[6:]]
-
-
-def of_another_chain(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:4], b'{"at": "2026-11-21T12:00:00+00:00", "event": "finished"}', *lines[5:]]
-
-
-DAMAGES: list[Callable[[list[bytes]], list[bytes]]] = [
-    zeroed,
-    garbled,
-    without_a_line,
-    swapped,
-    joined,
-    of_another_chain,
-]
-
-
-def damage(carried: ChainResult, change: Callable[[list[bytes]], list[bytes]]) -> Path:
+def damage(carried: ChainResult, how: str) -> Path:
     path = carried.journal.path
-    path.write_bytes(b"\n".join(change(path.read_bytes().splitlines())) + b"\n")
+    path.write_bytes(b"\n".join(DAMAGES[how](path.read_bytes().splitlines())) + b"\n")
     return path
 
 
-@pytest.mark.parametrize("change", DAMAGES)
-def test_a_damaged_line_stops_the_chain_before_anything_is_done_twice(
-    table: Table, change: Callable[[list[bytes]], list[bytes]]
-) -> None:
-    path = damage(table.push(), change)
+@pytest.mark.parametrize("how", DAMAGES)
+def test_a_damaged_line_stops_the_chain_before_anything_is_done_twice(table: Table, how: str) -> None:
+    path = damage(table.push(), how)
     before = path.read_bytes()
 
     table.stops(JournalDamagedError, match=r"is damaged in line 5: .*--repair.*--restart")
@@ -88,11 +63,9 @@ def test_a_torn_last_line_is_normal(table: Table, cut: int) -> None:
     assert table.counts == (2, 1)
 
 
-@pytest.mark.parametrize("change", DAMAGES)
-def test_repair_goes_on_with_what_kaggle_says_was_done(
-    table: Table, change: Callable[[list[bytes]], list[bytes]]
-) -> None:
-    path = damage(table.push(), change)
+@pytest.mark.parametrize("how", DAMAGES)
+def test_repair_goes_on_with_what_kaggle_says_was_done(table: Table, how: str) -> None:
+    path = damage(table.push(), how)
     damaged = path.read_bytes()
 
     carried = table.push(repair=True)
@@ -116,7 +89,7 @@ def test_every_line_of_a_scored_chain_can_be_lost_and_found_again_on_kaggle(tabl
 
 
 def test_restart_leaves_a_damaged_journal_behind_for_good(table: Table) -> None:
-    damage(table.push(), garbled)
+    damage(table.push(), "garbled")
 
     carried = table.push(restart=True)
     assert carried.journal.number == 2

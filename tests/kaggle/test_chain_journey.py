@@ -1,6 +1,5 @@
 """From `generate` to a score with real notebooks: the pair of `digits`, trained on eight emulated devices."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +7,7 @@ import pytest
 from miniature import Outcome
 from serving import served
 
-from generator.local_server import ROOT_VARIABLE, ServerRecord
+from generator.local_server import ROOT_VARIABLE
 
 
 @pytest.mark.slow
@@ -22,7 +21,7 @@ def test_the_pair_of_digits_is_generated_pushed_run_submitted_and_scored(
     assert tandem("generate", "--competition", "digits").code == 0
 
     with served(tmp_path / "kaggle") as kaggle:
-        ServerRecord(kaggle.address, kaggle.token, kaggle.account, os.getpid()).write(tmp_path / "kaggle")
+        kaggle.record(tmp_path / "kaggle")
         monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path / "kaggle"))
         pushed = tandem("push", "digits", "--to", "local", "--submit")
         versions = kaggle.site.database.one("SELECT count(*) FROM kernel_versions")[0]

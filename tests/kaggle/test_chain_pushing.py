@@ -1,30 +1,23 @@
 """Pushing once, whatever happens to the answer."""
 
 import pytest
-from chain_table import Hook, Table, failed, limited, lost, missing, raising, well
+from chain_table import FAILED, LIMITED, LOST, MISSING, Table
+from fake_kaggle import Hook
 
-from generator.kaggle.chain.errors import (
-    NotAcceptedError,
-    StepFailedError,
-    UndecidedError,
-)
+from generator.kaggle.chain import errors
 from generator.kaggle.chain.state import Step
-from generator.kaggle.errors import (
-    QuotaUsedUpError,
-    SessionLimitError,
-    SourcesRefusedError,
-)
+from generator.kaggle.errors import QuotaUsedUpError, SessionLimitError, SourcesRefusedError
 
 
 @pytest.mark.parametrize(
     ("method", "hooks"),
     [
-        pytest.param("push-after", [lost(), failed()], id="the answer to a push is lost, and the first look fails"),
-        pytest.param("push", [lost()], id="a push never arrives"),
-        pytest.param("push", [limited()] * 5, id="a push meets a rate limit"),
-        pytest.param("session_status", [missing()] * 4, id="a kernel is missing for a while after its push"),
-        pytest.param("submit-after", [lost()], id="the answer to a submission is lost"),
-        pytest.param("submit", [failed()], id="a submission never arrives"),
+        pytest.param("push-after", [LOST, FAILED], id="the answer to a push is lost, and the first look fails"),
+        pytest.param("push", [LOST], id="a push never arrives"),
+        pytest.param("push", [LIMITED] * 5, id="a push meets a rate limit"),
+        pytest.param("session_status", [MISSING] * 4, id="a kernel is missing for a while after its push"),
+        pytest.param("submit-after", [LOST], id="the answer to a submission is lost"),
+        pytest.param("submit", [FAILED], id="a submission never arrives"),
     ],
 )
 def test_what_goes_wrong_for_a_while_is_outlived_and_nothing_is_done_twice(
@@ -46,7 +39,7 @@ def test_a_push_that_shows_late_is_still_found(table: Table) -> None:
         return None if len(looks) in (2, 3, 4) else hidden(ref)
 
     table.kaggle.kernel = lagging
-    table.kaggle.wrong["push-after"] = [lost()]
+    table.kaggle.wrong["push-after"] = [LOST]
     table.push()
 
     assert table.counts == (2, 1)
@@ -57,10 +50,10 @@ def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(tabl
         versions = table.kaggle.kernels["local/digits-keras-train"]
         other = versions[-1].push.__class__(**{**vars(versions[-1].push), "text": "{}"})
         versions.append(type(versions[-1])(other, versions[-1].states, {}))
-        lost()()
+        raise LOST
 
     table.kaggle.wrong["push-after"] = [pushed_by_hand]
-    table.stops(UndecidedError, match="tandem push digits --to local --from train")
+    table.stops(errors.UndecidedError, match="tandem push digits --to local --from train")
     assert table.kaggle.pushes == 2
 
 
@@ -75,7 +68,7 @@ def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets
         return None if len(looks) == 1 else looked(ref)
 
     table.kaggle.kernel = forgetful
-    table.kaggle.wrong["push"] = [lost()]
+    table.kaggle.wrong["push"] = [LOST]
     carried = table.push(restart=True)
 
     assert [push.version for push in carried.state.pushes.values()] == [2, 2]
@@ -83,15 +76,15 @@ def test_a_version_of_an_earlier_chain_is_not_taken_for_ours_when_kaggle_forgets
 
 
 def test_a_push_that_is_never_taken_gives_up_with_the_last_answer(table: Table) -> None:
-    table.kaggle.wrong["push"] = [failed()] * 3
-    table.stops(NotAcceptedError, match="503")
+    table.kaggle.wrong["push"] = [FAILED] * 3
+    table.stops(errors.NotAcceptedError, match="503")
 
     table.push()
     assert table.counts == (2, 1)
 
 
 def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
-    crowded = raising(SessionLimitError(doing="push", said="Maximum batch TPU session count of 1 reached.", page=""))
+    crowded = SessionLimitError(doing="push", said="Maximum batch TPU session count of 1 reached.", page="")
     table.kaggle.wrong["push"] = [crowded] * 40
     table.push()
 
@@ -100,7 +93,7 @@ def test_other_sessions_of_the_account_are_waited_for(table: Table) -> None:
 
 
 def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
-    table.kaggle.wrong["push"] = [raising(QuotaUsedUpError(doing="push", said="", page=""))]
+    table.kaggle.wrong["push"] = [QuotaUsedUpError(doing="push", said="", page="")]
     table.stops(QuotaUsedUpError)
     assert table.kaggle.pushes == 0
 
@@ -110,9 +103,9 @@ def test_without_quota_it_stops_and_goes_on_later(table: Table) -> None:
 
 def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
     refused = SourcesRefusedError(ref="local/x", version=1, sources={"kernel": ("local/digits-keras-train",)})
-    table.kaggle.wrong["push-after"] = [well, raising(refused)]
+    table.kaggle.wrong["push-after"] = [None, refused]
     table.stops(SourcesRefusedError)
-    table.stops(StepFailedError, match="--from infer")
+    table.stops(errors.StepFailedError, match="--from infer")
 
     table.push(back_to=Step.INFER)
     assert table.counts == (3, 1)

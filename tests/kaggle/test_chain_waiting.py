@@ -1,30 +1,22 @@
 """Waiting for a session, and what it ran on."""
 
 import json
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from chain_pair import edit_notebook, marker, real_marker
-from chain_table import Hook, Table, forbidden, lost, missing
+from chain_table import FORBIDDEN, LOST, MISSING, Table
+from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
 from generator.kaggle.api import SessionState, SessionStatus
-from generator.kaggle.chain.errors import (
-    SessionFailedError,
-    StepFailedError,
-    WaitedInVainError,
-    WrongAcceleratorError,
-)
+from generator.kaggle.chain import errors
 from generator.kaggle.chain.state import Outcome, Step
 
 
-@pytest.mark.parametrize("hook", [missing, forbidden, lost])
-def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(
-    table: Table, hook: Callable[[], Hook]
-) -> None:
-    table.kaggle.wrong["session_status"] = [hook()] * 600
-    table.stops(WaitedInVainError, match="The same command continues")
+@pytest.mark.parametrize("error", [MISSING, FORBIDDEN, LOST], ids=type)
+def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(table: Table, error: Exception) -> None:
+    table.kaggle.wrong["session_status"] = [error] * 600
+    table.stops(errors.WaitedInVainError, match="The same command continues")
 
     table.kaggle.wrong.clear()
     table.push()
@@ -32,8 +24,8 @@ def test_a_kernel_that_stays_away_is_given_up_and_found_by_the_next_command(
 
 
 def test_a_queue_of_a_day_is_waited_for_politely(table: Table) -> None:
-    queued = [SessionStatus(SessionState.QUEUED)] * 1440
-    table.kaggle.states["train"] = [*queued, SessionStatus(SessionState.RUNNING), SessionStatus(SessionState.COMPLETE)]
+    queued = [QUEUED] * 1440
+    table.kaggle.states["train"] = [*queued, RUNNING, COMPLETE]
     carried = table.push()
 
     queued_for = next(iter(carried.state.pushes.values())).queued
@@ -53,12 +45,7 @@ def test_a_status_that_nobody_knows_is_waited_out(table: Table) -> None:
 def test_the_status_of_the_version_before_is_not_believed(table: Table) -> None:
     table.push()
     stale = SessionStatus(SessionState.ERROR, "of the version before")
-    table.kaggle.states["train"] = [
-        stale,
-        stale,
-        SessionStatus(SessionState.RUNNING),
-        SessionStatus(SessionState.COMPLETE),
-    ]
+    table.kaggle.states["train"] = [stale, stale, RUNNING, COMPLETE]
     carried = table.push(restart=True)
 
     assert carried.state.outcome is Outcome.SCORED
@@ -66,21 +53,17 @@ def test_the_status_of_the_version_before_is_not_believed(table: Table) -> None:
 
 
 def test_a_session_that_fails_is_told_with_its_log_and_not_pushed_again(table: Table) -> None:
-    table.kaggle.states["train"] = [
-        SessionStatus(SessionState.RUNNING),
-        SessionStatus(SessionState.ERROR, "exit code 1"),
-    ]
-    with pytest.raises(SessionFailedError, match="exit code 1") as caught:
-        table.push()
-    assert "the last line" in caught.value.message
+    table.kaggle.states["train"] = [RUNNING, SessionStatus(SessionState.ERROR, "exit code 1")]
+    error = table.stops(errors.SessionFailedError, match="exit code 1")
+    assert "the last line" in error.message
 
-    table.stops(StepFailedError, match="--from train")
+    table.stops(errors.StepFailedError, match="--from train")
     assert table.counts == (1, 0)
 
 
 def test_a_step_that_failed_is_taken_again_once_its_notebook_was_changed(table: Table) -> None:
-    table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR)]
-    table.stops(SessionFailedError)
+    table.kaggle.states["train"] = [ERROR]
+    table.stops(errors.SessionFailedError)
 
     table.kaggle.states.clear()
     edit_notebook(table.folder, "train")
@@ -91,26 +74,26 @@ def test_a_step_that_failed_is_taken_again_once_its_notebook_was_changed(table: 
 
 def test_a_session_that_is_cancelled_fails_its_step(table: Table) -> None:
     table.kaggle.states["infer"] = [SessionStatus(SessionState.CANCELLING), SessionStatus(SessionState.CANCELLED)]
-    table.stops(SessionFailedError, match="cancelled")
+    table.stops(errors.SessionFailedError, match="cancelled")
 
 
-def test_a_tpu_that_was_not_there_is_noticed_though_the_session_ended_well(tmp_path: Path) -> None:
-    table = Table(tmp_path)
-    found = marker(device_count=1)
-    table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(found).encode()
-    table.stops(WrongAcceleratorError, match="identity")
-    assert table.counts == (1, 0)
-
-
-def test_a_session_that_ended_for_want_of_its_tpu_says_so(table: Table) -> None:
-    table.kaggle.states["train"] = [SessionStatus(SessionState.ERROR, "RuntimeError")]
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        pytest.param([RUNNING, COMPLETE], "identity", id="though the session ended well"),
+        pytest.param([SessionStatus(SessionState.ERROR, "RuntimeError")], "docker_image", id="as the session says"),
+    ],
+)
+def test_a_tpu_that_was_not_there_is_noticed(table: Table, states: list[SessionStatus], words: str) -> None:
+    table.kaggle.states["train"] = states
     table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(marker(device_count=1)).encode()
-    table.stops(WrongAcceleratorError, match="docker_image")
+    table.stops(errors.WrongAcceleratorError, match=words)
+    assert table.counts == (1, 0)
 
 
 def test_an_emulated_tpu_counts_on_a_local_kaggle_only(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.as_of_a_real_competition(monkeypatch)
-    table.stops(WrongAcceleratorError, match="emulated")
+    table.stops(errors.WrongAcceleratorError, match="emulated")
 
     table.kaggle.outputs["train"]["accelerator.json"] = json.dumps(real_marker()).encode()
     table.push(back_to=Step.TRAIN)
@@ -118,7 +101,7 @@ def test_an_emulated_tpu_counts_on_a_local_kaggle_only(table: Table, monkeypatch
 
 
 def test_a_suspended_laptop_loses_no_patience(table: Table) -> None:
-    table.kaggle.wrong["session_status"] = [missing()] * 6
+    table.kaggle.wrong["session_status"] = [MISSING] * 6
     table.time.suspensions = {3: timedelta(hours=10)}
     table.push()
 

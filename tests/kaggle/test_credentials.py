@@ -1,6 +1,9 @@
 """Where credentials are looked for, in which order, and that they never show."""
 
 import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -45,19 +48,18 @@ ALL = {
 
 
 def test_the_places_are_read_in_the_order_of_the_official_client(tmp_path: Path) -> None:
-    environment = home_with(tmp_path, ALL)
-    (tmp_path / "other").write_text("from-a-named-file\n")
+    environment = home_with(tmp_path, {**ALL, "other": "from-a-named-file\n"})
 
-    assert secret_of(find_credentials({**environment, "KAGGLE_API_TOKEN": "from-variable"})) == "from-variable"
-    named = {**environment, "KAGGLE_API_TOKEN": str(tmp_path / "other")}
-    assert secret_of(find_credentials(named)) == "from-a-named-file"
-    assert (
-        secret_of(find_credentials({**environment, "KAGGLE_KEY": "k", "KAGGLE_USERNAME": "u"})) == "from-access-token"
-    )
+    def found(variables: dict[str, str]) -> str:
+        return secret_of(find_credentials({**environment, **variables}))
+
+    assert found({"KAGGLE_API_TOKEN": "from-variable"}) == "from-variable"
+    assert found({"KAGGLE_API_TOKEN": str(tmp_path / "other")}) == "from-a-named-file"
+    assert found({"KAGGLE_KEY": "k", "KAGGLE_USERNAME": "u"}) == "from-access-token"
     for name, expected in zip(ALL, ["access-token-txt", "kaggle-json", "oauth", ""], strict=True):
         (tmp_path / name).unlink()
         if expected:
-            assert secret_of(find_credentials(environment)) == f"from-{expected}"
+            assert found({}) == f"from-{expected}"
     with pytest.raises(CredentialsError, match="settings/api"):
         find_credentials(environment)
 
@@ -65,9 +67,8 @@ def test_the_places_are_read_in_the_order_of_the_official_client(tmp_path: Path)
 def test_name_and_key_may_come_from_different_places(tmp_path: Path) -> None:
     environment = home_with(tmp_path, {".kaggle/kaggle.json": '{"username": "ada", "key": "stored"}'})
 
-    assert find_credentials({**environment, "KAGGLE_KEY": "given"}) == LegacyKey(
-        "ada", "given", "KAGGLE_USERNAME and KAGGLE_KEY"
-    )
+    found = find_credentials({**environment, "KAGGLE_KEY": "given"})
+    assert found == LegacyKey("ada", "given", "KAGGLE_USERNAME and KAGGLE_KEY")
 
 
 def test_the_configuration_folder_is_found_as_the_official_client_finds_it(tmp_path: Path) -> None:
@@ -99,12 +100,8 @@ def test_an_empty_file_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_login_that_lasts_is_used_and_one_that_ends_soon_is_not(tmp_path: Path) -> None:
     later = datetime.now(UTC) + timedelta(hours=2)
-    stored = {
-        "refresh_token": "r",
-        "access_token": "a",
-        "access_token_expiration": later.isoformat(),
-        "username": "ada",
-    }
+    tokens = {"refresh_token": "r", "access_token": "a", "access_token_expiration": later.isoformat()}
+    stored = {**tokens, "username": "ada"}
     environment = home_with(tmp_path, {".kaggle/credentials.json": json.dumps(stored)})
 
     credentials = find_credentials(environment)
@@ -135,21 +132,20 @@ def test_broken_credentials_are_refused_without_showing_them(tmp_path: Path, fil
 
 
 def test_a_token_in_the_environment_that_is_longer_than_any_file_name_is_still_a_token(tmp_path: Path) -> None:
-    token = "t" * 5000
+    found = find_credentials({"HOME": str(tmp_path), "KAGGLE_API_TOKEN": "t" * 5000})
 
-    assert find_credentials({"HOME": str(tmp_path), "KAGGLE_API_TOKEN": token}) == AccessToken(
-        token, "KAGGLE_API_TOKEN"
-    )
+    assert found == AccessToken("t" * 5000, "KAGGLE_API_TOKEN")
 
 
-def test_credentials_show_in_no_repr() -> None:
-    for credentials in (
-        AccessToken(SECRET, "x"),
-        LegacyKey("ada", SECRET, "x"),
-        RefreshToken(SECRET, "x", access_token=SECRET),
-    ):
-        gateway = Kaggle("https://api.kaggle.com", credentials)
-        assert SECRET not in f"{credentials!r} {credentials} {gateway!r} {gateway}"
+@pytest.mark.parametrize(
+    "credentials",
+    [AccessToken(SECRET, "x"), LegacyKey("ada", SECRET, "x"), RefreshToken(SECRET, "x", access_token=SECRET)],
+    ids=type,
+)
+def test_credentials_show_in_no_repr(credentials: Credentials) -> None:
+    gateway = Kaggle("https://api.kaggle.com", credentials)
+
+    assert SECRET not in f"{credentials!r} {credentials} {gateway!r} {gateway}"
 
 
 def test_a_text_that_holds_the_token_is_known_as_such() -> None:
@@ -185,8 +181,6 @@ def test_the_real_kaggle_is_connected_to_without_asking_it_anything() -> None:
 
 
 def test_the_local_kaggle_is_found_by_its_record(tmp_path: Path) -> None:
-    import os
-
     environment = {"TANDEM_LOCAL_KAGGLE": str(tmp_path), "KAGGLE_API_TOKEN": "of-the-real-one"}
     with pytest.raises(NoLocalKaggleError, match="tandem serve"):
         connect(Target.LOCAL, environment=environment)
@@ -200,9 +194,6 @@ def test_the_local_kaggle_is_found_by_its_record(tmp_path: Path) -> None:
 
 
 def test_the_record_of_a_server_that_is_gone_is_not_followed(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     ServerRecord("http://127.0.0.1:8400", "x", "local", process.pid).write(tmp_path)

@@ -1,27 +1,21 @@
 """Fetching files: whole or not at all, resumed, from nowhere but where Kaggle keeps them."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from canned import HTML, TOKEN, Asked, Told, canned, refused
+from canned import HTML, TOKEN, Ask, Asked, Script, Told, answered, canned, failed, refused
 
 from generator.files import FileWriteError
+from generator.kaggle import errors
 from generator.kaggle.api import RemoteFile
-from generator.kaggle.errors import (
-    NotKaggleError,
-    RefusedError,
-    ServerFailedError,
-    UnreachableError,
-    UnsafeAnswerError,
-)
 
 CONTENT = bytes(range(256)) * 400  # 102,400 bytes
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
-def store(content: bytes = CONTENT, *, etag: str = '"v1"', cut_at: int | None = None) -> Callable[[Asked], Told]:
+def store(content: bytes = CONTENT, *, etag: str = '"v1"', cut_at: int | None = None) -> Script:
     """A store that knows ranges; with `cut_at` every connection breaks after so many bytes."""
 
     def script(asked: Asked) -> Told:
@@ -37,6 +31,18 @@ def store(content: bytes = CONTENT, *, etag: str = '"v1"', cut_at: int | None = 
         return Told(content[:cut_at], 200, headers, "application/octet-stream", length=len(content))
 
     return script
+
+
+def fetching(path: Path, **options: Any) -> Ask:
+    return lambda kaggle: list(kaggle.download(f"{kaggle.address}/x", path / "x", **options))
+
+
+def reading(start: int, length: int) -> Ask:
+    return lambda kaggle: kaggle.read_range(f"{kaggle.address}/x", start, length)
+
+
+def fetching_output(path: Path, *, size: int = 5, query: str = "") -> Ask:
+    return lambda kaggle: kaggle.fetch_output(RemoteFile(path.name, size, f"{kaggle.address}/{path.name}{query}"), path)
 
 
 def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
@@ -55,16 +61,15 @@ def test_a_file_appears_when_it_is_whole(tmp_path: Path) -> None:
 
 def test_no_credentials_go_to_the_store(tmp_path: Path) -> None:
     with canned(store()) as server:
-        list(server.gateway().download(f"{server.address}/train.csv", tmp_path / "x"))
-        server.gateway().read_range(f"{server.address}/train.csv", 0, 5)
+        fetching(tmp_path)(server.gateway())
+        reading(0, 5)(server.gateway())
 
     assert all("authorization" not in asked.headers for asked in server.asked)
     assert TOKEN not in str(server.asked)
 
 
 def test_a_download_that_breaks_goes_on_where_it_was(tmp_path: Path) -> None:
-    with canned(store(cut_at=30_000)) as server:
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+    _, server = answered(store(cut_at=30_000), fetching(tmp_path))
 
     assert (tmp_path / "x").read_bytes() == CONTENT
     ranges = [asked.headers.get("range") for asked in server.asked]
@@ -88,8 +93,7 @@ def test_a_download_goes_on_in_another_process_and_under_another_address(tmp_pat
 def test_a_file_that_changed_meanwhile_is_fetched_afresh(tmp_path: Path) -> None:
     before, after = store(cut_at=30_000), store(b"new" * 20_000, etag='"v2"')
 
-    with canned(lambda asked: after(asked) if "range" in asked.headers else before(asked)) as server:
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+    answered(lambda asked: after(asked) if "range" in asked.headers else before(asked), fetching(tmp_path))
 
     assert (tmp_path / "x").read_bytes() == b"new" * 20_000
 
@@ -97,8 +101,7 @@ def test_a_file_that_changed_meanwhile_is_fetched_afresh(tmp_path: Path) -> None
 def test_a_store_without_ranges_or_tags_is_asked_from_the_beginning(tmp_path: Path) -> None:
     answers = [Told(CONTENT[:500], media_type="text/csv", length=len(CONTENT)), Told(CONTENT, media_type="text/csv")]
 
-    with canned(answers) as server:
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+    _, server = answered(answers, fetching(tmp_path))
 
     assert (tmp_path / "x").read_bytes() == CONTENT
     assert "range" not in server.asked[1].headers
@@ -108,8 +111,7 @@ def test_leftovers_of_something_else_are_not_built_upon(tmp_path: Path) -> None:
     (tmp_path / "x.part").write_bytes(b"old" * 10)
     (tmp_path / "x.part.json").write_text('{"validator": "\\u001b[2J", "total": 40}')
 
-    with canned(store()) as server:
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+    answered(store(), fetching(tmp_path))
 
     assert (tmp_path / "x").read_bytes() == CONTENT
 
@@ -119,16 +121,14 @@ def test_what_waits_under_the_name_of_the_part_is_not_written_through(tmp_path: 
     victim.write_text("precious")
     (tmp_path / "x.part").symlink_to(victim)
 
-    with canned(store()) as server:
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x"))
+    answered(store(), fetching(tmp_path))
 
     assert victim.read_text() == "precious"
     assert (tmp_path / "x").read_bytes() == CONTENT
 
 
 def test_a_store_that_breaks_without_progress_is_given_up(tmp_path: Path) -> None:
-    with canned(store(cut_at=0)) as server, pytest.raises(UnreachableError, match="closed"):
-        list(server.gateway(attempts=3).download(f"{server.address}/x", tmp_path / "x"))
+    _, server = failed(store(cut_at=0), errors.UnreachableError, fetching(tmp_path), says="closed", attempts=3)
 
     assert len(server.asked) == 3
     assert not (tmp_path / "x").exists()
@@ -136,8 +136,7 @@ def test_a_store_that_breaks_without_progress_is_given_up(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("size", [10, len(CONTENT) - 1, len(CONTENT) + 1])
 def test_another_size_than_was_listed_is_refused_at_once(tmp_path: Path, size: int) -> None:
-    with canned(store()) as server, pytest.raises(UnsafeAnswerError, match="listed"):
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x", size=size))
+    _, server = failed(store(), errors.UnsafeAnswerError, fetching(tmp_path, size=size), says="listed")
 
     assert len(server.asked) == 1
     assert not (tmp_path / "x").exists()
@@ -146,8 +145,7 @@ def test_another_size_than_was_listed_is_refused_at_once(tmp_path: Path, size: i
 def test_a_body_that_outgrows_its_size_is_cut_off(tmp_path: Path) -> None:
     told = Told(b"x" * 50, 206, {"Content-Range": "bytes 0-9/10"}, "text/csv")
 
-    with canned([told]) as server, pytest.raises(UnsafeAnswerError, match="more bytes"):
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "x", size=10))
+    failed([told], errors.UnsafeAnswerError, fetching(tmp_path, size=10), says="more bytes")
 
     assert not (tmp_path / "x").exists()
 
@@ -155,27 +153,27 @@ def test_a_body_that_outgrows_its_size_is_cut_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "error", "match"),
     [
-        (refused(403, "expired"), RefusedError, "a new one"),
-        (refused(404, "gone"), RefusedError, "a new one"),
-        (refused(400, "ExpiredToken"), RefusedError, "a new one"),
-        (refused(500, "x"), ServerFailedError, "500"),
-        (HTML, NotKaggleError, "HTML where a file was expected"),
-        (Told(b"\x1f\x8b", 200, {"Content-Encoding": "gzip"}, "text/csv"), NotKaggleError, "compressed"),
+        (refused(403, "expired"), errors.RefusedError, "a new one"),
+        (refused(404, "gone"), errors.RefusedError, "a new one"),
+        (refused(400, "ExpiredToken"), errors.RefusedError, "a new one"),
+        (refused(500, "x"), errors.ServerFailedError, "500"),
+        (HTML, errors.NotKaggleError, "HTML where a file was expected"),
+        (Told(b"\x1f\x8b", 200, {"Content-Encoding": "gzip"}, "text/csv"), errors.NotKaggleError, "compressed"),
         # The store announces the half as if it were all: only the listing knows better.
-        (Told(b"hel", media_type="text/csv"), UnsafeAnswerError, "listed"),
+        (Told(b"hel", media_type="text/csv"), errors.UnsafeAnswerError, "listed"),
     ],
 )
-def test_what_is_not_the_file_never_becomes_it(tmp_path: Path, told: Told, error: type[Exception], match: str) -> None:
-    with canned([told]) as server, pytest.raises(error, match=match):
-        server.gateway().fetch_output(RemoteFile("a.csv", 5, f"{server.address}/a.csv"), tmp_path / "a.csv")
+def test_what_is_not_the_file_never_becomes_it(
+    tmp_path: Path, told: Told, error: type[errors.KaggleError], match: str
+) -> None:
+    _, server = failed([told], error, fetching_output(tmp_path / "a.csv"), says=match)
 
     assert list(tmp_path.iterdir()) == []
     assert server.asked[0].headers["accept-encoding"] == "identity"
 
 
 def test_a_page_of_html_may_be_what_was_asked_for(tmp_path: Path) -> None:
-    with canned([HTML]) as server:
-        server.gateway().fetch_output(RemoteFile("a.html", 0, f"{server.address}/a.html?x=1"), tmp_path / "a.html")
+    answered([HTML], fetching_output(tmp_path / "a.html", size=0, query="?x=1"))
 
     assert (tmp_path / "a.html").read_bytes() == HTML.body
 
@@ -183,8 +181,7 @@ def test_a_page_of_html_may_be_what_was_asked_for(tmp_path: Path) -> None:
 def test_a_store_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:
     answers = [refused(503, "later", Retry_After="4"), Told(drops=True), Told(b"hello", media_type="text/csv")]
 
-    with canned(answers) as server:
-        server.gateway().fetch_output(RemoteFile("a.csv", 5, f"{server.address}/a.csv"), tmp_path / "deep" / "a.csv")
+    _, server = answered(answers, fetching_output(tmp_path / "deep" / "a.csv"))
 
     assert (tmp_path / "deep" / "a.csv").read_bytes() == b"hello"
     assert server.slept[0] == 4.0
@@ -192,43 +189,44 @@ def test_a_store_that_fails_for_a_moment_is_asked_again(tmp_path: Path) -> None:
 
 def test_redirects_are_followed_a_few_times_and_never_to_another_server(tmp_path: Path) -> None:
     def script(asked: Asked) -> Told:
-        return Told(b"", 302, {"Location": "/b"}) if asked.path == "/a" else Told(b"hi", media_type="text/csv")
+        return Told(b"", 302, {"Location": "/b"}) if asked.path == "/x" else Told(b"hi", media_type="text/csv")
 
-    with canned(script) as server:
-        list(server.gateway().download(f"{server.address}/a", tmp_path / "x"))
+    answered(script, fetching(tmp_path))
     assert (tmp_path / "x").read_bytes() == b"hi"
 
-    with canned([Told(b"", 302, {"Location": "/again"})]) as server, pytest.raises(NotKaggleError, match="again"):
-        server.gateway(attempts=1).read_range(f"{server.address}/a", 0, 5)
-    with canned([Told(b"", 302, {"Location": "http://127.0.0.1:22/"})]) as server, pytest.raises(UnsafeAnswerError):
-        server.gateway().read_range(f"{server.address}/a", 0, 5)
+    failed([Told(b"", 302, {"Location": "/again"})], errors.NotKaggleError, reading(0, 5), says="again", attempts=1)
+    failed([Told(b"", 302, {"Location": "http://127.0.0.1:22/"})], errors.UnsafeAnswerError, reading(0, 5))
 
 
 def test_a_disk_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
-    with canned(store()) as server, pytest.raises(FileWriteError, match="does not exist"):
-        list(server.gateway().download(f"{server.address}/x", tmp_path / "missing" / "x"))
+    with pytest.raises(FileWriteError, match="does not exist"):
+        answered(store(), fetching(tmp_path / "missing"))
 
 
-def test_a_part_of_a_file_is_read_and_not_a_byte_more() -> None:
-    with canned(store()) as server:
-        kaggle, url = server.gateway(), f"{server.address}/x"
+@pytest.mark.parametrize(
+    ("answers", "start", "length", "content"),
+    [
+        (store(), 0, 10, CONTENT[:10]),
+        (store(), len(CONTENT) - 3, 100, CONTENT[-3:]),
+        (store(), len(CONTENT) + 3, 100, b""),
+        (store(), 5, 0, b""),
+        # A store that knows no ranges sends the whole, out of which the part is cut.
+        ([Told(CONTENT, media_type="text/csv")], 1000, 10, CONTENT[1000:1010]),
+        ([Told(CONTENT, media_type="text/csv")], 0, 10, CONTENT[:10]),
+    ],
+)
+def test_a_part_of_a_file_is_read_and_not_a_byte_more(
+    answers: Script | list[Told], start: int, length: int, content: bytes
+) -> None:
+    assert answered(answers, reading(start, length))[0] == content
 
-        assert kaggle.read_range(url, 0, 10) == CONTENT[:10]
-        assert kaggle.read_range(url, len(CONTENT) - 3, 100) == CONTENT[-3:]
-        assert kaggle.read_range(url, len(CONTENT) + 3, 100) == b""
-        assert kaggle.read_range(url, 5, 0) == b""
 
-
-def test_a_part_is_cut_out_of_the_whole_where_a_store_knows_no_ranges() -> None:
-    with canned([Told(CONTENT, media_type="text/csv")]) as server:
-        assert server.gateway().read_range(f"{server.address}/x", 1000, 10) == CONTENT[1000:1010]
-        assert server.gateway().read_range(f"{server.address}/x", 0, 10) == CONTENT[:10]
-        with pytest.raises(NotKaggleError, match="the whole of a file"):
-            server.gateway(attempts=1).read_range(f"{server.address}/x", 1 << 30, 10)
-
-
-def test_another_part_than_was_asked_for_is_no_answer() -> None:
-    told = Told(b"y" * 10, 206, {"Content-Range": "bytes 50-59/100"}, "text/csv")
-
-    with canned([told]) as server, pytest.raises(NotKaggleError, match="another part"):
-        server.gateway(attempts=1).read_range(f"{server.address}/x", 10, 10)
+@pytest.mark.parametrize(
+    ("told", "start", "says"),
+    [
+        (Told(CONTENT, media_type="text/csv"), 1 << 30, "the whole of a file"),
+        (Told(b"y" * 10, 206, {"Content-Range": "bytes 50-59/100"}, "text/csv"), 10, "another part"),
+    ],
+)
+def test_another_part_than_was_asked_for_is_no_answer(told: Told, start: int, says: str) -> None:
+    failed([told], errors.NotKaggleError, reading(start, 10), says=says, attempts=1)

@@ -1,15 +1,15 @@
 """What becomes of every way in which Kaggle, or the way to it, can fail."""
 
-import json
 import logging
 import socket
+import subprocess
+import sys
 import traceback
-from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from canned import HTML, TOKEN, Asked, Told, canned, refused, said
+from canned import HTML, TOKEN, Ask, Asked, Told, answered, canned, failed, refused, said
 
 from generator.kaggle import errors
 from generator.kaggle.api import KernelPush, SessionState, SubmissionStatus
@@ -26,7 +26,7 @@ PUSH = KernelPush(
     enable_tpu=True,
     enable_internet=False,
 )
-READS: dict[str, Callable[[Kaggle], Any]] = {
+READS: dict[str, Ask] = {
     "GetCompetition": lambda kaggle: kaggle.competition("digits"),
     "ListCompetitionPages": lambda kaggle: kaggle.pages("digits"),
     "ListDataFiles": lambda kaggle: kaggle.competition_files("digits"),
@@ -39,18 +39,19 @@ READS: dict[str, Callable[[Kaggle], Any]] = {
     "GetKernel": lambda kaggle: kaggle.kernel("ada/digits-train"),
     "GetKernelSessionStatus": lambda kaggle: kaggle.session_status("ada/digits-train", 3),
     "ListKernelSessionOutput": lambda kaggle: kaggle.output("ada/digits-train", 3),
-    "GetAcceleratorQuotaStatistics": lambda kaggle: kaggle.quota(),
+    "GetAcceleratorQuotaStatistics": Kaggle.quota,
     "GetDatasetStatus": lambda kaggle: kaggle.dataset_state("ada/weights"),
     "GetDataset": lambda kaggle: kaggle.dataset_version("ada/weights"),
     "GetModelInstance": lambda kaggle: kaggle.model_version("ada/m/keras/main"),
-    "IntrospectToken": lambda kaggle: kaggle.username(),
+    "IntrospectToken": Kaggle.username,
 }
-WRITES: dict[str, Callable[[Kaggle], Any]] = {
+WRITES: dict[str, Ask] = {
     "SaveKernel": lambda kaggle: kaggle.push(PUSH),
     "CreateCodeSubmission": lambda kaggle: kaggle.submit_kernel(
         "digits", kernel="ada/digits-infer", version=2, file_name="submission.csv", message="m"
     ),
 }
+push, submit = WRITES["SaveKernel"], WRITES["CreateCodeSubmission"]
 FAILURES = {
     "429": (refused(429, "Too many requests"), errors.RateLimitedError),
     "429 with a wait": (refused(429, "Too many requests", Retry_After="2"), errors.RateLimitedError),
@@ -74,10 +75,9 @@ def test_a_read_is_repeated_until_it_is_answered(method: str) -> None:
     def script(asked: Asked) -> Told:
         return failures.pop(0) if failures else refused(400, "that is another matter")
 
-    with canned(script) as server, pytest.raises(errors.KaggleError) as raised:
-        READS[method](server.gateway(attempts=5))
+    error, server = failed(script, errors.KaggleError, READS[method], attempts=5)
 
-    assert not isinstance(raised.value, errors.ServerFailedError | errors.UnreachableError | errors.NotKaggleError)
+    assert not isinstance(error, errors.ServerFailedError | errors.UnreachableError | errors.NotKaggleError)
     assert server.methods() == [method] * 4
     assert server.slept == [0.5, 1.0, 2.0]
 
@@ -87,41 +87,37 @@ def test_a_read_is_repeated_until_it_is_answered(method: str) -> None:
 def test_what_changes_something_is_sent_once_whatever_happens(method: str, failure: str) -> None:
     told, kind = FAILURES[failure]
 
-    with canned([told]) as server, pytest.raises(kind) as raised:
-        WRITES[method](server.gateway())
+    error, server = failed([told], kind, WRITES[method])
 
     assert server.methods() == [method]
     assert server.slept == []
     # 429 is the one of them that says that nothing was done.
-    assert raised.value.outcome_unknown == (not failure.startswith("429"))
+    assert error.outcome_unknown == (not failure.startswith("429"))
 
 
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_read_that_fails_every_time_ends_in_our_error(failure: str) -> None:
     told, kind = FAILURES[failure]
 
-    with canned([told]) as server, pytest.raises(kind) as raised:
-        server.gateway().quota()
+    error, server = failed([told], kind, Kaggle.quota)
 
     assert len(server.asked) == 3
-    assert str(raised.value).startswith("Cannot read the accelerator quota: ")
-    assert str(raised.value).isprintable()
+    assert str(error).startswith("Cannot read the accelerator quota: ")
+    assert str(error).isprintable()
 
 
 def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
-    with canned([Told(stalls=True)]) as server, pytest.raises(errors.UnreachableError, match="in time") as raised:
-        server.gateway(attempts=1, read=0.2).push(PUSH)
+    error, _ = failed([Told(stalls=True)], errors.UnreachableError, push, attempts=1, read=0.2)
 
-    assert raised.value.outcome_unknown
-    assert raised.value.timed_out
-    assert "whether it was done is not known" in str(raised.value)
+    assert error.outcome_unknown
+    assert error.timed_out
+    assert "in time" in str(error)
+    assert "whether it was done is not known" in str(error)
 
 
 def test_a_server_that_stops_in_the_middle_is_given_up_in_time() -> None:
     told = Told(b'{"status": ', length=100, stalls=True)
-
-    with canned([told]) as server, pytest.raises(errors.UnreachableError):
-        server.gateway(attempts=1, read=0.2).quota()
+    failed([told], errors.UnreachableError, Kaggle.quota, attempts=1, read=0.2)
 
 
 def test_a_push_that_cannot_have_arrived_is_known_not_to_have_happened() -> None:
@@ -150,24 +146,21 @@ def test_a_push_never_goes_over_a_connection_that_may_be_closed_already() -> Non
 
 
 def test_waiting_as_long_as_kaggle_asks_is_bounded() -> None:
-    with canned([refused(429, "slow down", Retry_After="3600")]) as server, pytest.raises(errors.RateLimitedError) as r:
-        server.gateway().quota()
+    error, server = failed([refused(429, "slow down", Retry_After="3600")], errors.RateLimitedError, Kaggle.quota)
 
     assert server.slept == []
-    assert r.value.retry_after == timedelta(hours=1)
-    assert "60 min" in str(r.value)
+    assert error.retry_after == timedelta(hours=1)
+    assert "60 min" in str(error)
 
 
 def test_kaggles_own_wait_is_kept_to() -> None:
-    with canned([refused(429, "slow down", Retry_After="7"), refused(503, "x", Retry_After="9"), said()]) as server:
-        server.gateway().quota()
+    answers = [refused(429, "slow down", Retry_After="7"), refused(503, "x", Retry_After="9"), said()]
+    _, server = answered(answers, Kaggle.quota)
 
     assert server.slept == [7.0, 9.0]
 
 
 def test_the_time_to_wait_may_be_a_date() -> None:
-    from datetime import UTC, datetime
-
     now = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 
     assert retry_after("Fri, 20 Nov 2026 12:00:30 GMT", now=now) == timedelta(seconds=30)
@@ -186,116 +179,98 @@ def test_pauses_grow_and_are_left_to_chance_in_part() -> None:
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("generator.kaggle.api_client._LARGEST_ANSWER", 100_000)
+    failed([Told(b" " * 2_000_000)], errors.NotKaggleError, Kaggle.quota, attempts=1, says="longer than 100,000")
 
-    with canned([Told(b" " * 2_000_000)]) as server, pytest.raises(errors.NotKaggleError, match="longer than 100,000"):
-        server.gateway(attempts=1).quota()
+
+_RULES = "You must accept this competition's rules before you'll be able to download files."
+_ALLOWANCE = "Your team has used its daily Submission allowance (5) today"
+_NOTEBOOKS = "Submission not allowed: This competition only accepts Submissions from Notebooks."
+_SESSIONS = "Maximum batch GPU session count of 2 reached."
+_QUOTA = "You have no accelerator quota left: the weekly TPU quota is used up."
+_NO_REASON = Told(HTML.body, 403, media_type="text/html")
 
 
 @pytest.mark.parametrize(
-    ("told", "kind", "remedy"),
+    ("method", "told", "kind", "part"),
     [
+        ("GetCompetition", refused(403, _RULES), errors.RulesNotAcceptedError, "/competitions/digits/rules"),
+        ("GetCompetition", refused(403, "Please verify your phone number."), errors.PhoneNotVerifiedError, "/settings"),
         (
-            refused(403, "You must accept this competition's rules before you'll be able to download files."),
-            errors.RulesNotAcceptedError,
+            "GetCompetition",
+            refused(403, "TPU v5e-8 requires identity verification"),
+            errors.IdentityNotVerifiedError,
+            "/settings",
+        ),
+        (
+            "GetCompetition",
+            refused(403, "Permission 'competitions.get' was denied"),
+            errors.ForbiddenError,
             "/competitions/digits/rules",
         ),
-        (refused(403, "Please verify your phone number."), errors.PhoneNotVerifiedError, "/settings"),
-        (refused(403, "TPU v5e-8 requires identity verification"), errors.IdentityNotVerifiedError, "/settings"),
-        (refused(403, "Permission 'competitions.get' was denied"), errors.ForbiddenError, "/competitions/digits/rules"),
-        (Told(HTML.body, 403, media_type="text/html"), errors.ForbiddenError, "a page of HTML in place of a reason"),
-        (refused(404, "Competition not found"), errors.NotFoundError, "check the spelling at http://127.0.0.1"),
-        (refused(400, "pageToken is not valid"), errors.RefusedError, "pageToken is not valid"),
-        (said(code=404, message="Not found"), errors.NotFoundError, "check the spelling"),
-    ],
-)
-def test_every_refusal_names_the_next_step(told: Told, kind: type[errors.KaggleError], remedy: str) -> None:
-    with canned([told]) as server, pytest.raises(kind) as raised:
-        server.gateway().competition("digits")
-
-    assert remedy in str(raised.value)
-    assert len(server.asked) == 1, "what will not pass is not asked again"
-    assert type(raised.value) is kind
-
-
-@pytest.mark.parametrize(
-    ("message", "kind"),
-    [
-        ("Maximum batch GPU session count of 2 reached.", errors.SessionLimitError),
-        ("You have no accelerator quota left: the weekly TPU quota is used up.", errors.QuotaUsedUpError),
-        ("A kernel with this title already exists.", errors.SlugTakenError),
-        ("Title must be at least 5 characters", errors.RefusedError),
-    ],
-)
-def test_a_push_refused_in_words_with_200_is_an_error(message: str, kind: type[errors.KaggleError]) -> None:
-    with canned([said(ref="", url="", error=message)]) as server, pytest.raises(kind) as raised:
-        server.gateway().push(PUSH)
-
-    assert type(raised.value) is kind
-    assert not raised.value.outcome_unknown
-    assert message.rstrip(".") in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("told", "kind", "part"),
-    [
-        (refused(403, ""), errors.SubmitForbiddenError, "/competitions/digits/submit"),
+        ("GetCompetition", _NO_REASON, errors.ForbiddenError, "a page of HTML in place of a reason"),
         (
-            refused(400, "Your team has used its daily Submission allowance (5) today"),
-            errors.SubmissionLimitError,
-            "00:00 UTC",
+            "GetCompetition",
+            refused(404, "Competition not found"),
+            errors.NotFoundError,
+            "check the spelling at http://127.0.0.1",
+        ),
+        ("GetCompetition", refused(400, "pageToken is not valid"), errors.RefusedError, "pageToken is not valid"),
+        ("GetCompetition", said(code=404, message="Not found"), errors.NotFoundError, "check the spelling"),
+        (
+            "GetAcceleratorQuotaStatistics",
+            refused(401, "Unauthenticated"),
+            errors.CredentialsRefusedError,
+            "from a test",
         ),
         (
-            refused(400, "Submission not allowed: This competition only accepts Submissions from Notebooks."),
-            errors.RefusedError,
-            "only accepts",
+            "GetAcceleratorQuotaStatistics",
+            refused(401, "Unauthenticated"),
+            errors.CredentialsRefusedError,
+            "/settings/api",
         ),
-        (refused(403, "You must accept this competition's rules"), errors.RulesNotAcceptedError, "/rules"),
+        *(
+            ("IntrospectToken", told, errors.CredentialsRefusedError, "from a test")
+            for told in (said(active=False), said(active=True), refused(404, "no"), refused(403, "no"))
+        ),
+        *(
+            ("SaveKernel", said(ref="", url="", error=message), kind, message.rstrip("."))
+            for message, kind in (
+                (_SESSIONS, errors.SessionLimitError),
+                (_QUOTA, errors.QuotaUsedUpError),
+                ("A kernel with this title already exists.", errors.SlugTakenError),
+                ("Title must be at least 5 characters", errors.RefusedError),
+            )
+        ),
+        ("SaveKernel", refused(409, ""), errors.SlugTakenError, "another title"),
+        ("CreateCodeSubmission", refused(403, ""), errors.SubmitForbiddenError, "/competitions/digits/submit"),
+        ("CreateCodeSubmission", refused(400, _ALLOWANCE), errors.SubmissionLimitError, "00:00 UTC"),
+        ("CreateCodeSubmission", refused(400, _NOTEBOOKS), errors.RefusedError, "only accepts"),
+        ("CreateCodeSubmission", refused(403, _RULES), errors.RulesNotAcceptedError, "/rules"),
     ],
 )
-def test_a_submission_that_is_refused_says_what_to_do(told: Told, kind: type[errors.KaggleError], part: str) -> None:
-    with canned([told]) as server, pytest.raises(kind) as raised:
-        WRITES["CreateCodeSubmission"](server.gateway())
+def test_every_refusal_names_the_next_step_and_is_not_asked_again(
+    method: str, told: Told, kind: type[errors.KaggleError], part: str
+) -> None:
+    error, server = failed([told], kind, {**READS, **WRITES}[method])
 
-    assert type(raised.value) is kind
-    assert part in str(raised.value)
-
-
-def test_a_conflict_is_a_name_that_is_taken() -> None:
-    with canned([refused(409, "")]) as server, pytest.raises(errors.SlugTakenError, match="another title"):
-        server.gateway().push(PUSH)
-
-
-def test_credentials_that_are_not_accepted_say_where_they_came_from() -> None:
-    with canned([refused(401, "Unauthenticated")]) as server, pytest.raises(errors.CredentialsRefusedError) as raised:
-        server.gateway().quota()
-
-    assert "from a test" in str(raised.value)
-    assert "/settings/api" in str(raised.value)
-    assert len(server.asked) == 1
-
-
-@pytest.mark.parametrize("told", [said(active=False), said(active=True), refused(404, "no"), refused(403, "no")])
-def test_a_token_that_is_nobodys_is_refused(told: Told) -> None:
-    with canned([told]) as server, pytest.raises(errors.CredentialsRefusedError):
-        server.gateway().username()
+    assert part in str(error)
+    assert type(error) is kind
+    assert not error.outcome_unknown
+    assert server.methods() == [method]
 
 
 def test_the_user_is_asked_for_once() -> None:
-    with canned([said(active=True, username="ada")]) as server:
-        gateway = server.gateway()
+    names, server = answered([said(active=True, username="ada")], lambda kaggle: [kaggle.username(), kaggle.username()])
 
-        assert [gateway.username(), gateway.username()] == ["ada", "ada"]
-
+    assert names == ["ada", "ada"]
     assert server.methods() == ["IntrospectToken"]
 
 
 def test_a_key_says_itself_who_it_belongs_to() -> None:
-    with canned([said()]) as server:
-        gateway = server.gateway(LegacyKey("ada", "k" * 32, "kaggle.json"))
-        gateway.quota()
+    key = LegacyKey("ada", "k" * 32, "kaggle.json")
+    (_, name), server = answered([said()], lambda kaggle: (kaggle.quota(), kaggle.username()), credentials=key)
 
-        assert gateway.username() == "ada"
-
+    assert name == "ada"
     assert server.methods() == ["GetAcceleratorQuotaStatistics"]
     assert server.asked[0].headers["authorization"].startswith("Basic ")
 
@@ -305,10 +280,8 @@ def test_a_login_is_exchanged_for_a_token_once_and_without_another_credential() 
         exchanged = Told(b'{"token": "of-twelve-hours", "expiresIn": 43200}')
         return exchanged if asked.method == "GenerateAccessToken" else said()
 
-    with canned(script) as server:
-        gateway = server.gateway(RefreshToken("the-login", "credentials.json", username="ada"))
-        gateway.quota()
-        gateway.quota()
+    login = RefreshToken("the-login", "credentials.json", username="ada")
+    _, server = answered(script, lambda kaggle: (kaggle.quota(), kaggle.quota()), credentials=login)
 
     assert server.methods() == ["GenerateAccessToken", *["GetAcceleratorQuotaStatistics"] * 2]
     assert "authorization" not in server.asked[0].headers
@@ -317,11 +290,11 @@ def test_a_login_is_exchanged_for_a_token_once_and_without_another_credential() 
 
 
 def test_a_push_that_could_not_be_signed_was_not_sent() -> None:
-    with canned([refused(503, "later")]) as server, pytest.raises(errors.ServerFailedError) as raised:
-        server.gateway(RefreshToken("the-login", "credentials.json", username="ada")).push(PUSH)
+    login = RefreshToken("the-login", "credentials.json", username="ada")
+    error, server = failed([refused(503, "later")], errors.ServerFailedError, push, credentials=login)
 
     assert set(server.methods()) == {"GenerateAccessToken"}
-    assert not raised.value.outcome_unknown
+    assert not error.outcome_unknown
 
 
 @pytest.mark.parametrize("failure", FAILURES)
@@ -329,12 +302,11 @@ def test_the_token_is_in_no_error_and_in_no_log(failure: str, caplog: pytest.Log
     caplog.set_level(logging.DEBUG)
     told, kind = FAILURES[failure]
 
-    with canned([told]) as server, pytest.raises(kind) as raised:
-        server.gateway().push(PUSH)
+    error, _ = failed([told], kind, push)
 
-    shown = "".join(traceback.format_exception(raised.value)) + caplog.text + repr(vars(raised.value))
+    shown = "".join(traceback.format_exception(error)) + caplog.text + repr(vars(error))
     assert TOKEN not in shown
-    chain: BaseException | None = raised.value
+    chain: BaseException | None = error
     while chain is not None:
         assert not hasattr(chain, "request"), "the HTTP library's errors carry the headers of the request"
         assert TOKEN not in repr(vars(chain))
@@ -342,11 +314,10 @@ def test_the_token_is_in_no_error_and_in_no_log(failure: str, caplog: pytest.Log
 
 
 def test_what_a_server_says_cannot_command_a_terminal_or_fill_it() -> None:
-    with canned([refused(400, "\x1b[2J\u202e" + "x" * 10_000)]) as server, pytest.raises(errors.RefusedError) as raised:
-        server.gateway().quota()
+    error, _ = failed([refused(400, "\x1b[2J\u202e" + "x" * 10_000)], errors.RefusedError, Kaggle.quota)
 
-    assert str(raised.value).isprintable()
-    assert len(str(raised.value)) < 600
+    assert str(error).isprintable()
+    assert len(str(error)) < 600
 
 
 @pytest.mark.parametrize("status", ["PREEMPTED", "", 99, 3.5, ["COMPLETE"], {"name": "COMPLETE"}])
@@ -358,23 +329,20 @@ def test_a_status_that_nobody_knows_is_unknown_and_no_crash(status: object) -> N
 
 
 @pytest.mark.parametrize(
-    ("status", "state"),
+    ("fields", "state"),
     [
-        ("complete", SessionState.COMPLETE),
-        ("cancelAcknowledged", SessionState.CANCELLED),
-        ("CANCEL_REQUESTED", SessionState.CANCELLING),
-        ("NEW_SCRIPT", SessionState.NEW),
-        (3, SessionState.ERROR),
+        ({"status": "complete"}, SessionState.COMPLETE),
+        ({"status": "cancelAcknowledged"}, SessionState.CANCELLED),
+        ({"status": "CANCEL_REQUESTED"}, SessionState.CANCELLING),
+        ({"status": "NEW_SCRIPT"}, SessionState.NEW),
+        ({"status": 3}, SessionState.ERROR),
+        ({}, SessionState.QUEUED),  # a status that is left out is the first one
     ],
 )
-def test_a_status_is_read_however_it_is_written(status: object, state: SessionState) -> None:
-    with canned([said(status=status, failureMessage=None)]) as server:
-        assert server.gateway().session_status("ada/digits-train", 3).state is state
+def test_a_status_is_read_however_it_is_written(fields: dict[str, object], state: SessionState) -> None:
+    status, _ = answered([said(failureMessage=None, **fields)], READS["GetKernelSessionStatus"])
 
-
-def test_a_status_that_is_left_out_is_the_first_one() -> None:
-    with canned([said()]) as server:
-        assert server.gateway().session_status("ada/digits-train", 3).state is SessionState.QUEUED
+    assert status.state is state
 
 
 @pytest.mark.parametrize(
@@ -390,16 +358,13 @@ def test_a_status_that_is_left_out_is_the_first_one() -> None:
     ],
 )
 def test_an_answer_of_another_shape_is_not_kaggles(fields: dict[str, object]) -> None:
-    with canned([Told(json.dumps(fields).encode())]) as server, pytest.raises(errors.NotKaggleError):
-        server.gateway(attempts=1).kernel("ada/digits-train")
+    failed([said(**fields)], errors.NotKaggleError, READS["GetKernel"], attempts=1)
 
 
 def test_numbers_and_texts_are_read_as_each_other() -> None:
     # JSON of protocol buffers writes large whole numbers as texts.
-    with canned(
-        [said(ref="7", publicScore=0.5, totalBytes="12345678901", status="COMPLETE", date="nonsense")]
-    ) as server:
-        found = server.gateway().submission("digits", 7)
+    fields = {"ref": "7", "publicScore": 0.5, "totalBytes": "12345678901", "status": "COMPLETE", "date": "nonsense"}
+    found, _ = answered([said(**fields)], READS["GetSubmission"])
 
     assert (found.ref, found.public_score, found.date) == (7, 0.5, None)
 
@@ -412,10 +377,8 @@ def test_no_request_goes_through_a_proxy_or_takes_a_password_of_netrc(
     monkeypatch.setenv("no_proxy", "")
     (isolated_home / ".netrc").write_text("machine 127.0.0.1 login ada password stolen\n")
 
-    with canned([Told(headers={"Set-Cookie": "tracked=yes"})]) as server:
-        gateway = server.gateway()
-        gateway.quota()
-        gateway.quota()
+    with_cookie = Told(headers={"Set-Cookie": "tracked=yes"})
+    _, server = answered([with_cookie], lambda kaggle: (kaggle.quota(), kaggle.quota()))
 
     assert server.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
     assert server.asked[0].headers["user-agent"].startswith("tandem/")
@@ -423,9 +386,6 @@ def test_no_request_goes_through_a_proxy_or_takes_a_password_of_netrc(
 
 
 def test_importing_the_gateway_loads_no_client_and_sends_nothing() -> None:
-    import subprocess
-    import sys
-
     code = "import sys, generator.kaggle.gateway, generator.kaggle.connect; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 

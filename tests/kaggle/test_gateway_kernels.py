@@ -6,19 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from canned import TOKEN, Asked, Told, canned, refused, said
-from test_gateway_errors import PUSH
+from canned import TOKEN, Ask, Asked, Script, Told, answered, failed, refused, said
+from test_gateway_errors import PUSH, READS, WRITES
 
-from generator.kaggle.api import LogLine
-from generator.kaggle.errors import (
-    ForbiddenError,
-    NotFoundError,
-    NotKaggleError,
-    RefusedError,
-    SourcesRefusedError,
-    UnreachableError,
-    UnsafeAnswerError,
-)
+from generator.kaggle import errors
+from generator.kaggle.api import KernelOutput, LogLine
+from generator.kaggle.gateway import Kaggle
 from generator.kaggle.log_events import log_text
 
 SAVED = said(ref="/ada/digits-train", versionNumber=3, url="https://www.kaggle.com/code/ada/digits-train")
@@ -33,11 +26,27 @@ def stream(*texts: str, end: bool = True) -> Told:
     return Told("".join(lines).encode(), media_type="text/event-stream")
 
 
+def pushing(**changes: Any) -> Ask:
+    return lambda kaggle: kaggle.push(replace(PUSH, **changes))
+
+
+def output(kaggle: Kaggle) -> KernelOutput:
+    return kaggle.output("ada/digits-train", 3)
+
+
+def log_lines(kaggle: Kaggle) -> list[str]:
+    return [line.text for line in kaggle.log_lines("ada/x-kernel")]
+
+
+def followed(status: str, answers: list[Told]) -> Script:
+    """Answers with these in turn where the log is asked for, and with the status of the session elsewhere."""
+    logs = iter(answers[:-1])
+    return lambda asked: next(logs, answers[-1]) if asked.verb == "GET" else said(status=status)
+
+
 def test_a_push_says_everything_that_kaggle_would_guess_otherwise() -> None:
-    with canned([SAVED]) as server:
-        pushed = server.gateway().push(
-            replace(PUSH, kernel_sources=("ada/other-kernel",), timeout=timedelta(hours=3), is_private=False)
-        )
+    ask = pushing(kernel_sources=("ada/other-kernel",), timeout=timedelta(hours=3), is_private=False)
+    pushed, server = answered([SAVED], ask)
 
     assert (pushed.ref, pushed.version) == ("ada/digits-train", 3)
     assert server.asked[0].path == "/api/v1/kernels.KernelsApiService/SaveKernel"
@@ -61,8 +70,7 @@ def test_cells_are_sent_as_one_text_and_without_outputs() -> None:
     cell = {"cell_type": "code", "source": ["import keras\n", "keras"], "outputs": [{"text": "x"}], "metadata": {}}
     notebook = {"cells": [cell, {"cell_type": "markdown", "source": "# ä"}], "metadata": {"a": 1}}
 
-    with canned([SAVED]) as server:
-        server.gateway().push(replace(PUSH, text=json.dumps(notebook)))
+    _, server = answered([SAVED], pushing(text=json.dumps(notebook)))
 
     sent = json.loads(server.asked[0].fields["text"])
     assert [cell["source"] for cell in sent["cells"]] == ["import keras\nkeras", "# ä"]
@@ -73,56 +81,60 @@ def test_cells_are_sent_as_one_text_and_without_outputs() -> None:
 def test_a_notebook_that_is_fit_to_be_sent_is_sent_to_the_letter() -> None:
     text = json.dumps({"cells": [{"cell_type": "markdown", "source": "x"}], "nbformat": 4}, indent=3)
 
-    with canned([SAVED]) as server:
-        server.gateway().push(replace(PUSH, text=text))
+    _, server = answered([SAVED], pushing(text=text))
 
     assert server.asked[0].fields["text"] == text
 
 
 @pytest.mark.parametrize("secret", [TOKEN, "KGAT_" + "0" * 32])
 def test_a_notebook_with_a_token_in_it_does_not_leave_this_machine(secret: str) -> None:
-    with canned([SAVED]) as server, pytest.raises(UnsafeAnswerError) as raised:
-        server.gateway().push(replace(PUSH, text=json.dumps({"cells": [{"source": f"t = '{secret}'"}]})))
+    text = json.dumps({"cells": [{"source": f"t = '{secret}'"}]})
+    error, server = failed([SAVED], errors.UnsafeAnswerError, pushing(text=text))
 
     assert server.asked == []
-    assert secret not in str(raised.value)
+    assert secret not in str(error)
 
 
 @pytest.mark.parametrize("kind", ["Competition", "Dataset", "Kernel", "Model"])
 def test_a_push_without_all_of_its_inputs_is_an_error_that_knows_the_version(kind: str) -> None:
     answer = said(ref="/ada/digits-train", versionNumber=3, **{f"invalid{kind}Sources": ["lost/one"]})
 
-    with canned([answer]) as server, pytest.raises(SourcesRefusedError, match="lost/one") as raised:
-        server.gateway().push(PUSH)
+    error, _ = failed([answer], errors.SourcesRefusedError, pushing(), says="lost/one")
 
-    assert raised.value.version == 3
-    assert raised.value.sources[kind.lower()] == ("lost/one",)
-    assert not raised.value.outcome_unknown
+    assert error.version == 3
+    assert error.sources[kind.lower()] == ("lost/one",)
+    assert not error.outcome_unknown
 
 
-@pytest.mark.parametrize("fields", [{}, {"ref": "/ada/x"}, {"ref": "/ada/x", "versionNumber": 0}])
-def test_a_push_that_names_no_version_leaves_open_what_happened(fields: dict[str, Any]) -> None:
-    with canned([said(**fields)]) as server, pytest.raises(NotKaggleError) as raised:
-        server.gateway().push(PUSH)
+@pytest.mark.parametrize(
+    ("method", "fields"),
+    [
+        *(("SaveKernel", fields) for fields in ({}, {"ref": "/ada/x"}, {"ref": "/ada/x", "versionNumber": 0})),
+        ("CreateCodeSubmission", {"message": "hm"}),
+    ],
+)
+def test_an_answer_that_names_no_version_and_no_number_leaves_open_what_happened(
+    method: str, fields: dict[str, Any]
+) -> None:
+    error, _ = failed([said(**fields)], errors.NotKaggleError, WRITES[method])
 
-    assert raised.value.outcome_unknown
+    assert error.outcome_unknown
 
 
 def test_the_slug_that_kaggle_chose_is_the_one_that_counts() -> None:
-    with canned([said(ref="/code/ada/another-name", versionNumber=1)]) as server:
-        assert server.gateway().push(PUSH).ref == "ada/another-name"
+    pushed, _ = answered([said(ref="/code/ada/another-name", versionNumber=1)], pushing())
+
+    assert pushed.ref == "ada/another-name"
 
 
 def test_the_version_is_named_as_kaggle_wants_it() -> None:
-    with canned([said(status="RUNNING")]) as server:
-        server.gateway().session_status("ada/digits-train", 12)
+    _, server = answered([said(status="RUNNING")], lambda kaggle: kaggle.session_status("ada/digits-train", 12))
 
     assert server.asked[0].fields == {"userName": "ada", "kernelSlug": "digits-train", "versionLabel": "v12"}
 
 
 def test_a_kernel_that_is_not_there_is_none() -> None:
-    with canned([refused(404, "Notebook not found")]) as server:
-        assert server.gateway().kernel("ada/digits-train") is None
+    assert answered([refused(404, "Notebook not found")], READS["GetKernel"])[0] is None
 
 
 @pytest.mark.parametrize("is_listed", [True, False])
@@ -134,12 +146,10 @@ def test_forbidden_is_not_there_or_wedged_and_the_own_list_tells_which(is_listed
         kernels = [{"ref": "ada/digits-train-2"}] if first or not is_listed else [{"ref": "Ada/digits-train"}]
         return said(kernels=kernels, nextPageToken="20" if first else "")
 
-    with canned(script) as server:
-        if is_listed:
-            with pytest.raises(ForbiddenError):
-                server.gateway().kernel("ada/digits-train")
-        else:
-            assert server.gateway().kernel("ada/digits-train") is None
+    if is_listed:
+        failed(script, errors.ForbiddenError, READS["GetKernel"])
+    else:
+        assert answered(script, READS["GetKernel"])[0] is None
 
 
 def test_the_output_of_all_pages_is_listed_with_sizes() -> None:
@@ -152,12 +162,11 @@ def test_the_output_of_all_pages_is_listed_with_sizes() -> None:
         log = "" if second else json.dumps([event("hello\n")])
         return said(files=[{"fileName": name, "url": f"/files/{name}"}], log=log, nextPageToken=token)
 
-    with canned(script) as server:
-        output = server.gateway().output("ada/digits-train", 3)
+    found, server = answered(script, output)
 
-    assert [(file.name, file.size) for file in output.files] == [("one.csv", 5), ("b/two.bin", 7)]
-    assert output.files[1].url == f"{server.address}/files/b/two.bin"
-    assert output.log == "hello\n"
+    assert [(file.name, file.size) for file in found.files] == [("one.csv", 5), ("b/two.bin", 7)]
+    assert found.files[1].url == f"{server.address}/files/b/two.bin"
+    assert found.log == "hello\n"
     assert all(asked.fields["versionLabel"] == "v3" for asked in server.asked)
 
 
@@ -167,44 +176,34 @@ def test_an_output_whose_sizes_are_not_to_be_had_is_listed_all_the_same() -> Non
             return refused(404, "no")
         return said(files=[{"fileName": "a", "url": "/a"}])
 
-    with canned(script) as server:
-        assert [file.size for file in server.gateway().output("ada/digits-train", 3).files] == [0]
+    assert [file.size for file in answered(script, output)[0].files] == [0]
 
 
 @pytest.mark.parametrize("name", ["../../escaped.txt", "/etc/passwd", "a\\b", "C:x", "digits-train.log", "", None])
 def test_an_output_with_a_hostile_name_is_refused_whole(name: str | None) -> None:
     files = [{"fileName": "submission.csv", "url": "/a"}, {"fileName": name, "url": "/b"}]
 
-    with canned([said(files=files)]) as server, pytest.raises(UnsafeAnswerError):
-        server.gateway().output("ada/digits-train", 3)
+    failed([said(files=files)], errors.UnsafeAnswerError, output)
 
 
 @pytest.mark.parametrize("url", ["http://169.254.169.254/latest", "", None])
 def test_an_output_on_another_server_or_none_is_refused(url: str | None) -> None:
-    files = [{"fileName": "a", "url": url}]
-
-    with canned([said(files=files)]) as server, pytest.raises(UnsafeAnswerError, match=r"another server|no address"):
-        server.gateway().output("ada/digits-train", 3)
+    says = "another server" if url else "no address"
+    failed([said(files=[{"fileName": "a", "url": url}])], errors.UnsafeAnswerError, output, says=says)
 
 
 def test_a_download_without_an_address_is_no_download() -> None:
-    with canned([said()]) as server, pytest.raises(UnsafeAnswerError, match="no address"):
-        server.gateway().competition_archive_url("digits")
+    failed([said()], errors.UnsafeAnswerError, READS["DownloadDataFiles"], says="no address")
 
 
 def test_a_listing_that_never_ends_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("generator.kaggle.api_client._MOST_PAGES", 5)
-
-    def script(asked: Asked) -> Told:
-        return said(files=[], nextPageToken=str(int(asked.fields.get("pageToken") or 0) + 1))
-
-    with canned(script) as server, pytest.raises(NotKaggleError, match="without an end"):
-        server.gateway().competition_files("digits")
+    pages = (said(files=[], nextPageToken=str(number)) for number in range(1000))
+    failed(lambda _: next(pages), errors.NotKaggleError, READS["ListDataFiles"], says="without an end")
 
 
 def test_a_listing_that_goes_in_circles_ends() -> None:
-    with canned([said(files=[], nextPageToken="again")]) as server, pytest.raises(NotKaggleError, match="circles"):
-        server.gateway().output("ada/digits-train", 3)
+    failed([said(files=[], nextPageToken="again")], errors.NotKaggleError, output, says="circles")
 
 
 @pytest.mark.parametrize(
@@ -226,8 +225,8 @@ def test_a_log_is_read_as_far_as_it_is_there(log: str, text: str) -> None:
 
 def test_quota_is_read_in_hours_and_may_be_missing() -> None:
     quota = {"timeUsed": "4500.5s", "totalTimeAllowed": "108000s"}
-    with canned([said(gpuQuota=quota, quotaRefreshTime="2026-11-28T00:00:00Z")]) as server:
-        found = server.gateway().quota()
+    answer = said(gpuQuota=quota, quotaRefreshTime="2026-11-28T00:00:00Z")
+    found, _ = answered([answer], Kaggle.quota)
 
     assert (found.gpu_used, found.gpu_allowed) == (timedelta(seconds=4500.5), timedelta(hours=30))
     assert (found.tpu_used, found.tpu_allowed) == (timedelta(0), timedelta(0))
@@ -236,8 +235,8 @@ def test_quota_is_read_in_hours_and_may_be_missing() -> None:
 
 
 def test_a_log_is_followed_to_its_end() -> None:
-    with canned([stream("one\n", "two\n")]) as server:
-        lines = list(server.gateway().log_lines("ada/digits-train"))
+    ask: Ask = lambda kaggle: list(kaggle.log_lines("ada/digits-train"))  # noqa: E731 - as the others are
+    lines, server = answered([stream("one\n", "two\n")], ask)
 
     assert lines == [LogLine(0.5, "stdout", "one\n"), LogLine(0.5, "stdout", "two\n")]
     assert server.asked[0].path == "/api/v1/kernels/logs/stream/ada/digits-train"
@@ -248,8 +247,7 @@ def test_the_log_of_a_session_that_is_over_comes_in_one_piece() -> None:
     body = json.dumps([event("one\n"), event("two\n")]).encode()
 
     for media_type in ("application/octet-stream", "application/json"):
-        with canned([Told(body, media_type=media_type)]) as server:
-            assert [line.text for line in server.gateway().log_lines("ada/x-kernel")] == ["one\n", "two\n"]
+        assert answered([Told(body, media_type=media_type)], log_lines)[0] == ["one\n", "two\n"]
 
 
 def test_a_log_that_breaks_is_taken_up_again_and_no_line_comes_twice() -> None:
@@ -259,8 +257,7 @@ def test_a_log_that_breaks_is_taken_up_again_and_no_line_comes_twice() -> None:
         replace(stream("one\n", "one\n", "two\n", end=False), length=5000),
         stream("one\n", "one\n", "two\n", "three\n"),
     ]
-    with canned(lambda asked: answers.pop(0) if asked.verb == "GET" else said(status="RUNNING")) as server:
-        lines = [line.text for line in server.gateway().log_lines("ada/x-kernel")]
+    lines, _ = answered(followed("RUNNING", answers), log_lines)
 
     assert lines == ["one\n", "one\n", "two\n", "three\n"]
 
@@ -271,60 +268,45 @@ def test_a_log_of_which_only_the_end_is_left_goes_on_after_the_last_line() -> No
     left = json.dumps(told[3:]).encode()
     answers = [Told(begun.encode(), media_type="text/event-stream"), Told(left, media_type="text/plain")]
 
-    with canned(lambda asked: answers.pop(0) if asked.verb == "GET" else said(status="COMPLETE")) as server:
-        lines = [line.text for line in server.gateway().log_lines("ada/x-kernel")]
+    lines, _ = answered(followed("COMPLETE", answers), log_lines)
 
     assert lines == [f"{number}\n" for number in range(1, 8)]
 
 
 def test_a_log_that_breaks_without_end_is_given_up() -> None:
-    with canned(lambda asked: stream(end=False) if asked.verb == "GET" else said(status="RUNNING")) as server:
-        with pytest.raises(NotKaggleError, match="without its end"):
-            list(server.gateway().log_lines("ada/x-kernel"))
+    script = followed("RUNNING", [stream(end=False)])
+    _, server = failed(script, errors.NotKaggleError, log_lines, says="without its end")
 
-        assert sum(asked.verb == "GET" for asked in server.asked) == 5
+    assert sum(asked.verb == "GET" for asked in server.asked) == 5
+
+
+def log_lines_soon(kaggle: Kaggle) -> list[str]:
+    """The lines of a log, whose silence is not waited out for long."""
+    kaggle._silence = 0.1
+    return log_lines(kaggle)
 
 
 def test_silence_in_a_log_is_waited_out_while_the_session_runs() -> None:
     silences = [Told(stream("one\n", end=False).body, media_type="text/event-stream", length=900, stalls=True)] * 6
-    answers = [*silences, stream("one\n", "two\n")]
-
-    def script(asked: Asked) -> Told:
-        if asked.verb != "GET":
-            return said(status="RUNNING")
-        return answers.pop(0) if len(answers) > 1 else answers[0]
-
-    with canned(script) as server:
-        gateway = server.gateway()
-        gateway._silence = 0.1
-        lines = [line.text for line in gateway.log_lines("ada/x-kernel")]
+    lines, _ = answered(followed("RUNNING", [*silences, stream("one\n", "two\n")]), log_lines_soon)
 
     assert lines == ["one\n", "two\n"]
 
 
 def test_silence_in_the_log_of_a_session_that_is_over_is_given_up() -> None:
-    with canned(lambda asked: Told(stalls=True) if asked.verb == "GET" else said(status="COMPLETE")) as server:
-        gateway = server.gateway()
-        gateway._silence = 0.03
-        with pytest.raises(UnreachableError):
-            list(gateway.log_lines("ada/x-kernel"))
+    failed(followed("COMPLETE", [Told(stalls=True)]), errors.UnreachableError, log_lines_soon)
 
 
 def test_the_log_of_no_kernel_is_not_found() -> None:
-    with canned([refused(404, "Notebook not found")]) as server, pytest.raises(NotFoundError):
-        list(server.gateway().log_lines("ada/x-kernel"))
+    failed([refused(404, "Notebook not found")], errors.NotFoundError, log_lines)
 
 
 def test_log_lines_carry_no_commands_for_a_terminal() -> None:
-    with canned([stream("\x1b]0;owned\x07\x1b[2Jhi\r\n")]) as server:
-        assert [line.text for line in server.gateway().log_lines("ada/x-kernel")] == ["hi\n"]
+    assert answered([stream("\x1b]0;owned\x07\x1b[2Jhi\r\n")], log_lines)[0] == ["hi\n"]
 
 
 def test_a_submission_names_the_version_and_returns_its_number() -> None:
-    with canned([said(message="Successfully submitted", ref=1006)]) as server:
-        ref = server.gateway().submit_kernel(
-            "digits", kernel="ada/digits-infer", version=2, file_name="submission.csv", message="tandem"
-        )
+    ref, server = answered([said(message="Successfully submitted", ref=1006)], WRITES["CreateCodeSubmission"])
 
     assert ref == 1006
     assert server.asked[0].fields == {
@@ -333,21 +315,15 @@ def test_a_submission_names_the_version_and_returns_its_number() -> None:
         "kernelSlug": "digits-infer",
         "kernelVersion": 2,
         "fileName": "submission.csv",
-        "submissionDescription": "tandem",
+        "submissionDescription": "m",
     }
-
-
-def test_a_submission_without_a_number_leaves_open_what_happened() -> None:
-    with canned([said(message="hm")]) as server, pytest.raises(NotKaggleError) as raised:
-        server.gateway().submit_kernel("digits", kernel="ada/x", version=2, file_name="s.csv", message="m")
-
-    assert raised.value.outcome_unknown
 
 
 @pytest.mark.parametrize(("text", "score"), [("0.998", 0.998), ("", None), ("NaN", None), ("inf", None), ("?", None)])
 def test_a_score_is_a_number_or_nothing(text: str, score: float | None) -> None:
-    with canned([said(submissions=[{"ref": 7, "publicScore": text, "status": "COMPLETE"}])]) as server:
-        assert server.gateway().submissions("digits")[0].public_score == score
+    answer = said(submissions=[{"ref": 7, "publicScore": text, "status": "COMPLETE"}])
+
+    assert answered([answer], READS["ListSubmissions"])[0][0].public_score == score
 
 
 def test_a_folder_of_the_data_is_listed_until_enough_is_known() -> None:
@@ -358,8 +334,7 @@ def test_a_folder_of_the_data_is_listed_until_enough_is_known() -> None:
             directories=[{"name": "test"}] if at == 0 else [], files=files, totalFiles=900, nextPageToken=str(at + 2)
         )
 
-    with canned(script) as server:
-        folder = server.gateway().competition_folder("digits", "train", most=3)
+    folder, server = answered(script, lambda kaggle: kaggle.competition_folder("digits", "train", most=3))
 
     assert folder.folders == ("test",)
     assert [file.name for file in folder.files] == ["train/0.png", "train/1.png", "train/2.png"]
@@ -367,10 +342,9 @@ def test_a_folder_of_the_data_is_listed_until_enough_is_known() -> None:
     assert len(server.asked) == 2
 
 
-def test_a_model_handle_that_is_none_is_refused_before_anything_is_sent() -> None:
-    with canned([said()]) as server:
-        for handle in ("ada/model", "ada/model/no-such-framework/main", "a/b/keras/c/1"):
-            with pytest.raises(RefusedError, match="OWNER/MODEL/FRAMEWORK/VARIATION"):
-                server.gateway().model_version(handle)
+@pytest.mark.parametrize("handle", ["ada/model", "ada/model/no-such-framework/main", "a/b/keras/c/1"])
+def test_a_model_handle_that_is_none_is_refused_before_anything_is_sent(handle: str) -> None:
+    says = "OWNER/MODEL/FRAMEWORK/VARIATION"
+    _, server = failed([said()], errors.RefusedError, lambda kaggle: kaggle.model_version(handle), says=says)
 
     assert server.asked == []

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,19 +18,11 @@ from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
-from generator.local_server import ServerRecord
-from generator.localkaggle.faults import TRANSPORT, parse_rule
+from generator.localkaggle.faults import TRANSPORT
 
-NOTEBOOK = json.dumps(
-    {
-        "cells": [
-            {"cell_type": "code", "id": "a", "source": "1", "metadata": {}, "outputs": [], "execution_count": None}
-        ],
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-)
+CELL = {"cell_type": "code", "id": "a", "source": "1", "metadata": {}, "outputs": [], "execution_count": None}
+KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
+NOTEBOOK = {"cells": [CELL], "metadata": {"kernelspec": KERNELSPEC}, "nbformat": 4, "nbformat_minor": 5}
 PASSING_FAULTS = [name for name in TRANSPORT if name not in ("401", "stall")]
 _numbers = itertools.count(1)
 
@@ -46,9 +37,9 @@ def one_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture
 def kaggle_here(one_server: Served) -> Iterator[Served]:
     """That local Kaggle with good manners at first, and nothing left to do at the end."""
-    faults(one_server)
+    one_server.set_faults()
     yield one_server
-    faults(one_server)
+    one_server.set_faults()
     assert one_server.local_kaggle.kernels.wait_until_idle()
 
 
@@ -64,7 +55,7 @@ def kernel(account: str, **changes: Any) -> KernelPush:
     fields: dict[str, Any] = {
         "ref": f"{account}/{name}",
         "title": name.replace("-", " ").capitalize(),
-        "text": NOTEBOOK,
+        "text": json.dumps(NOTEBOOK),
         "machine_shape": "NvidiaTeslaT4",
         "enable_gpu": True,
         "enable_tpu": False,
@@ -74,22 +65,41 @@ def kernel(account: str, **changes: Any) -> KernelPush:
     return KernelPush(**{**fields, **changes})
 
 
-def faults(served: Served, *rules: str) -> None:
-    served.site.faults.replace([parse_rule(rule) for rule in rules])
+@pytest.fixture
+def kaggle(kaggle_here: Served) -> Kaggle:
+    """A gateway to it."""
+    return gateway(kaggle_here)
 
 
-def finished(served: Served, push: KernelPush, script: Callable[[Any], None] | None = None) -> Kaggle:
-    """A gateway, after this kernel was pushed and its session ended."""
-    if script is not None:
-        served.local_kaggle.kernels.sessions._runner.script = script
-    kaggle = gateway(served)
-    kaggle.push(push)
+def finished(served: Served, files: dict[str, str | bytes], **changes: Any) -> KernelPush:
+    """A kernel that was pushed and whose session wrote these files and ended."""
+    served.local_kaggle.kernels.sessions._runner.script = writing(files)
+    push = kernel(served.account, **changes)
+    gateway(served).push(push)
     assert served.local_kaggle.kernels.wait_until_idle()
-    return kaggle
+    return push
+
+
+@pytest.fixture
+def ended(kaggle_here: Served) -> KernelPush:
+    """A kernel whose session ended with a submission."""
+    return finished(kaggle_here, {"submission.csv": "id,label\n1,2\n"})
+
+
+def submit(kaggle: Kaggle, push: KernelPush) -> int:
+    """Submits what a kernel wrote; the message is the kernel's name."""
+    return kaggle.submit_kernel("digits", kernel=push.ref, version=1, file_name="submission.csv", message=push.ref)
+
+
+@pytest.fixture
+def upload(tmp_path: Path) -> Upload:
+    """Files for a dataset or a model."""
+    (tmp_path / "w.bin").write_bytes(b"w" * 100_000)
+    return Upload("Some weights", {"w.bin": tmp_path / "w.bin", "folds/0/w.bin": tmp_path / "w.bin"}, "notes")
 
 
 def test_a_running_server_is_found_and_knows_who_asks(kaggle_here: Served, tmp_path: Path) -> None:
-    ServerRecord(kaggle_here.address, kaggle_here.token, kaggle_here.account, os.getpid()).write(tmp_path)
+    kaggle_here.record(tmp_path)
 
     kaggle = connect(Target.LOCAL, environment={"TANDEM_LOCAL_KAGGLE": str(tmp_path)})
 
@@ -98,9 +108,7 @@ def test_a_running_server_is_found_and_knows_who_asks(kaggle_here: Served, tmp_p
     assert kaggle.warnings() == ()
 
 
-def test_the_facts_of_a_competition_are_read(kaggle_here: Served) -> None:
-    kaggle = gateway(kaggle_here)
-
+def test_the_facts_of_a_competition_are_read(kaggle: Kaggle) -> None:
     found = kaggle.competition("digits")
 
     assert (found.slug, found.is_code_competition, found.has_accepted_rules) == ("digits", True, True)
@@ -110,9 +118,7 @@ def test_the_facts_of_a_competition_are_read(kaggle_here: Served) -> None:
 
 
 @pytest.mark.slow
-def test_the_data_of_a_competition_are_listed_and_fetched(kaggle_here: Served, tmp_path: Path) -> None:
-    kaggle = gateway(kaggle_here)
-
+def test_the_data_of_a_competition_are_listed_and_fetched(kaggle: Kaggle, tmp_path: Path) -> None:
     files = {file.name: file.size for file in kaggle.competition_files("diabetes")}
     top = kaggle.competition_folder("diabetes", "", most=10)
     url = kaggle.competition_file_url("diabetes", "train.csv")
@@ -126,10 +132,8 @@ def test_the_data_of_a_competition_are_listed_and_fetched(kaggle_here: Served, t
     assert set(zipfile.ZipFile(tmp_path / "all.zip").namelist()) == set(files)
 
 
-def test_a_pushed_kernel_is_followed_to_its_output(kaggle_here: Served, tmp_path: Path) -> None:
-    files: dict[str, str | bytes] = {"submission.csv": "id,label\n", "folds/w.bin": b"w" * 200_000}
-    push = kernel(kaggle_here.account)
-    kaggle = finished(kaggle_here, push, writing(files))
+def test_a_pushed_kernel_is_followed_to_its_output(kaggle_here: Served, kaggle: Kaggle, tmp_path: Path) -> None:
+    push = finished(kaggle_here, {"submission.csv": "id,label\n", "folds/w.bin": b"w" * 200_000})
 
     output = kaggle.output(push.ref, 1)
     kaggle.fetch_output(output.files[0], tmp_path / "w.bin")
@@ -147,22 +151,17 @@ def test_a_pushed_kernel_is_followed_to_its_output(kaggle_here: Served, tmp_path
         kaggle.session_status(push.ref, 2)
 
 
-def test_a_version_is_submitted_and_found_again(kaggle_here: Served) -> None:
-    push = kernel(kaggle_here.account)
-    kaggle = finished(kaggle_here, push, writing({"submission.csv": "id,label\n"}))
-
-    ref = kaggle.submit_kernel("digits", kernel=push.ref, version=1, file_name="submission.csv", message="tandem 1")
+def test_a_version_is_submitted_and_found_again(kaggle: Kaggle, ended: KernelPush) -> None:
+    ref = submit(kaggle, ended)
 
     found = kaggle.submission("digits", ref)
-    assert found.description == "tandem 1"
+    assert found.description == ended.ref
     assert found.status in (SubmissionStatus.PENDING, SubmissionStatus.ERROR)
     assert ref in [submission.ref for submission in kaggle.submissions("digits")]
 
 
-def test_datasets_and_models_get_version_after_version(kaggle_here: Served, tmp_path: Path) -> None:
-    kaggle, me = gateway(kaggle_here), kaggle_here.account
-    (tmp_path / "w.bin").write_bytes(b"w" * 100_000)
-    upload = Upload("Weights A", {"w.bin": tmp_path / "w.bin", "folds/0/w.bin": tmp_path / "w.bin"}, "notes")
+def test_datasets_and_models_get_version_after_version(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
+    me = kaggle_here.account
 
     assert kaggle.dataset_state(f"{me}/weights-a") is DatasetState.MISSING
     assert [kaggle.upload_dataset(f"{me}/weights-a", upload) for _ in range(2)] == [1, 2]
@@ -173,31 +172,31 @@ def test_datasets_and_models_get_version_after_version(kaggle_here: Served, tmp_
     assert kaggle.model_version(f"{me}/my-model/jax/main") == 0
 
 
-def test_quota_is_that_of_the_account(kaggle_here: Served) -> None:
-    quota = gateway(kaggle_here).quota()
+def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:
+    quota = kaggle.quota()
 
     assert quota.tpu_allowed.total_seconds() == 72_000
     assert quota.refresh is not None
 
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
-def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, fault: str) -> None:
-    faults(kaggle_here, f"{fault}x2")
+def test_a_fault_that_passes_is_not_noticed_by_a_read(kaggle_here: Served, kaggle: Kaggle, fault: str) -> None:
+    kaggle_here.set_faults(f"{fault}x2")
 
-    assert gateway(kaggle_here).quota().tpu_allowed.total_seconds() == 72_000
+    assert kaggle.quota().tpu_allowed.total_seconds() == 72_000
     assert [name for name, _ in kaggle_here.site.faults.struck] == [fault, fault]
 
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)
 def test_a_push_is_sent_once_under_every_fault(kaggle_here: Served, fault: str) -> None:
-    faults(kaggle_here, f"{fault}@SaveKernel")
+    kaggle_here.set_faults(f"{fault}@SaveKernel")
     push = kernel(kaggle_here.account)
 
     with pytest.raises(errors.KaggleError) as raised:
         gateway(kaggle_here).push(push)
 
     assert [struck for struck, _ in kaggle_here.site.faults.struck] == [fault]
-    faults(kaggle_here)
+    kaggle_here.set_faults()
     found = gateway(kaggle_here).kernel(push.ref)
     was_done = fault in ("500-after", "drop-after", "truncate")
     assert (found.version if found else 0) == int(was_done)
@@ -205,7 +204,7 @@ def test_a_push_is_sent_once_under_every_fault(kaggle_here: Served, fault: str) 
 
 
 def test_a_push_that_is_never_answered_is_given_up(kaggle_here: Served) -> None:
-    faults(kaggle_here, "stall@SaveKernel")
+    kaggle_here.set_faults("stall@SaveKernel")
 
     with pytest.raises(errors.UnreachableError) as raised:
         gateway(kaggle_here, read=0.3).push(kernel(kaggle_here.account))
@@ -214,81 +213,82 @@ def test_a_push_that_is_never_answered_is_given_up(kaggle_here: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind"),
+    ("fault", "ask", "kind", "says"),
     [
-        ("push-error", errors.SessionLimitError),
-        ("no-quota", errors.QuotaUsedUpError),
-        ("401@SaveKernel", errors.CredentialsRefusedError),
+        ("push-error", Kaggle.push, errors.SessionLimitError, None),
+        ("no-quota", Kaggle.push, errors.QuotaUsedUpError, None),
+        ("401@SaveKernel", Kaggle.push, errors.CredentialsRefusedError, None),
+        ("output-hostile", lambda kaggle, push: kaggle.output(push.ref, 1), errors.UnsafeAnswerError, "escaped"),
+        ("submit-403", submit, errors.SubmitForbiddenError, None),
+        ("submit-limit", submit, errors.SubmissionLimitError, None),
+        (
+            "rules-not-accepted",
+            lambda kaggle, _: kaggle.competition_file_url("digits", "train.csv"),
+            errors.RulesNotAcceptedError,
+            "/competitions/digits/rules",
+        ),
     ],
 )
-def test_a_push_that_is_refused_says_why(kaggle_here: Served, fault: str, kind: type[errors.KaggleError]) -> None:
-    faults(kaggle_here, fault)
+def test_what_is_refused_says_why(
+    *,
+    kaggle_here: Served,
+    kaggle: Kaggle,
+    ended: KernelPush,
+    fault: str,
+    ask: Callable[[Kaggle, KernelPush], Any],
+    kind: type[errors.KaggleError],
+    says: str | None,
+) -> None:
+    kaggle_here.set_faults(fault)
 
-    with pytest.raises(kind) as raised:
-        gateway(kaggle_here).push(kernel(kaggle_here.account))
+    with pytest.raises(kind, match=says) as raised:
+        ask(kaggle, ended)
 
     assert not raised.value.outcome_unknown
+    assert ended.ref not in [submission.description for submission in kaggle.submissions("digits")]
 
 
-def test_a_push_that_lost_its_inputs_says_which(kaggle_here: Served) -> None:
-    me = kaggle_here.account
-    train = kernel(me)
-    finished(kaggle_here, train)
-    faults(kaggle_here, "invalid-sources")
+def test_a_push_that_lost_its_inputs_says_which(kaggle_here: Served, kaggle: Kaggle) -> None:
+    train = finished(kaggle_here, {})
+    kaggle_here.set_faults("invalid-sources")
 
     with pytest.raises(errors.SourcesRefusedError) as raised:
-        gateway(kaggle_here).push(kernel(me, kernel_sources=(train.ref,)))
+        kaggle.push(kernel(kaggle_here.account, kernel_sources=(train.ref,)))
 
     assert raised.value.sources["kernel"] == (train.ref,)
     assert raised.value.version == 1
 
 
-def test_a_competition_that_is_not_there_is_a_source_that_is_refused(kaggle_here: Served) -> None:
-    push = kernel(kaggle_here.account, competition_sources=("no-such-competition",))
-
+def test_a_competition_that_is_not_there_is_a_source_that_is_refused(kaggle_here: Served, kaggle: Kaggle) -> None:
     with pytest.raises(errors.SourcesRefusedError, match="competition no-such-competition"):
-        gateway(kaggle_here).push(push)
+        kaggle.push(kernel(kaggle_here.account, competition_sources=("no-such-competition",)))
 
 
-def test_a_push_under_another_slug_says_where_it_went(kaggle_here: Served) -> None:
-    faults(kaggle_here, "slug-moved")
+def test_a_push_under_another_slug_says_where_it_went(kaggle_here: Served, kaggle: Kaggle) -> None:
+    kaggle_here.set_faults("slug-moved")
     push = kernel(kaggle_here.account)
 
-    pushed = gateway(kaggle_here).push(push)
+    pushed = kaggle.push(push)
 
     assert pushed.ref != push.ref
-    assert gateway(kaggle_here).kernel(pushed.ref) is not None
+    assert kaggle.kernel(pushed.ref) is not None
 
 
-def test_a_wedged_kernel_is_not_taken_for_one_that_is_not_there(kaggle_here: Served) -> None:
-    faults(kaggle_here, "wedged")
+@pytest.mark.parametrize("ask", ["kernel", "session_status", "output"])
+def test_a_wedged_kernel_is_not_taken_for_one_that_is_not_there(kaggle_here: Served, kaggle: Kaggle, ask: str) -> None:
+    kaggle_here.set_faults("wedged")
     push = kernel(kaggle_here.account)
-    kaggle = gateway(kaggle_here)
     kaggle.push(push)
 
-    for ask in (
-        lambda: kaggle.kernel(push.ref),
-        lambda: kaggle.session_status(push.ref, 1),
-        lambda: kaggle.output(push.ref, 1),
-    ):
-        with pytest.raises(errors.ForbiddenError):
-            ask()
+    with pytest.raises(errors.ForbiddenError):
+        getattr(kaggle, ask)(push.ref, *([] if ask == "kernel" else [1]))
 
 
-def test_a_hostile_output_is_refused_and_writes_nothing(kaggle_here: Served) -> None:
-    push = kernel(kaggle_here.account)
-    kaggle = finished(kaggle_here, push, writing({"submission.csv": "id\n"}))
-    faults(kaggle_here, "output-hostile")
-
-    with pytest.raises(errors.UnsafeAnswerError, match="escaped"):
-        kaggle.output(push.ref, 1)
-
-
-def test_half_of_an_output_file_is_refused(kaggle_here: Served, tmp_path: Path) -> None:
-    push = kernel(kaggle_here.account)
-    kaggle = finished(kaggle_here, push, writing({"submission.csv": "id,label\n1,2\n"}))
-    faults(kaggle_here, "output-truncated")
-    file = kaggle.output(push.ref, 1).files[0]
+def test_half_of_an_output_file_is_refused(
+    kaggle_here: Served, kaggle: Kaggle, ended: KernelPush, tmp_path: Path
+) -> None:
+    kaggle_here.set_faults("output-truncated")
+    file = kaggle.output(ended.ref, 1).files[0]
 
     with pytest.raises(errors.UnsafeAnswerError, match="listed"):
         kaggle.fetch_output(file, tmp_path / "submission.csv")
@@ -296,63 +296,39 @@ def test_half_of_an_output_file_is_refused(kaggle_here: Served, tmp_path: Path) 
     assert list(tmp_path.glob("sub*")) == []
 
 
-def test_a_log_stream_that_breaks_is_followed_to_the_end(kaggle_here: Served) -> None:
-    push = kernel(kaggle_here.account)
-    kaggle = finished(kaggle_here, push)
-    faults(kaggle_here, "log-stream-breaksx2", "dropx1")
+def test_a_log_stream_that_breaks_is_followed_to_the_end(
+    kaggle_here: Served, kaggle: Kaggle, ended: KernelPush
+) -> None:
+    kaggle_here.set_faults("log-stream-breaksx2", "dropx1")
 
-    lines = [line.text for line in kaggle.log_lines(push.ref)]
+    lines = [line.text for line in kaggle.log_lines(ended.ref)]
 
-    assert lines == [f"{push.ref} version 1 begins\n", f"{push.ref} version 1 ends\n"]
-
-
-@pytest.mark.parametrize(
-    ("fault", "kind"),
-    [("submit-403", errors.SubmitForbiddenError), ("submit-limit", errors.SubmissionLimitError)],
-)
-def test_a_submission_that_is_refused_says_why(kaggle_here: Served, fault: str, kind: type[errors.KaggleError]) -> None:
-    push = kernel(kaggle_here.account)
-    kaggle = finished(kaggle_here, push, writing({"submission.csv": "id,label\n"}))
-    faults(kaggle_here, fault)
-
-    with pytest.raises(kind):
-        kaggle.submit_kernel("digits", kernel=push.ref, version=1, file_name="submission.csv", message=push.ref)
-
-    assert push.ref not in [submission.description for submission in kaggle.submissions("digits")]
+    assert lines == [f"{ended.ref} version 1 begins\n", f"{ended.ref} version 1 ends\n"]
 
 
-def test_a_file_for_a_code_competition_is_refused_in_kaggles_words(kaggle_here: Served, tmp_path: Path) -> None:
+def test_a_file_for_a_code_competition_is_refused_in_kaggles_words(kaggle: Kaggle, tmp_path: Path) -> None:
     (tmp_path / "submission.csv").write_text("id,label\n")
 
     with pytest.raises(errors.RefusedError, match="only accepts Submissions from Notebooks") as raised:
-        gateway(kaggle_here).submit_file("digits", path=tmp_path / "submission.csv", message="m")
+        kaggle.submit_file("digits", path=tmp_path / "submission.csv", message="m")
 
     assert type(raised.value) is errors.RefusedError
 
 
-def test_rules_that_are_not_accepted_are_named_with_their_page(kaggle_here: Served) -> None:
-    faults(kaggle_here, "rules-not-accepted")
+def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, kaggle: Kaggle, upload: Upload) -> None:
+    kaggle_here.set_faults("dataset-fails")
 
-    with pytest.raises(errors.RulesNotAcceptedError, match="/competitions/digits/rules"):
-        gateway(kaggle_here).competition_file_url("digits", "train.csv")
+    kaggle.upload_dataset(f"{kaggle_here.account}/weights-b", upload)
 
-
-def test_the_state_of_a_dataset_that_fails_is_known(kaggle_here: Served, tmp_path: Path) -> None:
-    (tmp_path / "w.bin").write_bytes(b"w")
-    faults(kaggle_here, "dataset-fails")
-    kaggle, ref = gateway(kaggle_here), f"{kaggle_here.account}/weights-b"
-
-    kaggle.upload_dataset(ref, Upload("Weights B", {"w.bin": tmp_path / "w.bin"}))
-
-    assert kaggle.dataset_state(ref) is DatasetState.FAILED
+    assert kaggle.dataset_state(f"{kaggle_here.account}/weights-b") is DatasetState.FAILED
 
 
-def test_a_version_that_is_not_ready_yet_is_the_newest_all_the_same(kaggle_here: Served, tmp_path: Path) -> None:
-    (tmp_path / "w.bin").write_bytes(b"w")
-    kaggle, ref = gateway(kaggle_here), f"{kaggle_here.account}/weights-c"
-    upload = Upload("Weights C", {"w.bin": tmp_path / "w.bin"})
+def test_a_version_that_is_not_ready_yet_is_the_newest_all_the_same(
+    kaggle_here: Served, kaggle: Kaggle, upload: Upload
+) -> None:
+    ref = f"{kaggle_here.account}/weights-c"
     kaggle.upload_dataset(ref, upload)
-    faults(kaggle_here, "dataset-slow")
+    kaggle_here.set_faults("dataset-slow")
 
     assert kaggle.upload_dataset(ref, upload) == 2
     assert kaggle.dataset_version(ref) == 2

@@ -7,18 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canned import TOKEN, Asked, Canned, Told, canned, refused, said
+from canned import TOKEN, Ask, Asked, Canned, Told, answered, failed, refused, said
 
+from generator.kaggle import errors
 from generator.kaggle.api import DatasetState, Upload
 from generator.kaggle.credentials import AccessToken
-from generator.kaggle.errors import (
-    ForbiddenError,
-    KaggleError,
-    RefusedError,
-    ServerFailedError,
-    SlugTakenError,
-    UnsafeAnswerError,
-)
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import Request, Response, Transport
 
@@ -70,14 +63,23 @@ def weights(tmp_path: Path) -> Path:
     return path
 
 
+def submitting(path: Path) -> Ask:
+    return lambda kaggle: kaggle.submit_file("titanic", path=path, message="tandem")
+
+
+def uploading(path: Path, *, ref: str = "ada/w-set") -> Ask:
+    """Uploads a file as a dataset, or as a model where that is what `ref` names."""
+    upload = Upload("W", {"w.h5": path}, notes="second")
+    return lambda kaggle: (kaggle.upload_model if ref.count("/") == 3 else kaggle.upload_dataset)(ref, upload)
+
+
 def puts(server: Canned) -> list[str]:
     return [asked.headers.get("content-range", "") for asked in server.asked if asked.verb == "PUT"]
 
 
 def test_a_file_is_submitted_by_its_token(weights: Path) -> None:
     store = Store(answers={"CreateSubmission": said(message="ok", ref=1002)})
-    with canned(store) as server:
-        ref = server.gateway().submit_file("titanic", path=weights, message="tandem")
+    ref, server = answered(store, submitting(weights))
 
     assert ref == 1002
     assert store.blobs == {"token-1": CONTENT}
@@ -95,8 +97,7 @@ def test_a_file_is_submitted_by_its_token(weights: Path) -> None:
 
 def test_an_upload_that_breaks_goes_on_where_it_was(weights: Path) -> None:
     store = Store([12_345, refused(503, "later"), 1_000], {"CreateSubmission": said(ref=1)})
-    with canned(store) as server:
-        server.gateway(attempts=5).submit_file("titanic", path=weights, message="m")
+    _, server = answered(store, submitting(weights), attempts=5)
 
     size = len(CONTENT)
     assert store.blobs["token-1"] == CONTENT
@@ -114,9 +115,7 @@ def test_an_upload_whose_answer_was_lost_is_not_sent_again(weights: Path) -> Non
             super()._put(asked)
             return Told(drops=True)
 
-    store = Forgetful(answers={"CreateSubmission": said(ref=1)})
-    with canned(store) as server:
-        server.gateway().submit_file("titanic", path=weights, message="m")
+    _, server = answered(Forgetful(answers={"CreateSubmission": said(ref=1)}), submitting(weights))
 
     assert puts(server) == ["", f"bytes */{len(CONTENT)}"]
 
@@ -124,24 +123,21 @@ def test_an_upload_whose_answer_was_lost_is_not_sent_again(weights: Path) -> Non
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 413])
 def test_a_store_that_refuses_ends_it_and_nothing_is_submitted(weights: Path, status: int) -> None:
     # The official client goes on without the file here, and says that all is well.
-    with canned(Store([refused(status, "no")])) as server, pytest.raises(KaggleError):
-        server.gateway().submit_file("titanic", path=weights, message="m")
+    _, server = failed(Store([refused(status, "no")]), errors.KaggleError, submitting(weights))
 
     assert "CreateSubmission" not in server.methods()
 
 
 def test_a_store_that_keeps_failing_is_given_up(weights: Path) -> None:
-    failures: list[Told | int] = [refused(500, "x")] * 9
-    with canned(Store(failures)) as server, pytest.raises(ServerFailedError):
-        server.gateway(attempts=3).submit_file("titanic", path=weights, message="m")
+    store = Store([refused(500, "x")] * 9)
+    _, server = failed(store, errors.ServerFailedError, submitting(weights), attempts=3)
 
     assert len([line for line in puts(server) if "*" not in line]) == 3
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/x", "https://evil.example.com/x", "file:///tmp/x", ""])
 def test_no_file_is_sent_to_wherever_a_server_says(weights: Path, url: str) -> None:
-    with canned(Store(put_at=url)) as server, pytest.raises(KaggleError):
-        server.gateway().submit_file("titanic", path=weights, message="m")
+    _, server = failed(Store(put_at=url), errors.KaggleError, submitting(weights))
 
     assert puts(server) == []
 
@@ -156,8 +152,8 @@ def test_the_real_kaggle_cannot_have_a_file_sent_to_a_stranger(weights: Path) ->
     kaggle = Kaggle("https://api.kaggle.com", AccessToken(TOKEN, source="a test"))
     kaggle._transport = Strange()
 
-    with pytest.raises(UnsafeAnswerError, match="neither Kaggle nor its store"):
-        kaggle.submit_file("titanic", path=weights, message="m")
+    with pytest.raises(errors.UnsafeAnswerError, match="neither Kaggle nor its store"):
+        submitting(weights)(kaggle)
 
 
 def test_a_file_that_changes_while_it_is_sent_is_not_submitted(weights: Path) -> None:
@@ -166,18 +162,16 @@ def test_a_file_that_changes_while_it_is_sent_is_not_submitted(weights: Path) ->
             weights.write_bytes(b"other" + CONTENT[5:])
             return super()._put(asked)
 
-    with canned(Meddler(answers={"CreateSubmission": said(ref=1)})) as server:
-        with pytest.raises(UnsafeAnswerError, match="changed while"):
-            server.gateway().submit_file("titanic", path=weights, message="m")
+    store = Meddler(answers={"CreateSubmission": said(ref=1)})
+    _, server = failed(store, errors.UnsafeAnswerError, submitting(weights), says="changed while")
 
-        assert "CreateSubmission" not in server.methods()
+    assert "CreateSubmission" not in server.methods()
 
 
 def test_a_file_with_secrets_is_not_submitted(tmp_path: Path) -> None:
     (tmp_path / "kaggle.json").write_text("{}")
 
-    with canned(Store()) as server, pytest.raises(UnsafeAnswerError):
-        server.gateway().submit_file("titanic", path=tmp_path / "kaggle.json", message="m")
+    _, server = failed(Store(), errors.UnsafeAnswerError, submitting(tmp_path / "kaggle.json"))
 
     assert server.asked == []
 
@@ -185,9 +179,7 @@ def test_a_file_with_secrets_is_not_submitted(tmp_path: Path) -> None:
 def test_an_empty_file_can_be_sent(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").write_bytes(b"")
     store = Store(answers={"CreateSubmission": said(ref=1)})
-
-    with canned(store) as server:
-        server.gateway().submit_file("titanic", path=tmp_path / "empty.csv", message="m")
+    answered(store, submitting(tmp_path / "empty.csv"))
 
     assert store.blobs == {"token-1": b""}
 
@@ -196,11 +188,10 @@ def test_a_dataset_that_is_not_there_is_created_privately_with_its_folders(weigh
     store = Store(answers={"CreateDataset": said(status="Ok", ref="/ada/digits-weights")})
     upload = Upload("Digits weights", {"handoff.json": weights, "folds/0/w.h5": weights, "folds/1/w.h5": weights})
 
-    with canned(store) as server:
-        assert server.gateway().upload_dataset("ada/digits-weights", upload) == 1
+    version, server = answered(store, lambda kaggle: kaggle.upload_dataset("ada/digits-weights", upload))
 
-    fields = server.asked[-1].fields
-    assert fields == {
+    assert version == 1
+    assert server.asked[-1].fields == {
         "ownerSlug": "ada",
         "slug": "digits-weights",
         "title": "Digits weights",
@@ -226,11 +217,8 @@ def test_a_dataset_that_is_not_there_is_created_privately_with_its_folders(weigh
 
 
 def test_a_dataset_that_is_there_gets_its_next_version(weights: Path) -> None:
-    store = Store(
-        answers={"GetDataset": said(currentVersionNumber=4), "CreateDatasetVersion": said(status="ok", error="")}
-    )
-    with canned(store) as server:
-        version = server.gateway().upload_dataset("ada/w-set", Upload("W", {"w.h5": weights}, notes="second"))
+    answers = {"GetDataset": said(currentVersionNumber=4), "CreateDatasetVersion": said(status="ok", error="")}
+    version, server = answered(Store(answers=answers), uploading(weights))
 
     assert version == 5
     assert server.asked[-1].fields == {
@@ -243,17 +231,16 @@ def test_a_dataset_that_is_there_gets_its_next_version(weights: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        (said(error="The requested title is already in use by a dataset.", status="error"), SlugTakenError),
-        (said(status="error", error=""), RefusedError),
-        (refused(403, "no"), ForbiddenError),
-        (refused(500, "after the commit"), ServerFailedError),
+        (said(error="The requested title is already in use by a dataset.", status="error"), errors.SlugTakenError),
+        (said(status="error", error=""), errors.RefusedError),
+        (refused(403, "no"), errors.ForbiddenError),
+        (refused(500, "after the commit"), errors.ServerFailedError),
     ],
 )
 def test_a_dataset_that_is_not_taken_is_an_error_and_sent_once(
-    weights: Path, answer: Told, kind: type[KaggleError]
+    weights: Path, answer: Told, kind: type[errors.KaggleError]
 ) -> None:
-    with canned(Store(answers={"CreateDataset": answer})) as server, pytest.raises(kind):
-        server.gateway().upload_dataset("ada/w-set", Upload("W", {"w.h5": weights}))
+    _, server = failed(Store(answers={"CreateDataset": answer}), kind, uploading(weights))
 
     assert server.methods().count("CreateDataset") == 1
 
@@ -269,37 +256,33 @@ def test_a_dataset_that_is_not_taken_is_an_error_and_sent_once(
     ],
 )
 def test_whether_a_dataset_is_ready_is_known(told: Told, state: DatasetState) -> None:
-    with canned([told]) as server:
-        assert server.gateway().dataset_state("ada/w-set") is state
-
-
-def model_methods(server: Canned) -> list[str]:
-    return [name for name in server.methods() if "Model" in name]
+    assert answered([told], lambda kaggle: kaggle.dataset_state("ada/w-set"))[0] is state
 
 
 def test_a_model_that_is_not_there_is_created_privately(weights: Path) -> None:
     answers: dict[str, Any] = {"CreateModel": said(id=1, ref="ada/m"), "CreateModelInstance": said(id=2, error="")}
-    with canned(Store(answers=answers)) as server:
-        assert server.gateway().upload_model("ada/m/pyTorch/main", Upload("M", {"w.h5": weights})) == 1
+    version, server = answered(Store(answers=answers), uploading(weights, ref="ada/m/pyTorch/main"))
 
-    assert model_methods(server) == ["GetModelInstance", "GetModel", "CreateModel", "CreateModelInstance"]
+    assert version == 1
+    methods = [name for name in server.methods() if "Model" in name]
+    assert methods == ["GetModelInstance", "GetModel", "CreateModel", "CreateModelInstance"]
     create = next(asked.fields for asked in server.asked if asked.method == "CreateModel")
-    assert create == {"ownerSlug": "ada", "slug": "m", "title": "M", "isPrivate": True}
+    assert create == {"ownerSlug": "ada", "slug": "m", "title": "W", "isPrivate": True}
     body = server.asked[-1].fields["body"]
     assert (body["framework"], body["instanceSlug"]) == ("MODEL_FRAMEWORK_PY_TORCH", "main")
 
 
 def test_a_variation_that_is_there_gets_its_next_version(weights: Path) -> None:
     answers = {"GetModelInstance": said(versionNumber=2), "CreateModelInstanceVersion": said(ref="x")}
-    with canned(Store(answers=answers)) as server:
-        assert server.gateway().upload_model("ada/m/keras/main", Upload("M", {"w.h5": weights}, "n")) == 3
+    version, server = answered(Store(answers=answers), uploading(weights, ref="ada/m/keras/main"))
 
+    assert version == 3
     assert server.asked[-1].fields == {
         "ownerSlug": "ada",
         "modelSlug": "m",
         "framework": "MODEL_FRAMEWORK_KERAS",
         "instanceSlug": "main",
-        "body": {"versionNotes": "n", "files": [{"token": "token-1"}]},
+        "body": {"versionNotes": "second", "files": [{"token": "token-1"}]},
     }
 
 
@@ -315,13 +298,13 @@ def test_a_variation_that_was_there_all_along_gets_its_next_version(weights: Pat
         "CreateModelInstance": said(error="The variation exists", errorCode=409),
         "CreateModelInstanceVersion": said(ref="x"),
     }
-    with canned(Shy(answers=answers)) as server:
-        assert server.gateway().upload_model("ada/m/keras/main", Upload("M", {"w.h5": weights})) == 8
+    assert answered(Shy(answers=answers), uploading(weights, ref="ada/m/keras/main"))[0] == 8
 
 
 def test_nothing_to_upload_is_said_before_anything_is_sent() -> None:
-    with canned(Store()) as server:
-        with pytest.raises(UnsafeAnswerError, match="no files"):
-            server.gateway().upload_dataset("ada/w-set", Upload("W"))
+    nothing, refused_with = Upload("W"), errors.UnsafeAnswerError
+    _, server = failed(
+        Store(), refused_with, lambda kaggle: kaggle.upload_dataset("ada/w-set", nothing), says="no files"
+    )
 
-        assert "CreateDataset" not in server.methods()
+    assert "CreateDataset" not in server.methods()

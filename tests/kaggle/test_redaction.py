@@ -5,10 +5,12 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from canned import TOKEN, Asked, Told, canned, refused, said
+from canned import TOKEN, Asked, Told, answered, failed, refused, said
+from test_gateway_errors import READS
 
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken
 from generator.kaggle.errors import KaggleError
+from generator.kaggle.gateway import Kaggle
 from generator.kaggle.redaction import Redaction
 
 KEY = "0123456789abcdef0123456789abcdef"
@@ -29,20 +31,19 @@ def test_what_a_complaint_quotes_of_the_request_is_cut_out(who: str, status: int
         return refused(status, f"bad header: {asked.headers['authorization']} of {TOKEN} {KEY}")
 
     credentials = WHO[who]
-    with canned(script) as server, pytest.raises(KaggleError) as raised:
-        server.gateway(credentials, attempts=1).competition("digits")
+    error, _ = failed(script, KaggleError, READS["GetCompetition"], credentials=credentials, attempts=1)
 
-    assert "bad header: " in str(raised.value)
-    assert "[secret]" in str(raised.value)
-    assert not [secret for secret in credentials.secrets() if secret in str(raised.value)]
+    assert "bad header: " in str(error)
+    assert "[secret]" in str(error)
+    assert not [secret for secret in credentials.secrets() if secret in str(error)]
 
 
 def test_a_refresh_token_that_is_quoted_where_it_is_exchanged_is_cut_out() -> None:
     def script(asked: Asked) -> Told:
         return refused(400, f"cannot exchange {asked.fields['refreshToken']}")
 
-    with canned(script) as server, pytest.raises(KaggleError, match=r"cannot exchange \[secret\]"):
-        server.gateway(RefreshToken("refresh-me-if-you-can", "somewhere"), attempts=1).competition("digits")
+    login = RefreshToken("refresh-me-if-you-can", "somewhere")
+    failed(script, KaggleError, Kaggle.quota, credentials=login, attempts=1, says="cannot exchange [secret]")
 
 
 def test_an_access_token_that_comes_back_as_it_was_is_used() -> None:
@@ -51,40 +52,29 @@ def test_an_access_token_that_comes_back_as_it_was_is_used() -> None:
     def script(asked: Asked) -> Told:
         if asked.method == "GenerateAccessToken":
             return said(token=TOKEN, expiresIn=3600)
-        return (
-            said(active=True, username="ada")
-            if asked.headers["authorization"] == f"Bearer {TOKEN}"
-            else refused(400, "no")
-        )
+        is_known = asked.headers["authorization"] == f"Bearer {TOKEN}"
+        return said(active=True, username="ada") if is_known else refused(400, "no")
 
-    with canned(script) as server:
-        credentials = RefreshToken("refresh-me-if-you-can", "somewhere", "", TOKEN, long_ago)
-        assert server.gateway(credentials).username() == "ada"
+    credentials = RefreshToken("refresh-me-if-you-can", "somewhere", "", TOKEN, long_ago)
+    assert answered(script, Kaggle.username, credentials=credentials)[0] == "ada"
 
 
 def test_texts_and_types_of_good_answers_are_cut_as_well() -> None:
-    def script(asked: Asked) -> Told:
-        if asked.method == "GetCompetition":
-            return Told(b"", media_type=f"text/{TOKEN}")
-        return said(pages=[{"name": "rules", "content": f"your token is {TOKEN}"}])
-
-    with canned(script) as server:
-        (page,) = server.gateway().pages("digits")
-        with pytest.raises(KaggleError) as raised:
-            server.gateway(attempts=1).competition("digits")
+    pages = said(pages=[{"name": "rules", "content": f"your token is {TOKEN}"}])
+    (page,), _ = answered([pages], READS["ListCompetitionPages"])
+    error, _ = failed([Told(b"", media_type=f"text/{TOKEN}")], KaggleError, READS["GetCompetition"], attempts=1)
 
     assert page.content == "your token is [secret]"
-    assert TOKEN not in str(raised.value)
+    assert TOKEN not in str(error)
 
 
 def test_a_log_that_is_followed_shows_no_secret() -> None:
     event = f"data: {json.dumps({'stream_name': 'stdout', 'time': 1, 'data': f'env: {TOKEN}'})}\n\n"
 
-    def script(_: Asked) -> Told:
-        return Told(f"{event}data: END_OF_LOG\n\n".encode(), media_type="text/event-stream")
+    told = Told(f"{event}data: END_OF_LOG\n\n".encode(), media_type="text/event-stream")
+    lines, _ = answered([told], lambda kaggle: list(kaggle.log_lines("ada/x")))
 
-    with canned(script) as server:
-        assert [line.text for line in server.gateway().log_lines("ada/x")] == ["env: [secret]"]
+    assert [line.text for line in lines] == ["env: [secret]"]
 
 
 @pytest.mark.parametrize("size", range(1, 24))

@@ -1,10 +1,10 @@
 """`tandem data`: all of a competition's files, resumed, checked, and there as a whole or not at all."""
 
 import fcntl
+import io
 import os
-import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,6 @@ from folder_kaggle import FolderKaggle
 from greedy_lzma import greedy_zip
 from miniature import write_tree
 
-from generator.kaggle.api import RemoteFile
 from generator.kaggle.data_download import (
     AlreadyDownloadingError,
     DataInTheWayError,
@@ -193,87 +192,77 @@ def test_rules_that_were_not_accepted_end_it_at_once(kaggle: FolderKaggle, place
     assert len(asked) == 1
 
 
-class TestHostileArchives:
+def unpacked(archive: Path, sizes: dict[str, int]) -> dict[str, str]:
+    """The files that are unpacked of an archive, of which these sizes are listed."""
+    folder = archive.parent / "unpacked"
+    folder.mkdir()
+    unpack("some-thing", archive, folder, sizes=sizes, tell=lambda _: None)
+    return files_in(folder)
+
+
+def zipped(members: dict[str, str], *, mode: int = 0o100644) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as file:
+        for name, content in members.items():
+            member = zipfile.ZipInfo(name)
+            member.external_attr, member.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+            file.writestr(member, content)
+    return stream.getvalue()
+
+
+def bomb() -> bytes:
+    """An archive of a file that is far larger than it says."""
+    content = bytearray(zipped({"a.csv": "0" * 50_000_000}))
+    for mark, place in ((b"PK\1\2", 24), (b"PK\3\4", 22)):  # where the unpacked size is written
+        at = content.index(mark) + place
+        content[at : at + 4] = (10).to_bytes(4, "little")
+    return bytes(content)
+
+
+def damaged() -> bytes:
+    content = bytearray(zipped({"a.csv": "abc" * 100}))
+    content[40] ^= 0xFF
+    return bytes(content)
+
+
+def test_members_that_are_not_listed_are_left_out(tmp_path: Path) -> None:
+    archive = tmp_path / "archive.zip"
+    archive.write_bytes(zipped({"a.csv": "a", "../out.csv": "out", "/abs.csv": "abs", "more.csv": "more"}))
+
+    assert unpacked(archive, {"a.csv": 1}) == {"a.csv": "a"}
+    assert not (tmp_path / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "sizes", "words"),
+    [
+        pytest.param(
+            zipped({"../out.csv": "out"}), {"../out.csv": 3}, "leads out of the folder", id="a name that leads out"
+        ),
+        pytest.param(bomb, {"a.csv": 10}, None, id="a bomb"),
+        pytest.param(zipped({"a.csv": "/etc/passwd"}, mode=0o120777), {"a.csv": 11}, "is a link", id="a link"),
+        pytest.param(greedy_zip("a.csv", b"1,2"), {"a.csv": 3}, "compressed by LZMA", id="gigabytes of memory"),
+        pytest.param(damaged(), {"a.csv": 300}, "cannot be unpacked|bytes", id="a damaged member"),
+        pytest.param(b"<html>sign in</html>", {"a.csv": 1, "b.csv": 1}, "cannot be unpacked", id="a page in its place"),
+        pytest.param(
+            zipped({"a.csv": "a"}),
+            {"a.csv": 1, "b.csv": 1},
+            r"1 files are missing, such as b\.csv",
+            id="a missing file",
+        ),
+        pytest.param(zipped({"a": "a"}), {"\x1b[2Jevil": 1}, None, id="a name with escapes"),
+    ],
+)
+def test_a_hostile_archive_is_refused(
+    tmp_path: Path, content: bytes | Callable[[], bytes], sizes: dict[str, int], words: str | None
+) -> None:
     """An archive is unpacked as the listing says it, whatever it claims itself."""
+    archive = tmp_path / "archive.zip"
+    archive.write_bytes(content if isinstance(content, bytes) else content())
 
-    def unpacked(self, archive: Path, sizes: dict[str, int]) -> dict[str, str]:
-        folder = archive.parent / "unpacked"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
-        unpack("some-thing", archive, folder, sizes=sizes, tell=lambda _: None)
-        return files_in(folder)
+    with pytest.raises(ArchiveError, match=words) as caught:
+        unpacked(archive, sizes)
 
-    def archive(self, tmp_path: Path, members: dict[str, str]) -> Path:
-        path = tmp_path / "archive.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, content in members.items():
-                file.writestr(name, content)
-        return path
-
-    def test_members_that_are_not_listed_are_left_out(self, tmp_path: Path) -> None:
-        archive = self.archive(tmp_path, {"a.csv": "a", "../out.csv": "out", "/abs.csv": "abs", "more.csv": "more"})
-
-        assert self.unpacked(archive, {"a.csv": 1}) == {"a.csv": "a"}
-        assert not (tmp_path / "out.csv").exists()
-
-    def test_a_listed_name_that_leads_out_is_refused(self, tmp_path: Path) -> None:
-        archive = self.archive(tmp_path, {"../out.csv": "out"})
-
-        with pytest.raises(ArchiveError, match="leads out of the folder"):
-            self.unpacked(archive, {"../out.csv": 3})
-        assert not (tmp_path / "out.csv").exists()
-
-    def test_a_bomb_is_stopped_at_the_listed_size(self, tmp_path: Path) -> None:
-        archive = self.archive(tmp_path, {"a.csv": "0" * 50_000_000})
-        content = bytearray(archive.read_bytes())
-        for mark, place in ((b"PK\1\2", 24), (b"PK\3\4", 22)):  # where the unpacked size is written
-            at = content.index(mark) + place
-            content[at : at + 4] = (10).to_bytes(4, "little")
-        archive.write_bytes(bytes(content))
-
-        with pytest.raises(ArchiveError):
-            self.unpacked(archive, {"a.csv": 10})
-        assert sum(path.stat().st_size for path in (tmp_path / "unpacked").iterdir()) <= 10
-
-    def test_a_link_is_refused(self, tmp_path: Path) -> None:
-        path = tmp_path / "archive.zip"
-        with zipfile.ZipFile(path, "w") as file:
-            member = zipfile.ZipInfo("a.csv")
-            member.external_attr = 0o120777 << 16
-            file.writestr(member, "/etc/passwd")
-
-        with pytest.raises(ArchiveError, match="is a link"):
-            self.unpacked(path, {"a.csv": 11})
-
-    def test_a_member_that_wants_gigabytes_of_memory_is_refused(self, tmp_path: Path) -> None:
-        archive = tmp_path / "a.zip"
-        archive.write_bytes(greedy_zip("a.csv", b"1,2"))
-
-        with pytest.raises(ArchiveError, match="compressed by LZMA"):
-            self.unpacked(archive, {"a.csv": 3})
-
-    def test_a_damaged_member_is_refused(self, tmp_path: Path) -> None:
-        archive = self.archive(tmp_path, {"a.csv": "abc" * 100})
-        content = bytearray(archive.read_bytes())
-        content[40] ^= 0xFF
-        archive.write_bytes(bytes(content))
-
-        with pytest.raises(ArchiveError, match=r"cannot be unpacked|bytes"):
-            self.unpacked(archive, {"a.csv": 300})
-
-    def test_a_page_in_place_of_an_archive_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "archive.zip").write_text("<html>sign in</html>")
-
-        with pytest.raises(ArchiveError, match="cannot be unpacked"):
-            self.unpacked(tmp_path / "archive.zip", {"a.csv": 1, "b.csv": 1})
-
-    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(ArchiveError, match=r"1 files are missing, such as b\.csv"):
-            self.unpacked(self.archive(tmp_path, {"a.csv": "a"}), {"a.csv": 1, "b.csv": 1})
-
-    def test_a_name_with_escapes_does_not_reach_the_terminal(self, tmp_path: Path) -> None:
-        file = RemoteFile("\x1b[2Jevil", 1)
-
-        with pytest.raises(ArchiveError) as caught:
-            self.unpacked(self.archive(tmp_path, {"a": "a"}), {file.name: file.size})
-        assert "\x1b" not in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+    assert not (tmp_path / "out.csv").exists()
+    assert sum(path.stat().st_size for path in (tmp_path / "unpacked").iterdir()) <= 10

@@ -13,7 +13,6 @@ from scripted import ScriptedRunner
 from serving import Served, served
 
 from generator.local_server import ServerRecord
-from generator.localkaggle.faults import parse_rule
 from generator.pair.workspace import Workspace
 
 Tandem = Callable[..., Outcome]
@@ -52,7 +51,7 @@ def ferry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     (tmp_path / "workspace").mkdir()
     monkeypatch.chdir(tmp_path / "workspace")
     with served(root, runner=ScriptedRunner(), competitions=(folder,)) as running:
-        ServerRecord(running.address, running.token, running.account, os.getpid()).write(root)
+        running.record(root)
         yield running
 
 
@@ -191,7 +190,7 @@ def test_what_kaggle_does_not_give_is_one_sentence_each(
 
     assert "no-such-thing" in said("no-such-thing")
     for call in ("DownloadDataFile", "DownloadDataFiles", "ListDataTreeFiles", "ListDataFiles"):
-        ferry.site.faults.replace([parse_rule(f"rules-not-accepted@{call}")])
+        ferry.set_faults(f"rules-not-accepted@{call}")
         if (verb == "data") == (call in ("DownloadDataFiles", "ListDataFiles")):
             assert "accept" in said("the-ferry")
             assert "/rules" in said("the-ferry")

@@ -13,6 +13,8 @@ from typing import Any
 
 import requests
 
+from generator.local_server import ServerRecord
+from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import Answer, ApiError, Call, Stored
@@ -94,6 +96,14 @@ class Served:
             session.trust_env = False
             more = {"timeout": CLI_SECONDS, "allow_redirects": False, **more}
             return session.request(verb, f"{self.address}{target}", headers=headers, **more)
+
+    def record(self, root: Path) -> None:
+        """Leaves the record by which `--to local` finds this server, for whoever is told of the root."""
+        ServerRecord(self.address, self.token, self.account, os.getpid()).write(root)
+
+    def set_faults(self, *rules: str) -> None:
+        """Puts these faults in force in place of those before."""
+        self.site.faults.replace([parse_rule(rule) for rule in rules])
 
     @property
     def site(self) -> Any:
