@@ -42,7 +42,7 @@ ALLOWED = {
     "competition/builtin/digits.py": ("an empty folder that was just made", {"mkdir", "save"}),
     "competition/builtin/built_in.py": ("an empty folder that was just made", {"open"}),
     "competition/builtin/__init__.py": ("makes that folder, in one that was just made", {"mkdir"}),
-    "competition/specimen/pictures.py": ("in memory", {"save"}),
+    "competition/specimen/images.py": ("in memory", {"save"}),
     "competition/specimen/sounds.py": ("in memory", {"open"}),
     "competition/specimen/specimen.py": ("an empty folder that was just made", {"write_bytes"}),
     "competition/specimen/stand_in_server.py": (

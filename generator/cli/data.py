@@ -49,7 +49,7 @@ def data(**options: Any) -> int:
         return _report({"built_in": True}, folder, options)
     kaggle = connected(options["to"])
     if options["dry_run"]:
-        from generator.kaggle.api import total_size
+        from generator.kaggle.api_types import total_size
 
         files = kaggle.competition_files(slug)
         return _report({"files": len(files), "size": total_size(files)}, folder, options)

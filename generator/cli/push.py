@@ -7,7 +7,7 @@ import click
 
 from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option, workspace_option
 from generator.cli.table import table
-from generator.kaggle.api import KernelPush
+from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import Handoff, PushOptions

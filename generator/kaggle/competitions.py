@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.kaggle import guards
-from generator.kaggle.api import (
+from generator.kaggle.api_types import (
     Page,
     RemoteCompetition,
     RemoteFile,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.files import FileWriteError
-from generator.kaggle.api import RemoteFile, total_size
+from generator.kaggle.api_types import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.unpacking import ArchiveError, unpack

@@ -4,7 +4,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from generator.kaggle import guards
-from generator.kaggle.api import DatasetState, Upload
+from generator.kaggle.api_types import DatasetState, Upload
 from generator.kaggle.errors import (
     ForbiddenError,
     NotFoundError,

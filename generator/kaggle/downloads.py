@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 from generator.files import FileWriteError
 from generator.kaggle import guards
-from generator.kaggle.api import RemoteFile
 from generator.kaggle.api_client import ApiClient
+from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.errors import NotKaggleError, RefusedError, UnsafeAnswerError
 from generator.kaggle.http_errors import Operation, transient_error
 from generator.kaggle.retries import TRANSIENT, Retries, retried

@@ -5,7 +5,8 @@ from datetime import timedelta
 from typing import Any
 
 from generator.kaggle import guards
-from generator.kaggle.api import (
+from generator.kaggle.api_client import ApiClient
+from generator.kaggle.api_types import (
     KernelOutput,
     KernelPush,
     Pushed,
@@ -15,7 +16,6 @@ from generator.kaggle.api import (
     SessionState,
     SessionStatus,
 )
-from generator.kaggle.api_client import ApiClient
 from generator.kaggle.credentials import contains_secret
 from generator.kaggle.errors import (
     ForbiddenError,

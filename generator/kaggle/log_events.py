@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from generator.kaggle.api import LogLine
+from generator.kaggle.api_types import LogLine
 from generator.kaggle.guards import clean_log
 
 END = "END_OF_LOG"

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from generator.kaggle.api import LogLine
+from generator.kaggle.api_types import LogLine
 from generator.kaggle.errors import KaggleError, NotFoundError, UnreachableError
 from generator.kaggle.http_errors import Operation
 from generator.kaggle.kernels import Kernels

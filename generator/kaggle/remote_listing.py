@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.listing import Directory
-from generator.kaggle.api import RemoteFile
+from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.errors import NotFoundError
 from generator.kaggle.gateway import Kaggle
 from generator.untrusted import printable

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from generator.localkaggle.download_links import STORAGE
 from generator.localkaggle.http.api_methods import call_method
 from generator.localkaggle.http.authentication import CALLER, Authentication
 from generator.localkaggle.http.fault_rules import fault_rules
@@ -22,7 +23,6 @@ from generator.localkaggle.http.server_state import ServerState, Workers, state_
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.blobs import UPLOAD
-from generator.localkaggle.tickets import STORAGE
 
 
 def application(local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, hosts: tuple[str, ...] = ()) -> ASGIApp:

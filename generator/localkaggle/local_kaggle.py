@@ -5,11 +5,13 @@ from pathlib import Path
 
 from generator.localkaggle.clock import Clock, SystemClock
 from generator.localkaggle.database import Database
+from generator.localkaggle.download_links import Tickets
 from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
 from generator.localkaggle.root_folder import RootFolder
 from generator.localkaggle.rpc import Answer, ApiError, Call, Handler
+from generator.localkaggle.service_context import Service, Site
 from generator.localkaggle.services.accounts import Accounts
 from generator.localkaggle.services.blobs import Blobs
 from generator.localkaggle.services.competitions import Competitions
@@ -19,8 +21,6 @@ from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.runner import Runner
-from generator.localkaggle.site import Service, Site
-from generator.localkaggle.tickets import Tickets
 from generator.untrusted import is_slug, printable
 
 _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import FileReadError, contained, read_bytes, read_text
+from generator.pair.atomic_write import base_of, commit, recover
 from generator.pair.choices import Choices
 from generator.pair.choices_toml import parsed
 from generator.pair.edits import Edits, edits
-from generator.pair.staging import base_of, commit, recover
 from generator.pair.workspace import PairFolder, Workspace
 from generator.untrusted import is_slug, printable
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from generator.competition.facts import Value
 from generator.pair.choices import Choices
-from generator.pair.metadata import metadata_text
+from generator.pair.kernel_metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
 from generator.pair.percent import Cell

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_bytes
+from generator.pair.atomic_write import base_of, commit
 from generator.pair.edits import Edits, edits
 from generator.pair.folder import edited, pair_folder
 from generator.pair.generation import complete_choices, render_again
-from generator.pair.metadata import metadata_text
+from generator.pair.kernel_metadata import metadata_text
 from generator.pair.spec import spec_of
-from generator.pair.staging import base_of, commit
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import printable
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
-from generator.kaggle.api import (
+from generator.kaggle.api_types import (
     DatasetState,
     KernelOutput,
     KernelPush,

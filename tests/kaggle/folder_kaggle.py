@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from generator.kaggle.api import Page, RemoteCompetition, RemoteFile, RemoteFolder
+from generator.kaggle.api_types import Page, RemoteCompetition, RemoteFile, RemoteFolder
 from generator.kaggle.errors import NotFoundError, RulesNotAcceptedError, UnreachableError
 
 

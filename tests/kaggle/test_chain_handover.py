@@ -9,7 +9,7 @@ import pytest
 from chain_pair import training_output
 from chain_table import LOST, Table
 
-from generator.kaggle.api import DatasetState
+from generator.kaggle.api_types import DatasetState
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.state import Step

@@ -8,7 +8,7 @@ from chain_pair import edit_notebook, marker, real_marker
 from chain_table import FORBIDDEN, LOST, MISSING, Table
 from fake_kaggle import COMPLETE, ERROR, QUEUED, RUNNING
 
-from generator.kaggle.api import SessionState, SessionStatus
+from generator.kaggle.api_types import SessionState, SessionStatus
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.state import Outcome, Step
 

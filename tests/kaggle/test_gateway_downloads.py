@@ -9,7 +9,7 @@ from canned import HTML, TOKEN, Ask, Asked, Script, Told, answered, canned, fail
 
 from generator.files import FileWriteError
 from generator.kaggle import errors
-from generator.kaggle.api import RemoteFile
+from generator.kaggle.api_types import RemoteFile
 
 CONTENT = bytes(range(256)) * 400  # 102,400 bytes
 _RANGE = re.compile(r"bytes=(\d+)-(\d*)")

@@ -12,7 +12,7 @@ import pytest
 from canned import HTML, TOKEN, Ask, Asked, Told, answered, canned, failed, refused, said
 
 from generator.kaggle import errors
-from generator.kaggle.api import KernelPush, SessionState, SubmissionStatus
+from generator.kaggle.api_types import KernelPush, SessionState, SubmissionStatus
 from generator.kaggle.credentials import AccessToken, LegacyKey, RefreshToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy, retry_after

@@ -10,7 +10,7 @@ from canned import TOKEN, Ask, Asked, Script, Told, answered, failed, refused, s
 from test_gateway_errors import PUSH, READS, WRITES
 
 from generator.kaggle import errors
-from generator.kaggle.api import KernelOutput, LogLine
+from generator.kaggle.api_types import KernelOutput, LogLine
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.log_events import log_text
 

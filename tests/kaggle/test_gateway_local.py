@@ -12,7 +12,7 @@ from scripted import ScriptedRunner, writing
 from serving import Served, served
 
 from generator.kaggle import errors
-from generator.kaggle.api import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
+from generator.kaggle.api_types import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle

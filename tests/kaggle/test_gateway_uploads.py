@@ -10,7 +10,7 @@ import pytest
 from canned import TOKEN, Ask, Asked, Canned, Told, answered, failed, refused, said
 
 from generator.kaggle import errors
-from generator.kaggle.api import DatasetState, Upload
+from generator.kaggle.api_types import DatasetState, Upload
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import Request, Response, Transport

@@ -8,8 +8,8 @@ from typing import Any
 from desk import ME, Desk
 
 from generator.localkaggle.hosting import host
+from generator.localkaggle.service_context import Rerun
 from generator.localkaggle.services.competitions import Competitions
-from generator.localkaggle.site import Rerun
 
 SECONDS = 20
 

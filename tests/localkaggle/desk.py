@@ -11,8 +11,8 @@ from typing import Any
 from generator.localkaggle.database import Database
 from generator.localkaggle.faults import Faults, parse_rule
 from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
+from generator.localkaggle.service_context import Service, Site
 from generator.localkaggle.services.blobs import Blob, OpenUpload
-from generator.localkaggle.site import Service, Site
 
 ME = "tester"
 

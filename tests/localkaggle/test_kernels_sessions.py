@@ -13,9 +13,9 @@ from kernel_desk import ME, Folders, KernelDesk, stream_call
 from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.accelerators.catalog import AcceleratorKind
+from generator.localkaggle.service_context import Rerun
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.services.kernel_sources import Sources
-from generator.localkaggle.site import Rerun
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from generator.competition.metrics import METRICS, UnknownMetricError
 from generator.competition.submission import SubmissionError
 from generator.localkaggle.hosting.answers import AnswersError, read_answers
 from generator.localkaggle.hosting.bounds import require_bounded
-from generator.localkaggle.hosting.comparing import ComparisonError, inferred_submission
 from generator.localkaggle.hosting.hosted import Question
+from generator.localkaggle.hosting.metric_inputs import ComparisonError, inferred_submission
 from generator.localkaggle.hosting.scoring import Scorer
 
 Scoring = Callable[..., float]

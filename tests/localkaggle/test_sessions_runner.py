@@ -21,11 +21,7 @@ from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.isolation import Isolation
 from generator.localkaggle.sessions.notebook_runner import NotebookRunner, best_isolation
 from generator.localkaggle.sessions.plain import PlainProcess
-from generator.localkaggle.sessions.runner import SessionEnd, SessionOrder
-from generator.localkaggle.sessions.scripts import notebook_of
-from generator.localkaggle.sessions.session_log import read_all
-from generator.localkaggle.sessions.trees import remove_tree
-from generator.localkaggle.sessions.watch import (
+from generator.localkaggle.sessions.resource_limits import (
     MACHINE_IS_FULL,
     OUT_OF_MEMORY,
     STOPPED,
@@ -34,6 +30,10 @@ from generator.localkaggle.sessions.watch import (
     TOO_MANY_FILES,
     TOO_MANY_PROCESSES,
 )
+from generator.localkaggle.sessions.runner import SessionEnd, SessionOrder
+from generator.localkaggle.sessions.scripts import notebook_of
+from generator.localkaggle.sessions.session_log import read_all
+from generator.localkaggle.sessions.trees import remove_tree
 
 pytestmark = pytest.mark.slow
 
@@ -377,7 +377,7 @@ def test_too_many_processes_end_the_session(tmp_path: Path, isolation: Isolation
 def test_a_session_ends_before_it_exhausts_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int, failure: str
 ) -> None:
-    monkeypatch.setattr(f"generator.localkaggle.sessions.watch.{bound}", value)
+    monkeypatch.setattr(f"generator.localkaggle.sessions.resource_limits.{bound}", value)
     text = notebook("import time\nfor n in range(100): open(f'{n}.txt', 'w').close()\ntime.sleep(60)")
     session = run(tmp_path, text)
 

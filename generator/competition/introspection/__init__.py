@@ -1,23 +1,23 @@
 """A survey interpreted as a task: what the files mean, why, and what else they could mean.
 
-A `Survey` and `Hints` come in, a `Reading` goes out: `read_task` in `reading` asks one question after the other, and
-each answer is a `Finding`, inferred or the user's.
+A `Survey` and `Hints` come in, a `Reading` goes out: `read_task` in `task_inference` asks one question after the other,
+and each answer is a `Finding`, inferred or the user's.
 
     table_roles, id_column, lookup_table           which table is for what
     example_files ← label_sources ← candidate_folders, tfrecords, pixels
                                                    which files the examples are, and what says their labels
     target_columns, column_statistics, features    what is learned, and from what
-    observations                                   all of that together, before anything is concluded
+    data_profile                                   all of that together, before anything is concluded
     target_kind, submission, metric, family        what kind of task it is
-    images, masks, run_length, audio, text, tabular, sequences, cross_validation, training_budget, table_format,
+    images, masks, run_length, audio, text, feature_types, sequences, cross_validation, training_budget, table_format,
     inference_server                               what the family and its notebooks need to know
-    validation, unsupported, warnings, errors      decisions that cannot be followed, and what cannot be done
+    input_checks, unsupported, warnings, errors    decisions that cannot be followed, and what cannot be done
     findings, vocabulary                           how candidates are weighed, and the words that people name files with
 
 `pair` asks for tasks, `specimen` reads the same names of files and columns; nobody else imports this package.
 """
 
 from generator.competition.introspection.findings import Candidate, Confidence, Finding, Hints, Reading
-from generator.competition.introspection.reading import read_task
+from generator.competition.introspection.task_inference import read_task
 
 __all__ = ["Candidate", "Confidence", "Finding", "Hints", "Reading", "read_task"]

@@ -2,9 +2,9 @@
 
 from itertools import pairwise
 
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Confidence, Findings
-from generator.competition.introspection.observations import Observations
 from generator.competition.survey.facts import Column
 from generator.competition.survey.sound import SUFFIXES
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.audio import settle_audio
 from generator.competition.introspection.cross_validation import settle_folds
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import NoInputsError, UnusableValueError
 from generator.competition.introspection.example_files import ExampleFiles, describe_files
+from generator.competition.introspection.feature_types import settle_columns
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
 from generator.competition.introspection.images import (
     settle_channels,
@@ -16,10 +18,8 @@ from generator.competition.introspection.images import (
     settle_target_images,
 )
 from generator.competition.introspection.masks import settle_masks
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.sequences import settle_sequences
 from generator.competition.introspection.table_format import settle_format
-from generator.competition.introspection.tabular import settle_columns
 from generator.competition.introspection.text import settle_texts
 from generator.competition.introspection.training_budget import settle_budget
 from generator.competition.schema import Family, families

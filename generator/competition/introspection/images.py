@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from generator.competition.introspection.candidate_folders import FolderMatch
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import NotPixelsError, listed
 from generator.competition.introspection.example_files import ExampleFiles, image_of
 from generator.competition.introspection.findings import Confidence, Findings
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.pixels import PixelLists, pixel_columns
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.introspection.vocabulary import words

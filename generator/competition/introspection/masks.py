@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Findings
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.run_length import class_column, class_column_of_parts, code_column
 
 _FEWEST_REPEATED = 0.05

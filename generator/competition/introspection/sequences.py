@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 from generator.competition.introspection.column_statistics import overlap
+from generator.competition.introspection.feature_types import settle_columns
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
-from generator.competition.introspection.tabular import settle_columns
 from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.survey.facts import Column, ColumnKind
 

@@ -4,9 +4,9 @@ from collections import Counter
 
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.introspection.column_statistics import is_whole
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Findings, Reason, weighed
 from generator.competition.introspection.inference_server import served_file_name
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.metrics import Wants
 from generator.competition.pages import read_rules

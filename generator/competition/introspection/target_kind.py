@@ -2,8 +2,8 @@
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.candidate_folders import FolderMatch
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Findings, Reason, weighed
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.run_length import is_run_length
 from generator.competition.schema import families
 from generator.competition.survey.facts import ColumnKind

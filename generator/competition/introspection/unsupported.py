@@ -5,9 +5,9 @@ import re
 from collections import defaultdict
 
 from generator.competition.facts import TargetKind
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import NoFamilyError, UnlearnableTargetError, listed
 from generator.competition.introspection.findings import Hints
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.vocabulary import TEST, TRAIN, words
 from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from generator.competition.facts import Medium
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Finding, Hints
-from generator.competition.introspection.observations import Observations
 from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import are_named_alike

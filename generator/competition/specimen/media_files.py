@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from generator.competition.facts import TargetKind
 from generator.competition.specimen.examples import Examples
+from generator.competition.specimen.images import Appearance, encoded, in_mode, picture, size_of
 from generator.competition.specimen.masks import mask_image
 from generator.competition.specimen.original import Original
-from generator.competition.specimen.pictures import Appearance, encoded, in_mode, picture, size_of
 from generator.competition.specimen.sampled_names import is_below
 from generator.competition.specimen.sounds import WRITTEN, sound
 from generator.competition.survey import images as image_files

@@ -10,9 +10,9 @@ from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_li
 from generator.competition.specimen.example_folders import folder_cells
 from generator.competition.specimen.examples import SyntheticData
 from generator.competition.specimen.id_format import format_of
+from generator.competition.specimen.images import Appearance, grey_values
 from generator.competition.specimen.masks import run_length_code
 from generator.competition.specimen.original import Original
-from generator.competition.specimen.pictures import Appearance, grey_values
 from generator.competition.specimen.pixel_cells import pixel_cells
 from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
 from generator.competition.specimen.sampled_names import runs_of

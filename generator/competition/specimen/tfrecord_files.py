@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from generator.competition.introspection.tfrecords import records_role
 from generator.competition.specimen.column_cells import cells_like
 from generator.competition.specimen.examples import Examples, SyntheticData, validation_examples
+from generator.competition.specimen.images import Appearance
 from generator.competition.specimen.labels import column_of_values
 from generator.competition.specimen.media_files import MediaFiles
-from generator.competition.specimen.pictures import Appearance
 from generator.competition.specimen.randomness import even_quantiles
 from generator.competition.specimen.sampled_names import id_feature
 from generator.competition.specimen.tfrecord_format import Values, example_of, record_file

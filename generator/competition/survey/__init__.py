@@ -18,8 +18,8 @@ from generator.competition.survey.files import DiskFiles, Files, SurveyLimits
 from generator.competition.survey.folders import folders_of
 from generator.competition.survey.inference_servers import find_server
 from generator.competition.survey.listing import Directory, list_directories, suffix_of
-from generator.competition.survey.records import take_records
 from generator.competition.survey.tables import is_table_name, read_table
+from generator.competition.survey.tfrecord_files import take_records
 from generator.competition.tables.errors import NotATableError, UnreadableTableError
 from generator.competition.tables.sample import SampleBounds
 from generator.untrusted import printable

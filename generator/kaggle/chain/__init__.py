@@ -1,6 +1,6 @@
 """The chain: push training, wait, verify, push inference, wait, submit, score; journalled, so that it can continue.
 
-In come the options of `tandem push` and a `Kaggle` (`kaggle.api`); out go versions, a submission and a journal.
+In come the options of `tandem push` and a `Kaggle` (`kaggle.gateway`); out go versions, a submission and a journal.
 
     chain            the story, `push_pair` and `submit_pair`
     ├── resume       the checks before anything is sent; which chain goes on (`options`, `prepared_kernel`, `git`)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from generator.kaggle.api import KernelPush
+from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.prepared_kernel import with_first_cell, with_parameters

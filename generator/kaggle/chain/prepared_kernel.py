@@ -10,7 +10,7 @@ from typing import Any
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained, read_text
-from generator.kaggle.api import KernelPush
+from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
 from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters

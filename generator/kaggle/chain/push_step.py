@@ -3,7 +3,7 @@
 Announced with the newest version that Kaggle has; a newer one that says what was sent is ours.
 """
 
-from generator.kaggle.api import KernelPush, Pushed, RemoteKernel
+from generator.kaggle.api_types import KernelPush, Pushed, RemoteKernel
 from generator.kaggle.chain.errors import UndecidedError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce

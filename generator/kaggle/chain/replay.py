@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from generator.kaggle.api import SessionState
+from generator.kaggle.api_types import SessionState
 from generator.kaggle.chain.errors import JournalDamagedError, JournalError
 from generator.kaggle.chain.journal import Entry, Journal, Journals, Kind
 from generator.kaggle.chain.state import (

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from generator.errors import TandemError
-from generator.kaggle.api import KernelOutput, RemoteFile, SessionState, SessionStatus
+from generator.kaggle.api_types import KernelOutput, RemoteFile, SessionState, SessionStatus
 from generator.kaggle.chain.errors import (
     OutputDamagedError,
     OutputMissingError,

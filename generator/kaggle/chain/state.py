@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from generator.kaggle.api import SessionState
+from generator.kaggle.api_types import SessionState
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject
 

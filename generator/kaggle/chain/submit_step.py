@@ -6,7 +6,7 @@ Every submission carries a tag in its message, by which it is found again after 
 import secrets
 from pathlib import Path
 
-from generator.kaggle.api import Submission, SubmissionStatus
+from generator.kaggle.api_types import Submission, SubmissionStatus
 from generator.kaggle.chain.errors import NoSubmissionLeftError, ScoringFailedError, SubmitByHandError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce

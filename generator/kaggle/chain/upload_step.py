@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from generator.kaggle.api import DatasetState
-from generator.kaggle.api import Upload as Files
+from generator.kaggle.api_types import DatasetState
+from generator.kaggle.api_types import Upload as Files
 from generator.kaggle.chain.errors import UploadFailedError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
-from generator.kaggle.api import RemoteFile
+from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.chain.errors import HandOverUnfitError, WrongAcceleratorError
 from generator.pair.handover import DamagedError, HandOver, accelerator_in_words, json_object
 from generator.untrusted import JsonObject, printable

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from generator.competition.builtin import BuiltIn
 from generator.localkaggle.hosting.answers import Answers
+from generator.localkaggle.hosting.atomic_folder import copy, staged
 from generator.localkaggle.hosting.hosted import HostedFacts, Question, Scores
 from generator.localkaggle.hosting.pages import built_in_pages
 from generator.localkaggle.hosting.scoring import Scorer
-from generator.localkaggle.hosting.staging import copy, staged
 
 _SHOWN_TEST_ROWS = 50
 

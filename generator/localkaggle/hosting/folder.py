@@ -10,13 +10,13 @@ from pathlib import Path
 
 from generator.competition.submission import read_shape
 from generator.localkaggle.hosting.answers import read_answers
-from generator.localkaggle.hosting.comparing import inferred_submission
+from generator.localkaggle.hosting.atomic_folder import copy, staged
 from generator.localkaggle.hosting.description import Description, HostedFolderError, read_description
 from generator.localkaggle.hosting.hosted import HostedFacts, Scores
 from generator.localkaggle.hosting.listing import files_below, fingerprint
+from generator.localkaggle.hosting.metric_inputs import inferred_submission
 from generator.localkaggle.hosting.pages import code_requirements_page, evaluation_page
 from generator.localkaggle.hosting.scoring import Scorer
-from generator.localkaggle.hosting.staging import copy, staged
 
 _DATA, _HIDDEN = "data", "hidden"
 _ANSWERS = tuple(f"answers.{suffix}" for suffix in ("csv", "csv.gz", "tsv", "parquet", "json", "jsonl"))

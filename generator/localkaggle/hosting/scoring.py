@@ -17,9 +17,9 @@ from generator.competition.submission import (
 )
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.bounds import require_bounded
-from generator.localkaggle.hosting.comparing import Comparison, comparison
+from generator.localkaggle.hosting.composite_ids import example_of
 from generator.localkaggle.hosting.hosted import Question, Scores
-from generator.localkaggle.hosting.keyed import example_of
+from generator.localkaggle.hosting.metric_inputs import Comparison, comparison
 
 _NUMBERS = frozenset((SubmissionKind.NUMBERS, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS))
 

@@ -2,7 +2,7 @@
 
     accounts      who may call                     blobs         files on their way here
     competitions/ data, submissions, leaderboards
-    datasets, models                               the same `library` of versions with two faces
+    datasets, models                               the same `versioned_items` with two faces
         version_store    items, variations and versions in the database
         version_files    the files of a version; archives packs and unpacks them
     kernels       put together out of
@@ -13,5 +13,6 @@
         kernel_records                             all of that in the database
 
 In comes a `Call`; out goes JSON, an address, or an `ApiError`. `local_kaggle` puts the services together, `http` and
-`web` ask them; they meet each other by the protocols of `site`, and know `hosting` and `sessions`, not `http` or `web`.
+`web` ask them; they meet each other by the protocols of `service_context`, and know `hosting` and
+`sessions`, not `http` or `web`.
 """

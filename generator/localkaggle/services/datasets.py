@@ -10,9 +10,9 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.file_names import InvalidFileError
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, page
 from generator.localkaggle.services import file_listing
-from generator.localkaggle.services.library import Library
 from generator.localkaggle.services.version_files import uploaded_files
 from generator.localkaggle.services.version_store import Item, Processing, Variation, Version
+from generator.localkaggle.services.versioned_items import Library
 
 _SERVICE = "datasets.DatasetApiService"
 _SHORTEST, _LONGEST = 6, 50  # characters of a slug and of a title, as the official client checks them

@@ -12,12 +12,12 @@ from pathlib import Path
 from generator.localkaggle.clock import as_wire, file_moment
 from generator.localkaggle.file_names import DEEPEST, InvalidFileError, ListedFile, checked_name
 from generator.localkaggle.rpc import Answer, ApiError, Call, Redirect, Stored, page
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.archives import pack_zip
 from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
 from generator.localkaggle.sessions.session_folder import SessionFolder
 from generator.localkaggle.sessions.session_log import read_all
-from generator.localkaggle.site import Site
 
 _LOG_EVENTS = 1_000
 _TRUNCATED_EVENTS = 5

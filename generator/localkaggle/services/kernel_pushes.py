@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.kernel_quota import next_week
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
 from generator.localkaggle.services.kernel_sources import KernelSources
 from generator.localkaggle.services.kernel_validation import PushError, SaveRequest, read_request, slug_of
-from generator.localkaggle.site import Site
 
 SAVE_KERNEL = "kernels.KernelsApiService/SaveKernel"
 

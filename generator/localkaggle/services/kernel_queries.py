@@ -5,8 +5,8 @@ import re
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, page
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords, SessionRecord, VersionRecord
-from generator.localkaggle.site import Site
 
 _LABEL = re.compile(r"v([1-9]\d{0,8})")
 _UNKNOWN_STATUS = "WAITING_FOR_GODOT"

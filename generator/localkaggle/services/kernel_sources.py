@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.datasets import Datasets
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings
 from generator.localkaggle.services.models import Models
 from generator.localkaggle.sessions.session_folder import SessionFolder
-from generator.localkaggle.site import Site
 
 # The number of parts that names have, by the kind of source: a version may be left out.
 _PARTS = {"competitions": (1,), "datasets": (2, 3), "kernels": (2, 3), "models": (4, 5)}

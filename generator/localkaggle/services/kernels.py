@@ -7,6 +7,7 @@ from typing import ClassVar
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Methods
+from generator.localkaggle.service_context import Rerun, Site
 from generator.localkaggle.services.kernel_outputs import KernelOutputs
 from generator.localkaggle.services.kernel_pushes import KernelPushes
 from generator.localkaggle.services.kernel_queries import KernelQueries
@@ -17,7 +18,6 @@ from generator.localkaggle.services.kernel_sources import KernelSources, Sources
 from generator.localkaggle.sessions.runner import Runner
 from generator.localkaggle.sessions.session_folder import SessionFolder
 from generator.localkaggle.sessions.session_log import LogPiece, read_piece
-from generator.localkaggle.site import Rerun, Site
 
 _SERVICE = "kernels.KernelsApiService"
 

@@ -8,10 +8,10 @@ from typing import Any
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.file_names import InvalidFileError
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Methods, page
-from generator.localkaggle.services.library import Library
 from generator.localkaggle.services.model_frameworks import framework_named, wire_name
 from generator.localkaggle.services.version_files import uploaded_files
 from generator.localkaggle.services.version_store import Item, Variation, Version
+from generator.localkaggle.services.versioned_items import Library
 from generator.untrusted import quoted
 
 _SERVICE = "models.ModelApiService"

@@ -14,9 +14,9 @@ from typing import Any
 
 from generator.localkaggle.database import insert
 from generator.localkaggle.file_names import ListedFile
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.blobs import Blob
 from generator.localkaggle.services.version_files import VersionFiles, files_in
-from generator.localkaggle.site import Site
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS items (

@@ -6,7 +6,7 @@
         isolation        what every isolation has to be: bubblewrap where it works, else plain
         system_calls     what a sandbox refuses (seccomp)
         environment      the variables of a session
-        watch, trees     its time, memory, processes and files, from outside
+        resource_limits, trees   its time, memory, processes and files, from outside
         worker           the process inside: papermill, by the engine of `tandem run`
     session_log, session_folder   what is left of it
 

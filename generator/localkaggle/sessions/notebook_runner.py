@@ -22,9 +22,9 @@ from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.environment import process_variables, session_variables
 from generator.localkaggle.sessions.isolation import Isolation, Launch, SessionPaths, session_folders
 from generator.localkaggle.sessions.plain import PlainProcess
+from generator.localkaggle.sessions.resource_limits import GRACE, Watch
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.sessions.watch import GRACE, Watch
 from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
 
 DIED = "The session's process died. It may have run out of memory."

@@ -7,10 +7,10 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
 from generator.localkaggle.rpc import ApiError, Call, Fields, page
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submissions
-from generator.localkaggle.site import Site
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 # A competition without an end: far enough for every client that asks how long it still runs.

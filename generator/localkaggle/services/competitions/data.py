@@ -10,11 +10,11 @@ from generator.localkaggle.file_names import ListedFile
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.archives import pack_zip
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, page_of
 from generator.localkaggle.services.file_listing import summary, tree
-from generator.localkaggle.site import Site
 
 
 class CompetitionData:

@@ -12,11 +12,11 @@ from generator.files import PathOutsideError, contained
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError
+from generator.localkaggle.service_context import Rerun, Reruns, Site
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.free_space import has_room
-from generator.localkaggle.site import Rerun, Reruns, Site
 
 _LOG = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.rpc import Methods
+from generator.localkaggle.service_context import Reruns, Site
 from generator.localkaggle.services.competitions import records
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.data import CompetitionData
@@ -13,7 +14,6 @@ from generator.localkaggle.services.competitions.leaderboard import Leaderboard
 from generator.localkaggle.services.competitions.records import Submissions
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
 from generator.localkaggle.services.competitions.submitting import Submitting
-from generator.localkaggle.site import Reruns, Site
 
 _SERVICE = "competitions.CompetitionApiService"
 

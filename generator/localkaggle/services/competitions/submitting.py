@@ -9,11 +9,11 @@ from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
-from generator.localkaggle.site import Site
 
 _LONGEST_DESCRIPTION = 5_000
 

@@ -14,8 +14,8 @@ import pytest
 from miniature import names_in
 
 from generator.files import FileWriteError
+from generator.pair.atomic_write import UnfinishedWriteError, base_of, commit, pair_files, recover
 from generator.pair.folder import pair_folder
-from generator.pair.staging import UnfinishedWriteError, base_of, commit, pair_files, recover
 from generator.pair.workspace import PairFolder, Workspace
 from generator.workspace_files import UnsafePlaceError
 
@@ -105,7 +105,7 @@ def test_a_process_killed_between_two_renames_is_rolled_forward_by_the_next_read
     script = f"""
 import os, sys
 from pathlib import Path
-from generator.pair.staging import commit, pair_files
+from generator.pair.atomic_write import commit, pair_files
 from generator.pair.workspace import PairFolder
 
 rename, calls = os.replace, []

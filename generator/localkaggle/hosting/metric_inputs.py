@@ -11,8 +11,8 @@ from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.metrics import Wants, function_of, parsed
 from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.hosting.answers import Answers
+from generator.localkaggle.hosting.composite_ids import table_of
 from generator.localkaggle.hosting.hosted import Question
-from generator.localkaggle.hosting.keyed import table_of
 from generator.localkaggle.hosting.labels import Labels, is_number, ranked_scores, sets
 from generator.localkaggle.hosting.masks import RunLengths
 from generator.untrusted import printable, quoted

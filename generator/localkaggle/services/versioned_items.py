@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
+from generator.localkaggle.service_context import Site
 from generator.localkaggle.services import version_store
 from generator.localkaggle.services.version_files import file_in
 from generator.localkaggle.services.version_store import Item, Variation, Version, VersionState, VersionStore
-from generator.localkaggle.site import Site
 from generator.untrusted import quoted
 
 

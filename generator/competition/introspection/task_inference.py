@@ -1,13 +1,14 @@
 """Reading a survey as a task: the order of the questions, each of which rests on the answers before it."""
 
 from generator.competition.facts import TargetKind
+from generator.competition.introspection.data_profile import observe
 from generator.competition.introspection.example_files import find_example_files
 from generator.competition.introspection.family import find_family, settle_details
 from generator.competition.introspection.findings import Findings, Hints, Reading
 from generator.competition.introspection.id_column import find_id
 from generator.competition.introspection.inference_server import settle_serving
+from generator.competition.introspection.input_checks import check_decisions, check_that_there_are_data
 from generator.competition.introspection.metric import settle_metric
-from generator.competition.introspection.observations import observe
 from generator.competition.introspection.submission import find_submission, labels_per_cell, settle_submission_file
 from generator.competition.introspection.table_roles import find_tables
 from generator.competition.introspection.target_kind import find_target_kind
@@ -15,7 +16,6 @@ from generator.competition.introspection.unsupported import (
     check_that_targets_can_be_learned,
     check_that_there_are_templates,
 )
-from generator.competition.introspection.validation import check_decisions, check_that_there_are_data
 from generator.competition.introspection.warnings import warnings_of
 from generator.competition.schema import keys_of, task_of
 from generator.competition.survey.facts import Survey

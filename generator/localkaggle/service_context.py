@@ -10,10 +10,10 @@ from typing import ClassVar, Protocol
 
 from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
+from generator.localkaggle.download_links import Tickets
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.rpc import Methods
 from generator.localkaggle.services.blobs import Blobs
-from generator.localkaggle.tickets import Tickets
 
 
 @dataclass(frozen=True)
