@@ -1,8 +1,8 @@
 """The competitions that a local Kaggle hosts: the built-in ones, and folders of data with hidden answers.
 
 In: a folder with a `competition.toml` (`description`, `answers`), or a built-in competition. Out: a `Hosted`, its
-facts, files and pages, and the score of a submission: `scoring` reads and checks it, `metric_inputs` makes of its cells the
-arrays that the metric compares. `generator.localkaggle` imports it, and it imports `generator.competition`.
+facts, files and pages, and the score of a submission: `scoring` reads and checks it, `metric_inputs` makes of its cells
+the arrays that the metric compares. `generator.localkaggle` imports it, and it imports `generator.competition`.
 """
 
 from collections.abc import Iterable
