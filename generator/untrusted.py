@@ -1,4 +1,4 @@
-"""What somebody else wrote: text on its way to a terminal, Markdown or Python code, and objects out of JSON."""
+"""Text and objects that somebody else wrote: on their way to a terminal, Markdown or Python code, and objects out of JSON."""
 
 import math
 import re
@@ -126,7 +126,7 @@ class JsonObject(dict[str, Any]):
             return None
 
     def flag(self, name: str) -> bool:
-        """Whether a field is true."""
+        """True if a field is."""
         return self.get(name) is True
 
     def section(self, name: str) -> "JsonObject":

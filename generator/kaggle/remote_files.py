@@ -51,7 +51,7 @@ class NotServedError(OSError):
 
 @dataclass
 class Budget:
-    """What a survey may still read over the network."""
+    """The rest of what a survey may read over the network."""
 
     size: int = 96 * _MEGABYTE
     requests: int = 400
@@ -94,7 +94,7 @@ class RemoteFiles:
     _addresses: dict[str, str] = field(default_factory=dict)
 
     def size(self, path: str) -> int:
-        """How many bytes a file has, as Kaggle lists it."""
+        """The bytes that a file has, as Kaggle lists it."""
         return self.sizes.get(path, 0)
 
     def opened(self, path: str) -> BinaryIO:

@@ -1,4 +1,4 @@
-"""What the services of a local Kaggle share: the folder, the database, the clock, the faults, tickets and uploads.
+"""Everything that the services of a local Kaggle share: folder, database, clock, faults, download links and uploads.
 
 Kernels mount competitions, and competitions have submitted notebooks run again on the hidden test: they ask `Reruns`.
 """
@@ -49,19 +49,19 @@ class Rerun:
 
 
 class Reruns(Protocol):
-    """What can run a version of a kernel again, on the hidden test."""
+    """The service that can run a version of a kernel again, on the hidden test."""
 
     def has_version(self, owner: str, slug: str, version: int) -> bool:
-        """Whether there is such a version, whose session ended well."""
+        """True if there is such a version, whose session ended well."""
 
     def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
         """A file that the version wrote, or None."""
 
     def uses_internet(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version had the internet switched on."""
+        """True if the version had the internet switched on."""
 
     def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
-        """Whether the version asked for a TPU, which no code competition lets submit."""
+        """True if the version asked for a TPU, which no code competition lets submit."""
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun with the hidden test mounted; when it ends, those in `when_rerun_ended` are called."""

@@ -38,7 +38,7 @@ def gathered(cells: Sequence[Cell]) -> list[Cell]:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a cell imports, which names it uses, and its source without its imports."""
+    """A cell taken apart: what it imports, the names that it uses, and its source without its imports."""
 
     imported: frozenset[tuple[str, str, str]]
     used: frozenset[str]

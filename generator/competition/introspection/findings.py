@@ -129,7 +129,7 @@ class Findings(dict[str, Finding]):
         return self._take(Finding(key, best.value, best.evidence or "nothing speaks for another", confidence, ordered))
 
     def member(self, key: str, kinds: type[_E]) -> _E:
-        """What was taken, as a member of an enumeration.
+        """The value that was taken, as a member of an enumeration.
 
         Raises:
             UnusableValueError: The user decided on something else.
