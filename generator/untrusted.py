@@ -1,4 +1,4 @@
-"""Text and objects that somebody else wrote: on their way to a terminal, Markdown or Python code, and objects out of JSON."""
+"""Text and objects that somebody else wrote: for a terminal, Markdown or Python code, and out of JSON."""
 
 import math
 import re

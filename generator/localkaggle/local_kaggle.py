@@ -11,7 +11,7 @@ from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
 from generator.localkaggle.root_folder import RootFolder
 from generator.localkaggle.rpc import Answer, ApiError, Call, Handler
-from generator.localkaggle.service_context import Service, Site
+from generator.localkaggle.service_context import Service, ServiceContext
 from generator.localkaggle.services.accounts import Accounts
 from generator.localkaggle.services.blobs import Blobs
 from generator.localkaggle.services.competitions import Competitions
@@ -86,11 +86,11 @@ class LocalKaggle:
         self.swept = self.kernels.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
 
-    def _opened(self, account: str, clock: Clock, faults: Faults) -> Site:
+    def _opened(self, account: str, clock: Clock, faults: Faults) -> ServiceContext:
         self.accounts = Accounts(self._database)
         self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
         self.tickets = Tickets(self._database, clock)
-        return Site(
+        return ServiceContext(
             root=self._root.path,
             account=account,
             database=self._database,

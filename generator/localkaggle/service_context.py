@@ -17,7 +17,7 @@ from generator.localkaggle.services.blobs import Blobs
 
 
 @dataclass(frozen=True)
-class Site:
+class ServiceContext:
     """One local Kaggle; `account` is the user name that its tokens belong to."""
 
     root: Path

@@ -11,7 +11,7 @@ from typing import Any
 from generator.localkaggle.database import Database
 from generator.localkaggle.faults import Faults, parse_rule
 from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
-from generator.localkaggle.service_context import Service, Site
+from generator.localkaggle.service_context import Service, ServiceContext
 from generator.localkaggle.services.blobs import Blob, OpenUpload
 
 ME = "tester"
@@ -71,7 +71,7 @@ class Desk:
         self.faults = Faults([parse_rule(rule) for rule in faults])
         self._database = Database(root / "kaggle.sqlite", [service.SCHEMA])
         shelved = self.uploads
-        self.service = service(Site(root, ME, self._database, self.clock, self.faults, shelved, shelved))
+        self.service = service(ServiceContext(root, ME, self._database, self.clock, self.faults, shelved, shelved))
 
     def ask(self, method: str, *, caller: str = ME, **fields: Any) -> Any:
         """Calls a method by its last name."""

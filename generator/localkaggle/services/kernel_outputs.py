@@ -12,7 +12,7 @@ from pathlib import Path
 from generator.localkaggle.clock import as_wire, file_moment
 from generator.localkaggle.file_names import DEEPEST, InvalidFileError, ListedFile, checked_name
 from generator.localkaggle.rpc import Answer, ApiError, Call, Redirect, Stored, page
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.archives import pack_zip
 from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
@@ -53,7 +53,7 @@ def _files(working: Path) -> Iterator[OutputFile]:
 class KernelOutputs:
     """The methods that give away what a session wrote."""
 
-    def __init__(self, site: Site, records: KernelRecords, queries: KernelQueries) -> None:
+    def __init__(self, site: ServiceContext, records: KernelRecords, queries: KernelQueries) -> None:
         self._site = site
         self._records = records
         self._queries = queries

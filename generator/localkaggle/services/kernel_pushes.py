@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.kernel_quota import next_week
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
@@ -32,7 +32,9 @@ _NOTHING_SAVED: Fields = {
 class KernelPushes:
     """The method that saves kernels."""
 
-    def __init__(self, site: Site, records: KernelRecords, *, sources: KernelSources, sessions: KernelSessions) -> None:
+    def __init__(
+        self, site: ServiceContext, records: KernelRecords, *, sources: KernelSources, sessions: KernelSessions
+    ) -> None:
         self._site = site
         self._records = records
         self._sources = sources

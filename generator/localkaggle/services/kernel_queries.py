@@ -5,7 +5,7 @@ import re
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, page
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords, SessionRecord, VersionRecord
 
 _LABEL = re.compile(r"v([1-9]\d{0,8})")
@@ -15,7 +15,7 @@ _UNKNOWN_STATUS = "WAITING_FOR_GODOT"
 class KernelQueries:
     """Finds what calls name by `userName`, `kernelSlug` and `versionLabel`, and answers those that only look."""
 
-    def __init__(self, site: Site, records: KernelRecords) -> None:
+    def __init__(self, site: ServiceContext, records: KernelRecords) -> None:
         self._site = site
         self._records = records
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.service_context import Rerun, Site
+from generator.localkaggle.service_context import Rerun, ServiceContext
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
@@ -59,7 +59,13 @@ class KernelSessions:
     """The sessions of all kernels."""
 
     def __init__(
-        self, site: Site, records: KernelRecords, *, runner: Runner, sources: KernelSources, rules: SessionRules
+        self,
+        site: ServiceContext,
+        records: KernelRecords,
+        *,
+        runner: Runner,
+        sources: KernelSources,
+        rules: SessionRules,
     ) -> None:
         self._site = site
         self._records = records

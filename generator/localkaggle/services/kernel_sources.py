@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.datasets import Datasets
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings
@@ -35,7 +35,7 @@ class Sources:
 class KernelSources:
     """Looks up the sources of kernels; `flat` mounts them as before 2026, all in one folder."""
 
-    def __init__(self, site: Site, records: KernelRecords, sources: Sources, *, flat: bool) -> None:
+    def __init__(self, site: ServiceContext, records: KernelRecords, sources: Sources, *, flat: bool) -> None:
         self._site = site
         self._records = records
         self._sources = sources

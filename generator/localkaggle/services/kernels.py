@@ -7,7 +7,7 @@ from typing import ClassVar
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Methods
-from generator.localkaggle.service_context import Rerun, Site
+from generator.localkaggle.service_context import Rerun, ServiceContext
 from generator.localkaggle.services.kernel_outputs import KernelOutputs
 from generator.localkaggle.services.kernel_pushes import KernelPushes
 from generator.localkaggle.services.kernel_queries import KernelQueries
@@ -28,7 +28,7 @@ class Kernels:
     SCHEMA: ClassVar[str] = SCHEMA
 
     def __init__(
-        self, site: Site, *, runner: Runner, sources: Sources | None = None, rules: SessionRules | None = None
+        self, site: ServiceContext, *, runner: Runner, sources: Sources | None = None, rules: SessionRules | None = None
     ) -> None:
         self._site = site
         rules = rules or SessionRules()

@@ -14,7 +14,7 @@ from typing import Any
 
 from generator.localkaggle.database import insert
 from generator.localkaggle.file_names import ListedFile
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.blobs import Blob
 from generator.localkaggle.services.version_files import VersionFiles, files_in
 
@@ -120,7 +120,7 @@ _TABLES = {Item: "items", Variation: "item_variations", Version: "item_versions"
 class VersionStore:
     """The items of one kind, `dataset` or `model`, with their variations and versions."""
 
-    def __init__(self, site: Site, kind: str, *, archive: str) -> None:
+    def __init__(self, site: ServiceContext, kind: str, *, archive: str) -> None:
         """Opens the store, and removes the files of versions that are deleted.
 
         Args:

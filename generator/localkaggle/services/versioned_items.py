@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services import version_store
 from generator.localkaggle.services.version_files import file_in
 from generator.localkaggle.services.version_store import Item, Variation, Version, VersionState, VersionStore
@@ -19,7 +19,7 @@ class Library:
     ARCHIVE: ClassVar[str]
     ARCHIVE_TYPE: ClassVar[str]
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: ServiceContext) -> None:
         self._site = site
         self._store = VersionStore(site, self.KIND, archive=f".{self.ARCHIVE.partition('.')[2]}")
 

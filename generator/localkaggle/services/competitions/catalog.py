@@ -7,7 +7,7 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
 from generator.localkaggle.rpc import ApiError, Call, Fields, page
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submissions
@@ -20,7 +20,7 @@ _NEVER = datetime(2099, 12, 31, 23, 59, tzinfo=UTC)
 class Catalog:
     """Finds competitions."""
 
-    def __init__(self, site: Site, hosted: Iterable[Hosted], submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, hosted: Iterable[Hosted], submissions: Submissions) -> None:
         self._site = site
         self._submissions = submissions
         self._hosted: Mapping[str, Hosted] = {each.facts.slug: each for each in hosted}

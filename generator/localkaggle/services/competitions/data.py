@@ -10,7 +10,7 @@ from generator.localkaggle.file_names import ListedFile
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.archives import pack_zip
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, page_of
@@ -20,7 +20,7 @@ from generator.localkaggle.services.file_listing import summary, tree
 class CompetitionData:
     """Answers everything about the files of competitions; a listing is read once while the server runs."""
 
-    def __init__(self, site: Site, catalog: Catalog) -> None:
+    def __init__(self, site: ServiceContext, catalog: Catalog) -> None:
         self._site = site
         self._catalog = catalog
         self._packing = threading.Lock()

@@ -7,7 +7,7 @@ import zipfile
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import HostedFacts
 from generator.localkaggle.rpc import Call, Content, Fields, page
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions.catalog import Catalog, is_private_now
 from generator.localkaggle.services.competitions.ranking import ranking
 from generator.localkaggle.services.competitions.records import Submission, Submissions
@@ -17,7 +17,7 @@ from generator.localkaggle.services.competitions.submitting import score_text
 class Leaderboard:
     """Answers everything about ranks: public ones while a competition runs, private ones when it is over."""
 
-    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions

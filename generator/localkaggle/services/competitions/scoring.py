@@ -12,7 +12,7 @@ from generator.files import PathOutsideError, contained
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.service_context import Rerun, Reruns, Site
+from generator.localkaggle.service_context import Rerun, Reruns, ServiceContext
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
@@ -24,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 class ScoringQueue:
     """Takes submissions from their arrival to their score."""
 
-    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.rpc import Methods
-from generator.localkaggle.service_context import Reruns, Site
+from generator.localkaggle.service_context import Reruns, ServiceContext
 from generator.localkaggle.services.competitions import records
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.data import CompetitionData
@@ -28,7 +28,7 @@ class Competitions:
 
     SCHEMA: ClassVar[str] = records.SCHEMA
 
-    def __init__(self, site: Site, hosted: Iterable[Hosted]) -> None:
+    def __init__(self, site: ServiceContext, hosted: Iterable[Hosted]) -> None:
         submissions = Submissions(site.database, site.root / "submissions")
         self._catalog = Catalog(site, hosted, submissions)
         self._data = CompetitionData(site, self._catalog)

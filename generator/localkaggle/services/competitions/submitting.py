@@ -9,7 +9,7 @@ from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
-from generator.localkaggle.service_context import Site
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
@@ -21,7 +21,7 @@ _LONGEST_DESCRIPTION = 5_000
 class Submitting:
     """Answers everything about submissions."""
 
-    def __init__(self, site: Site, catalog: Catalog, submissions: Submissions, scoring: ScoringQueue) -> None:
+    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions, scoring: ScoringQueue) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
