@@ -50,7 +50,7 @@ HEADERS = st.sampled_from(
         *("Content-Length: 0", "Content-Length: -1", "Content-Length: x", "Content-Length: " + "9" * 30),
         *("Transfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked", "Expect: 100-continue"),
         *("Upgrade: websocket", "Connection: upgrade", "Connection: close", "Content-Encoding: gzip"),
-        *("Host: evil.example", "Origin: null", "Sec-Fetch-ServiceContext: cross-site", "Accept-Encoding: *;q=-1"),
+        *("Host: evil.example", "Origin: null", "Sec-Fetch-Site: cross-site", "Accept-Encoding: *;q=-1"),
         *("If-Range: x", "If-None-Match: *", "If-Modified-Since: x", "Cookie: =;;=", "Cookie: tandem-x=a.b"),
         *("Range:", "Range: lines=1", "Range: bytes=0-0", "Range: bytes=-0", "Range: bytes=5-2", "Range: bytes=a-b"),
         *("Range: bytes=1-1,3-3,0-9", "Range: bytes=²-", "Range: bytes=" + "9" * 5_000 + "-", "Range: bytes=0-0,-1"),

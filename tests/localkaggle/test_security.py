@@ -157,7 +157,7 @@ def test_a_cookie_calls_no_method_and_changes_no_fault(shared: Served) -> None:
         {"Origin": "http://evil.example"},
         {"Origin": "null"},
         {"Origin": "http://localhost:1"},
-        {"Origin": "ours", "Sec-Fetch-ServiceContext": "cross-site"},
+        {"Origin": "ours", "Sec-Fetch-Site": "cross-site"},
     ],
 )
 def test_a_form_from_another_page_is_refused(shared: Served, headers: dict[str, str]) -> None:
