@@ -13,7 +13,6 @@ from canned import HTML, TOKEN, Asked, Told, answered, canned, failed, refused, 
 from gateway_calls import PUSH, READS, WRITES
 
 from generator.kaggle import errors
-from generator.kaggle.api import SessionState, SubmissionStatus
 from generator.kaggle.credentials import AccessToken, LegacyKey, RefreshToken
 from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy, retry_after
@@ -285,47 +284,6 @@ def test_what_a_server_says_cannot_command_a_terminal_or_fill_it() -> None:
 
     assert str(error).isprintable()
     assert len(str(error)) < 600
-
-
-@pytest.mark.parametrize("status", ["PREEMPTED", "", 99, 3.5, ["COMPLETE"], {"name": "COMPLETE"}])
-def test_a_status_that_nobody_knows_is_unknown_and_no_crash(status: object) -> None:
-    with canned([said(status=status)]) as server:
-        assert server.gateway().session_status("ada/digits-train", 3).state is SessionState.UNKNOWN
-        assert server.gateway().submission("digits", 7).status is SubmissionStatus.UNKNOWN
-        assert str(server.gateway().dataset_state("ada/weights")) == "preparing"
-
-
-@pytest.mark.parametrize(
-    ("fields", "state"),
-    [
-        ({"status": "complete"}, SessionState.COMPLETE),
-        ({"status": "cancelAcknowledged"}, SessionState.CANCELLED),
-        ({"status": "CANCEL_REQUESTED"}, SessionState.CANCELLING),
-        ({"status": "NEW_SCRIPT"}, SessionState.NEW),
-        ({"status": 3}, SessionState.ERROR),
-        ({}, SessionState.QUEUED),  # a status that is left out is the first one
-    ],
-)
-def test_a_status_is_read_however_it_is_written(fields: dict[str, object], state: SessionState) -> None:
-    status, _ = answered([said(failureMessage=None, **fields)], READS["GetKernelSessionStatus"])
-
-    assert status.state is state
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"metadata": "none"},
-        {"metadata": {"title": {"en": "x"}}},
-        {"metadata": {"currentVersionNumber": "three"}},
-        {"metadata": {"competitionDataSources": "digits"}},
-        {},
-        {"metadata": {"slug": "somebody-elses"}},
-        {"metadata": {"slug": "digits-train"}, "blob": {"slug": "../../evil"}},
-    ],
-)
-def test_an_answer_of_another_shape_is_not_kaggles(fields: dict[str, object]) -> None:
-    failed([said(**fields)], errors.NotKaggleError, READS["GetKernel"], attempts=1)
 
 
 def test_numbers_and_texts_are_read_as_each_other() -> None:

@@ -6,11 +6,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from canned import TOKEN, Ask, Asked, Told, answered, failed, refused, said
+from canned import TOKEN, Ask, Asked, Told, answered, canned, failed, refused, said
 from gateway_calls import PUSH, READS, WRITES
 
 from generator.kaggle import errors
-from generator.kaggle.api import KernelOutput
+from generator.kaggle.api import KernelOutput, SessionState, SubmissionStatus
 from generator.kaggle.gateway import Kaggle
 
 SAVED = said(ref="/ada/digits-train", versionNumber=3, url="https://www.kaggle.com/code/ada/digits-train")
@@ -240,3 +240,44 @@ def test_a_model_handle_that_is_none_is_refused_before_anything_is_sent(handle: 
     _, server = failed([said()], errors.RefusedError, lambda kaggle: kaggle.model_version(handle), says=says)
 
     assert server.asked == []
+
+
+@pytest.mark.parametrize("status", ["PREEMPTED", "", 99, 3.5, ["COMPLETE"], {"name": "COMPLETE"}])
+def test_a_status_that_nobody_knows_is_unknown_and_no_crash(status: object) -> None:
+    with canned([said(status=status)]) as server:
+        assert server.gateway().session_status("ada/digits-train", 3).state is SessionState.UNKNOWN
+        assert server.gateway().submission("digits", 7).status is SubmissionStatus.UNKNOWN
+        assert str(server.gateway().dataset_state("ada/weights")) == "preparing"
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({"status": "complete"}, SessionState.COMPLETE),
+        ({"status": "cancelAcknowledged"}, SessionState.CANCELLED),
+        ({"status": "CANCEL_REQUESTED"}, SessionState.CANCELLING),
+        ({"status": "NEW_SCRIPT"}, SessionState.NEW),
+        ({"status": 3}, SessionState.ERROR),
+        ({}, SessionState.QUEUED),  # a status that is left out is the first one
+    ],
+)
+def test_a_status_is_read_however_it_is_written(fields: dict[str, object], state: SessionState) -> None:
+    status, _ = answered([said(failureMessage=None, **fields)], READS["GetKernelSessionStatus"])
+
+    assert status.state is state
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"metadata": "none"},
+        {"metadata": {"title": {"en": "x"}}},
+        {"metadata": {"currentVersionNumber": "three"}},
+        {"metadata": {"competitionDataSources": "digits"}},
+        {},
+        {"metadata": {"slug": "somebody-elses"}},
+        {"metadata": {"slug": "digits-train"}, "blob": {"slug": "../../evil"}},
+    ],
+)
+def test_an_answer_of_another_shape_is_not_kaggles(fields: dict[str, object]) -> None:
+    failed([said(**fields)], errors.NotKaggleError, READS["GetKernel"], attempts=1)
