@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from canned import TOKEN
-from test_gateway_errors import READS, WRITES
+from gateway_calls import READS, WRITES
 
 from generator.errors import TandemError
 from generator.kaggle.credentials import AccessToken

@@ -5,53 +5,18 @@ import socket
 import subprocess
 import sys
 import traceback
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
-from canned import HTML, TOKEN, Ask, Asked, Told, answered, canned, failed, refused, said
+from canned import HTML, TOKEN, Asked, Told, answered, canned, failed, refused, said
+from gateway_calls import PUSH, READS, WRITES
 
 from generator.kaggle import errors
-from generator.kaggle.api_types import KernelPush, SessionState, SubmissionStatus
 from generator.kaggle.credentials import AccessToken, LegacyKey, RefreshToken
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.retries import RetryPolicy, retry_after
 
-PUSH = KernelPush(
-    ref="ada/digits-train",
-    title="Digits train",
-    text='{"cells": []}',
-    machine_shape="TpuV5E8",
-    enable_gpu=False,
-    enable_tpu=True,
-    enable_internet=False,
-)
-READS: dict[str, Ask] = {
-    "GetCompetition": lambda kaggle: kaggle.competition("digits"),
-    "ListCompetitionPages": lambda kaggle: kaggle.pages("digits"),
-    "ListDataFiles": lambda kaggle: kaggle.competition_files("digits"),
-    "ListDataTreeFiles": lambda kaggle: kaggle.competition_folder("digits", "", most=10),
-    "DownloadDataFile": lambda kaggle: kaggle.competition_file_url("digits", "train.csv"),
-    "DownloadDataFiles": lambda kaggle: kaggle.competition_archive_url("digits"),
-    "GetSubmissionLimits": lambda kaggle: kaggle.submission_limits("digits"),
-    "ListSubmissions": lambda kaggle: kaggle.submissions("digits"),
-    "GetSubmission": lambda kaggle: kaggle.submission("digits", 7),
-    "GetKernel": lambda kaggle: kaggle.kernel("ada/digits-train"),
-    "GetKernelSessionStatus": lambda kaggle: kaggle.session_status("ada/digits-train", 3),
-    "ListKernelSessionOutput": lambda kaggle: kaggle.output("ada/digits-train", 3),
-    "GetAcceleratorQuotaStatistics": Kaggle.quota,
-    "GetDatasetStatus": lambda kaggle: kaggle.dataset_state("ada/weights"),
-    "GetDataset": lambda kaggle: kaggle.dataset_version("ada/weights"),
-    "GetModelInstance": lambda kaggle: kaggle.model_version("ada/m/keras/main"),
-    "IntrospectToken": Kaggle.username,
-}
-WRITES: dict[str, Ask] = {
-    "SaveKernel": lambda kaggle: kaggle.push(PUSH),
-    "CreateCodeSubmission": lambda kaggle: kaggle.submit_kernel(
-        "digits", kernel="ada/digits-infer", version=2, file_name="submission.csv", message="m"
-    ),
-}
-push, submit = WRITES["SaveKernel"], WRITES["CreateCodeSubmission"]
+push = WRITES["SaveKernel"]
 FAILURES = {
     "429": (refused(429, "Too many requests"), errors.RateLimitedError),
     "429 with a wait": (refused(429, "Too many requests", Retry_After="2"), errors.RateLimitedError),
@@ -158,23 +123,6 @@ def test_kaggles_own_wait_is_kept_to() -> None:
     _, server = answered(answers, Kaggle.quota)
 
     assert server.slept == [7.0, 9.0]
-
-
-def test_the_time_to_wait_may_be_a_date() -> None:
-    now = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
-
-    assert retry_after("Fri, 20 Nov 2026 12:00:30 GMT", now=now) == timedelta(seconds=30)
-    assert retry_after("Fri, 20 Nov 2026 11:00:00 GMT", now=now) == timedelta(0)
-    assert retry_after("soon") is None
-    assert retry_after("-5") is None
-    assert retry_after(None) is None
-
-
-def test_pauses_grow_and_are_left_to_chance_in_part() -> None:
-    policy = RetryPolicy(jitter=lambda: 0.0)
-
-    assert [policy.pause(attempt) for attempt in range(3)] == [0.25, 0.5, 1.0]
-    assert RetryPolicy(jitter=lambda: 1.0).pause(50) == 30
 
 
 def test_an_answer_that_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,47 +266,6 @@ def test_what_a_server_says_cannot_command_a_terminal_or_fill_it() -> None:
 
     assert str(error).isprintable()
     assert len(str(error)) < 600
-
-
-@pytest.mark.parametrize("status", ["PREEMPTED", "", 99, 3.5, ["COMPLETE"], {"name": "COMPLETE"}])
-def test_a_status_that_nobody_knows_is_unknown_and_no_crash(status: object) -> None:
-    with canned([said(status=status)]) as server:
-        assert server.gateway().session_status("ada/digits-train", 3).state is SessionState.UNKNOWN
-        assert server.gateway().submission("digits", 7).status is SubmissionStatus.UNKNOWN
-        assert str(server.gateway().dataset_state("ada/weights")) == "preparing"
-
-
-@pytest.mark.parametrize(
-    ("fields", "state"),
-    [
-        ({"status": "complete"}, SessionState.COMPLETE),
-        ({"status": "cancelAcknowledged"}, SessionState.CANCELLED),
-        ({"status": "CANCEL_REQUESTED"}, SessionState.CANCELLING),
-        ({"status": "NEW_SCRIPT"}, SessionState.NEW),
-        ({"status": 3}, SessionState.ERROR),
-        ({}, SessionState.QUEUED),  # a status that is left out is the first one
-    ],
-)
-def test_a_status_is_read_however_it_is_written(fields: dict[str, object], state: SessionState) -> None:
-    status, _ = answered([said(failureMessage=None, **fields)], READS["GetKernelSessionStatus"])
-
-    assert status.state is state
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"metadata": "none"},
-        {"metadata": {"title": {"en": "x"}}},
-        {"metadata": {"currentVersionNumber": "three"}},
-        {"metadata": {"competitionDataSources": "digits"}},
-        {},
-        {"metadata": {"slug": "somebody-elses"}},
-        {"metadata": {"slug": "digits-train"}, "blob": {"slug": "../../evil"}},
-    ],
-)
-def test_an_answer_of_another_shape_is_not_kaggles(fields: dict[str, object]) -> None:
-    failed([said(**fields)], errors.NotKaggleError, READS["GetKernel"], attempts=1)
 
 
 def test_numbers_and_texts_are_read_as_each_other() -> None:

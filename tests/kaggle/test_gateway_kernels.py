@@ -6,24 +6,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from canned import TOKEN, Ask, Asked, Script, Told, answered, failed, refused, said
-from test_gateway_errors import PUSH, READS, WRITES
+from canned import TOKEN, Ask, Asked, Told, answered, canned, failed, refused, said
+from gateway_calls import PUSH, READS, WRITES
 
 from generator.kaggle import errors
-from generator.kaggle.api_types import KernelOutput, LogLine
+from generator.kaggle.api_types import KernelOutput, SessionState, SubmissionStatus
 from generator.kaggle.gateway import Kaggle
-from generator.kaggle.log_events import log_text
 
 SAVED = said(ref="/ada/digits-train", versionNumber=3, url="https://www.kaggle.com/code/ada/digits-train")
-
-
-def event(text: str, time: float = 0.5, stream: str = "stdout") -> dict[str, Any]:
-    return {"stream_name": stream, "time": time, "data": text}
-
-
-def stream(*texts: str, end: bool = True) -> Told:
-    lines = [f"data: {json.dumps(event(text))}\n\n" for text in texts] + ["data: END_OF_LOG\n\n"] * end
-    return Told("".join(lines).encode(), media_type="text/event-stream")
 
 
 def pushing(**changes: Any) -> Ask:
@@ -32,16 +22,6 @@ def pushing(**changes: Any) -> Ask:
 
 def output(kaggle: Kaggle) -> KernelOutput:
     return kaggle.output("ada/digits-train", 3)
-
-
-def log_lines(kaggle: Kaggle) -> list[str]:
-    return [line.text for line in kaggle.log_lines("ada/x-kernel")]
-
-
-def followed(status: str, answers: list[Told]) -> Script:
-    """Answers with these in turn where the log is asked for, and with the status of the session elsewhere."""
-    logs = iter(answers[:-1])
-    return lambda asked: next(logs, answers[-1]) if asked.verb == "GET" else said(status=status)
 
 
 def test_a_push_says_everything_that_kaggle_would_guess_otherwise() -> None:
@@ -159,7 +139,7 @@ def test_the_output_of_all_pages_is_listed_with_sizes() -> None:
         token = "" if second else "2"
         if asked.method == "ListKernelFiles":
             return said(files=[{"name": name, "size": 7 if second else 5}], nextPageToken=token)
-        log = "" if second else json.dumps([event("hello\n")])
+        log = "" if second else json.dumps([{"stream_name": "stdout", "time": 0.5, "data": "hello\n"}])
         return said(files=[{"fileName": name, "url": f"/files/{name}"}], log=log, nextPageToken=token)
 
     found, server = answered(script, output)
@@ -206,23 +186,6 @@ def test_a_listing_that_goes_in_circles_ends() -> None:
     failed([said(files=[], nextPageToken="again")], errors.NotKaggleError, output, says="circles")
 
 
-@pytest.mark.parametrize(
-    ("log", "text"),
-    [
-        (json.dumps([event("a\n"), event("b", stream="stderr")]), "a\nb"),
-        (json.dumps([event("a\n"), event("b")])[:-30], "a\n"),
-        (json.dumps([event("lost"), event("kept\n"), event("too")])[20:], "kept\ntoo"),
-        ("no JSON at \x1b[1mall", "no JSON at all"),
-        ("[", ""),
-        ("", ""),
-        ('[1, {"data": 5}, {"data": "x", "time": "1e999"}]', "x"),
-        ("[" * 100_000, ""),
-    ],
-)
-def test_a_log_is_read_as_far_as_it_is_there(log: str, text: str) -> None:
-    assert log_text(log) == text
-
-
 def test_quota_is_read_in_hours_and_may_be_missing() -> None:
     quota = {"timeUsed": "4500.5s", "totalTimeAllowed": "108000s"}
     answer = said(gpuQuota=quota, quotaRefreshTime="2026-11-28T00:00:00Z")
@@ -232,77 +195,6 @@ def test_quota_is_read_in_hours_and_may_be_missing() -> None:
     assert (found.tpu_used, found.tpu_allowed) == (timedelta(0), timedelta(0))
     assert found.refresh is not None
     assert found.refresh.isoformat() == "2026-11-28T00:00:00+00:00"
-
-
-def test_a_log_is_followed_to_its_end() -> None:
-    ask: Ask = lambda kaggle: list(kaggle.log_lines("ada/digits-train"))  # noqa: E731 - as the others are
-    lines, server = answered([stream("one\n", "two\n")], ask)
-
-    assert lines == [LogLine(0.5, "stdout", "one\n"), LogLine(0.5, "stdout", "two\n")]
-    assert server.asked[0].path == "/api/v1/kernels/logs/stream/ada/digits-train"
-    assert server.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
-
-
-def test_the_log_of_a_session_that_is_over_comes_in_one_piece() -> None:
-    body = json.dumps([event("one\n"), event("two\n")]).encode()
-
-    for media_type in ("application/octet-stream", "application/json"):
-        assert answered([Told(body, media_type=media_type)], log_lines)[0] == ["one\n", "two\n"]
-
-
-def test_a_log_that_breaks_is_taken_up_again_and_no_line_comes_twice() -> None:
-    answers = [
-        stream("one\n", "one\n", end=False),
-        Told(drops=True),
-        replace(stream("one\n", "one\n", "two\n", end=False), length=5000),
-        stream("one\n", "one\n", "two\n", "three\n"),
-    ]
-    lines, _ = answered(followed("RUNNING", answers), log_lines)
-
-    assert lines == ["one\n", "one\n", "two\n", "three\n"]
-
-
-def test_a_log_of_which_only_the_end_is_left_goes_on_after_the_last_line() -> None:
-    told = [event(f"{number}\n", time=number) for number in range(1, 8)]
-    begun = "".join(f"data: {json.dumps(each)}\n\n" for each in told[:5])
-    left = json.dumps(told[3:]).encode()
-    answers = [Told(begun.encode(), media_type="text/event-stream"), Told(left, media_type="text/plain")]
-
-    lines, _ = answered(followed("COMPLETE", answers), log_lines)
-
-    assert lines == [f"{number}\n" for number in range(1, 8)]
-
-
-def test_a_log_that_breaks_without_end_is_given_up() -> None:
-    script = followed("RUNNING", [stream(end=False)])
-    _, server = failed(script, errors.NotKaggleError, log_lines, says="without its end")
-
-    assert sum(asked.verb == "GET" for asked in server.asked) == 5
-
-
-def log_lines_soon(kaggle: Kaggle) -> list[str]:
-    """The lines of a log, whose silence is not waited out for long."""
-    kaggle._silence = 0.1
-    return log_lines(kaggle)
-
-
-def test_silence_in_a_log_is_waited_out_while_the_session_runs() -> None:
-    silences = [Told(stream("one\n", end=False).body, media_type="text/event-stream", length=900, stalls=True)] * 6
-    lines, _ = answered(followed("RUNNING", [*silences, stream("one\n", "two\n")]), log_lines_soon)
-
-    assert lines == ["one\n", "two\n"]
-
-
-def test_silence_in_the_log_of_a_session_that_is_over_is_given_up() -> None:
-    failed(followed("COMPLETE", [Told(stalls=True)]), errors.UnreachableError, log_lines_soon)
-
-
-def test_the_log_of_no_kernel_is_not_found() -> None:
-    failed([refused(404, "Notebook not found")], errors.NotFoundError, log_lines)
-
-
-def test_log_lines_carry_no_commands_for_a_terminal() -> None:
-    assert answered([stream("\x1b]0;owned\x07\x1b[2Jhi\r\n")], log_lines)[0] == ["hi\n"]
 
 
 def test_a_submission_names_the_version_and_returns_its_number() -> None:
@@ -348,3 +240,44 @@ def test_a_model_handle_that_is_none_is_refused_before_anything_is_sent(handle: 
     _, server = failed([said()], errors.RefusedError, lambda kaggle: kaggle.model_version(handle), says=says)
 
     assert server.asked == []
+
+
+@pytest.mark.parametrize("status", ["PREEMPTED", "", 99, 3.5, ["COMPLETE"], {"name": "COMPLETE"}])
+def test_a_status_that_nobody_knows_is_unknown_and_no_crash(status: object) -> None:
+    with canned([said(status=status)]) as server:
+        assert server.gateway().session_status("ada/digits-train", 3).state is SessionState.UNKNOWN
+        assert server.gateway().submission("digits", 7).status is SubmissionStatus.UNKNOWN
+        assert str(server.gateway().dataset_state("ada/weights")) == "preparing"
+
+
+@pytest.mark.parametrize(
+    ("fields", "state"),
+    [
+        ({"status": "complete"}, SessionState.COMPLETE),
+        ({"status": "cancelAcknowledged"}, SessionState.CANCELLED),
+        ({"status": "CANCEL_REQUESTED"}, SessionState.CANCELLING),
+        ({"status": "NEW_SCRIPT"}, SessionState.NEW),
+        ({"status": 3}, SessionState.ERROR),
+        ({}, SessionState.QUEUED),  # a status that is left out is the first one
+    ],
+)
+def test_a_status_is_read_however_it_is_written(fields: dict[str, object], state: SessionState) -> None:
+    status, _ = answered([said(failureMessage=None, **fields)], READS["GetKernelSessionStatus"])
+
+    assert status.state is state
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"metadata": "none"},
+        {"metadata": {"title": {"en": "x"}}},
+        {"metadata": {"currentVersionNumber": "three"}},
+        {"metadata": {"competitionDataSources": "digits"}},
+        {},
+        {"metadata": {"slug": "somebody-elses"}},
+        {"metadata": {"slug": "digits-train"}, "blob": {"slug": "../../evil"}},
+    ],
+)
+def test_an_answer_of_another_shape_is_not_kaggles(fields: dict[str, object]) -> None:
+    failed([said(**fields)], errors.NotKaggleError, READS["GetKernel"], attempts=1)

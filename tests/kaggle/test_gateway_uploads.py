@@ -1,13 +1,12 @@
 """Sending files: resumed where the connection broke, and only where they belong."""
 
 import json
-import re
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from canned import TOKEN, Ask, Asked, Canned, Told, answered, failed, refused, said
+from upload_store import Store
 
 from generator.kaggle import errors
 from generator.kaggle.api_types import DatasetState, Upload
@@ -16,44 +15,6 @@ from generator.kaggle.gateway import Kaggle
 from generator.kaggle.transport import Request, Response, Transport
 
 CONTENT = b"0123456789" * 5_000
-_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
-
-
-@dataclass
-class Store:
-    """Kaggle with a store that takes uploads; the failures strike one PUT with bytes after another."""
-
-    failures: list[Told | int] = field(default_factory=list)
-    answers: dict[str, Told] = field(default_factory=dict)
-    blobs: dict[str, bytes] = field(default_factory=dict)
-    put_at: str = "/__upload/{}?upload_id=secret"
-
-    def __call__(self, asked: Asked) -> Told:
-        if asked.verb == "PUT":
-            return self._put(asked)
-        if asked.method in ("StartBlobUpload", "StartSubmissionUpload"):
-            token = f"token-{len(self.blobs) + 1}"
-            self.blobs[token] = b""
-            return said(token=token, createUrl=self.put_at.format(token))
-        return self.answers.get(asked.method, refused(404, "there is none"))
-
-    def _put(self, asked: Asked) -> Told:
-        token = asked.path.partition("?")[0].rpartition("/")[2]
-        about = asked.headers.get("content-range", "")
-        if about.startswith("bytes */"):
-            have = len(self.blobs[token])
-            return Told(b"", 308, {"Range": f"bytes=0-{have - 1}"} if have else {})
-        failure = self.failures.pop(0) if self.failures else None
-        found = _RANGE.fullmatch(about)
-        assert (int(found[1]) if found else 0) == len(self.blobs[token]), "what is sent follows what is there"
-        if isinstance(failure, int):
-            # The connection breaks after so many bytes of this request.
-            self.blobs[token] += asked.body[:failure]
-            return Told(drops=True)
-        if failure is not None:
-            return failure
-        self.blobs[token] += asked.body
-        return said()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from canned import TOKEN, Asked, Told, answered, failed, refused, said
-from test_gateway_errors import READS
+from gateway_calls import READS
 
 from generator.kaggle.credentials import AccessToken, Credentials, LegacyKey, RefreshToken
 from generator.kaggle.errors import KaggleError

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from canned import TOKEN
-from test_gateway_errors import PUSH
+from gateway_calls import PUSH
 
 from generator.kaggle.credentials import AccessToken
 from generator.kaggle.errors import UnreachableError
