@@ -8,7 +8,6 @@ UnsafePlaceError    a link or a device where the kit is to write or to remove
 """
 
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Iterator
@@ -221,7 +220,7 @@ def _check(folder: int, path: Path, *, in_place: bool = False) -> bool:
 
 
 def _temporary_name(path: Path) -> str:
-    return f".{path.name[:_LONGEST_PREFIX]}.{secrets.token_hex(4)}"
+    return f".{path.name[:_LONGEST_PREFIX]}.{os.urandom(4).hex()}"
 
 
 def _remove_file(name: str, folder: int) -> None:

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import function_of
-from generator.competition.submission import CellKind, SubmissionShape, read_rows
 from generator.installation import PackageMissingError
 
 Item = TypeVar("Item")
@@ -43,6 +42,8 @@ class BuiltIn:
         Raises:
             SubmissionError: The file is not what the competition asks for.
         """
+        from generator.competition.submission import CellKind, SubmissionShape, read_rows
+
         answers = self.answers()
         kind = CellKind.NUMBER if all(map(_is_number, answers.values())) else CellKind.TEXT
         columns = (self.task.id_column, *self.task.targets)
