@@ -147,7 +147,7 @@ def _may_ask(options: Mapping[str, Any]) -> bool:
 def _asked(workspace: Workspace, asked_for: GenerateOptions, draft: Draft) -> Draft:
     """The draft after the user was asked about every value that is hardly better than a guess."""
     for finding in draft.proposal.findings:
-        if finding.confidence != "thin" or len(finding.candidates) < 2:  # noqa: PLR2004 (there is nothing to choose)
+        if finding.confidence != "thin" or len(finding.candidates) < 2:  # noqa: PLR2004 - with one there is nothing to choose
             continue
         click.echo(f"The {finding.key} is not clear from the files:", err=True)
         for number, candidate in enumerate(finding.candidates, start=1):

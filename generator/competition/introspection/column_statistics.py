@@ -67,11 +67,11 @@ def shares_values(column: Column, table: Table) -> bool:
 def label_statistics(columns: Sequence[Column], classes: Sequence[str] = ()) -> LabelStatistics:
     """Looks at the sampled labels, or at the classes that folders or file names say."""
     if not columns:
-        return LabelStatistics(is_binary=len(classes) == 2, is_text=bool(classes), distinct=len(classes))  # noqa: PLR2004
+        return LabelStatistics(is_binary=len(classes) == 2, is_text=bool(classes), distinct=len(classes))  # noqa: PLR2004 - yes and no
     are_flags = len(columns) > 1 and all(_is_flag(column) for column in columns)
     first = columns[0]
     return LabelStatistics(
-        is_binary=len(first.distinct) == 2,  # noqa: PLR2004
+        is_binary=len(first.distinct) == 2,  # noqa: PLR2004 - yes and no
         are_flags=are_flags,
         is_one_hot=are_flags and _has_one_each(columns),
         separator=separator_of(first) if len(columns) == 1 else "",

@@ -162,7 +162,7 @@ def class_in_name(name: str) -> str:
 def _class_names(folders: Sequence[CandidateFolder], tables: Tables) -> Iterator[LabelSource]:
     for folder in folders:
         labels = Counter(map(class_in_name, folder.names))
-        if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or folder.words & TEST:  # noqa: PLR2004
+        if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or folder.words & TEST:  # noqa: PLR2004 - two of each, at least
             continue
         if not all(re.search("[A-Za-z]", label) for label in labels):
             continue

@@ -95,7 +95,7 @@ def _for_class(seen: Observations) -> dict[SubmissionKind, list[Reason]]:
     are_columns = targets.are_classes_asked or (labels.is_one_hot and len(targets.asked) > 1)
     ranks = answer is not None and answer.kind is ColumnKind.TEXT and best > 1 and not _is_spaced(seen)
     is_fraction = answer is not None and answer.kind is ColumnKind.NUMBER
-    suits_probability = is_one and labels.distinct <= 2  # noqa: PLR2004
+    suits_probability = is_one and labels.distinct <= 2  # noqa: PLR2004 - yes and no
     return {
         SubmissionKind.LABEL: [
             Reason(2.5 * (answer is not None and is_whole(answer)), _cells(answer)),

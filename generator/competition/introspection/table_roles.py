@@ -144,7 +144,7 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
         ),
         Reason(2 * is_filled, "it is filled with placeholders"),
         Reason(-4 * bool(said & (TRAIN | TEST)), "its name says otherwise"),
-        Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004
+        Reason(-1 * (len(table.columns) < 2), "it has one column only"),  # noqa: PLR2004 - an id alone says nothing
     ]
 
 

@@ -52,7 +52,7 @@ class Feature:
 
 def begins_like_records(head: bytes) -> bool:
     """True if the first 12 bytes are a length and its checksum."""
-    return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == _checksum(head[:8])  # noqa: PLR2004
+    return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == _checksum(head[:8])  # noqa: PLR2004 - length and checksum
 
 
 def first_records(stream: BinaryIO, count: int) -> list[bytes]:
