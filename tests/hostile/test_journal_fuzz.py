@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from cases import CASES, FEW_CASES
 from chain_table import Table
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from generator.errors import TandemError
@@ -39,6 +39,7 @@ def damages(draw: st.DrawFn, size: int = 6_000) -> tuple[int, int, bytes]:
 
 @CASES
 @given(st.lists(damages(), min_size=1, max_size=3))
+@example([(4_927, 400, b"")])
 def test_what_damage_leaves_of_a_journal_is_a_beginning_of_it_or_refused(
     whole: bytes, pieces: list[tuple[int, int, bytes]]
 ) -> None:
@@ -52,8 +53,10 @@ def test_what_damage_leaves_of_a_journal_is_a_beginning_of_it_or_refused(
         journal = Journal(path, WorkspaceFiles(Path(folder)))
 
         with suppress(TandemError):
-            # A last line that seems to be cut off is the one thing that may be missing without notice.
-            assert journal.entries() in (entries_of(path, whole), entries_of(path, whole)[:-1], ())
+            # What is behind the last line end may be missing without notice, as after a crash, and nothing else.
+            entries = journal.entries()
+            assert entries == entries_of(path, whole)[: len(entries)]
+            assert len(entries) == damaged.count(b"\n")
         assert told(journal)
 
 
