@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
+from datetime import timedelta
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,9 @@ from typing import Any
 import pytest
 from test_sessions_runner import notebook, run
 
+from generator.localkaggle.sessions import resource_limits
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
+from generator.localkaggle.sessions.resource_limits import OUT_OF_MEMORY, TOO_MANY_PROCESSES
 from generator.localkaggle.sessions.runner import SessionEnd
 from generator.localkaggle.sessions.system_calls import exported_filter
 
@@ -262,7 +266,21 @@ def test_where_there_is_systemd_the_kernel_holds_a_session_to_its_limits(
     assert "--scope" in asked
     assert f"--property=MemoryMax={int(2**30 * 1.1)}" in asked
     assert "--property=TasksMax=500" in asked
+    assert "--property=OOMPolicy=continue" in asked
     assert "manager: None" in session.log
+
+
+def test_a_systemd_that_knows_less_makes_groups_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refusal = 'case "$*" in *OOMPolicy*) echo "Unknown assignment: OOMPolicy=continue" >&2; exit 1;; esac\n'
+    program = tmp_path / "systemd-run"
+    program.write_text(SYSTEMD_RUN.format(asked=tmp_path / "asked.txt").replace("\n", f"\n{refusal}", 1))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    sandbox = Bubblewrap.found()
+    if sandbox is None:
+        pytest.skip("this machine has no bubblewrap that works")
+
+    assert (sandbox.group, sandbox.group_options) == (str(program), ())
 
 
 def test_a_systemd_that_makes_no_groups_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,3 +293,47 @@ def test_a_systemd_that_makes_no_groups_is_done_without(tmp_path: Path, monkeypa
         pytest.skip("this machine has no bubblewrap that works")
 
     assert sandbox.group is None
+
+
+# The notebook is refused what it wants, and goes on as if nothing had been.
+IN_A_CHILD = (
+    "import subprocess, sys, time\nsubprocess.run([sys.executable, '-c', 'x = b\"x\" * 2**30'])\ntime.sleep(300)"
+)
+FORK_BOMB = "import os, time\nwhile True:\n    try: os.fork()\n    except OSError: time.sleep(0.1)"
+
+
+@pytest.mark.parametrize(
+    ("source", "failure"), [(IN_A_CHILD, OUT_OF_MEMORY), (FORK_BOMB, TOO_MANY_PROCESSES), ("print(6 * 7)", "")]
+)
+def test_a_real_control_group_holds_a_session_and_goes_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, failure: str
+) -> None:
+    sandbox = Bubblewrap.found()
+    if sandbox is None or sandbox.group is None or not Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        pytest.skip("this machine has no systemd that makes control groups of version 2 for this user")
+    limits: dict[Path, list[str]] = {}
+    refusal = resource_limits._refusal
+
+    def looked(group: Path | None) -> str:
+        with suppress(OSError):
+            if group is not None and group not in limits:
+                names = ("memory.max", "memory.swap.max", "pids.max")
+                limits[group] = [(group / name).read_text().strip() for name in names if (group / name).exists()]
+        return refusal(group)
+
+    monkeypatch.setattr(resource_limits, "_refusal", looked)
+    # Only the kernel counts here.
+    monkeypatch.setattr(resource_limits.Watch, "_exceeded", lambda *_: "")
+    changes = {"memory_limit": 300 * 2**20, "process_limit": 60, "time_limit": timedelta(minutes=4)}
+    session = run(tmp_path / "session", notebook(source), sandbox, **changes)
+
+    assert session.end == SessionEnd(failure), session.log
+    ((group, (memory, *swap, tasks)),) = limits.items()
+    assert memory == str(330 * 2**20)
+    assert swap in ([], ["0"])
+    assert tasks == "60"
+    # What the kernel kills with its first process may take a moment.
+    deadline = time.monotonic() + 30
+    while group.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not group.exists()

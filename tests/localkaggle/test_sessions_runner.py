@@ -366,6 +366,33 @@ def test_too_many_processes_end_the_session(tmp_path: Path, isolation: Isolation
     assert session.seconds < 40
 
 
+@pytest.mark.parametrize("look_seconds", [0.25, 60.0])
+@pytest.mark.parametrize(
+    ("events", "failure"),
+    [
+        ({"memory.events": "low 0\nmax 31\noom 1\noom_kill 1\n", "pids.events": "max 0\n"}, OUT_OF_MEMORY),
+        ({"memory.events": "low 0\nmax 31\noom 0\noom_kill 0\n", "pids.events": "max 12\n"}, TOO_MANY_PROCESSES),
+        ({"memory.events": "low 0\nmax 31\noom 0\noom_kill 0\n", "pids.events": "max 0\n"}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_the_kernel_refused_a_control_group_is_said_in_kaggles_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look_seconds: float, events: dict[str, str], failure: str
+) -> None:
+    group = tmp_path / "group"
+    group.mkdir()
+    for name, counts in events.items():
+        (group / name).write_text(counts)
+    monkeypatch.setattr("generator.localkaggle.sessions.resource_limits._group_of", lambda _: group)
+    # A notebook that goes on is looked at; one that fails for what it was refused ends before anybody looks.
+    monkeypatch.setattr("generator.localkaggle.sessions.resource_limits._LOOK_SECONDS", look_seconds)
+    goes_on = failure and look_seconds < 1
+    session = run(tmp_path / "session", notebook("import time; time.sleep(60)" if goes_on else "raise BlockingIOError"))
+
+    assert session.end.failure == (failure or "Notebook Threw Exception: BlockingIOError: ")
+    assert session.seconds < 40
+
+
 @pytest.mark.parametrize(
     ("bound", "value", "failure"),
     [

@@ -31,6 +31,9 @@ _APART = (
 _PROC = ("--proc", "/proc", "--remount-ro", "/proc")
 _SEALED = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
 _NO_USER_NAMESPACES = "--disable-userns"  # since bubblewrap 0.8
+# Else systemd ends all of a group as soon as the kernel kills one process in it for its memory, the worker with it, and
+# nobody is left to ask why. Older ones do not know the word, and leave the rest alone by themselves.
+_LEFT_ALONE = "--property=OOMPolicy=continue"
 # What leads to the user's own systemd, which makes control groups for those who are not root.
 _USERS_MANAGER = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 
@@ -40,13 +43,15 @@ class Bubblewrap:
     """A new root folder with nothing in it but what a session needs; see `man bwrap`.
 
     `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls, `group` the
-    program of systemd that has the kernel limit a session: its memory and its tasks (cgroup v2).
+    program of systemd that has the kernel limit a session: its memory and its tasks (cgroup v2), with `group_options`
+    where it knows them.
     """
 
     program: str
     hardening: tuple[str, ...] = ()
     refused_calls: bytes = b""
     group: str | None = None
+    group_options: tuple[str, ...] = ()
 
     is_sandbox = True
 
@@ -61,6 +66,7 @@ class Bubblewrap:
             {"hardening": (_NO_USER_NAMESPACES,)},
             {"refused_calls": exported_filter()},
             {"group": shutil.which("systemd-run")},
+            {"group_options": (_LEFT_ALONE,)},
         ):
             better = replace(found, **change)
             found = better if better != found and better.works() else found
@@ -136,7 +142,7 @@ class Bubblewrap:
         # A little more than a session may have: who looks at it ends it in Kaggle's words, the kernel just kills.
         limits = {"MemoryMax": memory + memory // 10, "MemorySwapMax": 0, "TasksMax": tasks}
         scope = [self.group, *([] if is_root else ["--user"]), "--scope", "--quiet", "--collect"]
-        scope += [f"--property={name}={value}" for name, value in limits.items()]
+        scope += [*self.group_options, *(f"--property={name}={value}" for name, value in limits.items())]
         return Launch(
             (*scope, "--", *arguments, *unset, *options, "--", *program), inherited=inherited, variables=manager
         )

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -74,8 +74,14 @@ class NotebookRunner(Runner):
         launch = self._isolation.launch(order, _program())
         with _started(launch, order) as process:
             ends, last_words = deque[str](maxlen=1), deque[bytes](maxlen=_LAST_PIECES)
+
+            def end(reason: str, pid: int = process.pid) -> None:
+                # While the worker still stands: what the kernel counted goes with it, and explains what it says.
+                watch.ask_the_kernel(pid)
+                ends.append(reason)
+
             listening = [
-                threading.Thread(target=_take_down, args=(process.stdout, log, ends), daemon=True),
+                threading.Thread(target=_take_down, args=(process.stdout, log, end), daemon=True),
                 threading.Thread(target=last_words.extend, args=(_pieces(process.stderr),), daemon=True),
             ]
             for thread in listening:
@@ -86,7 +92,7 @@ class NotebookRunner(Runner):
         for thread in listening:
             thread.join(GRACE)
         _keep(session / EXECUTED, order.executed)
-        failure = reason or (ends[0] if ends else None)
+        failure = reason or watch.refused or (ends[0] if ends else None)
         if failure is None:
             _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
             failure = DIED
@@ -179,17 +185,17 @@ def _end(process: "subprocess.Popen[bytes]", *, grace: float) -> None:
             process.stdin.close()
 
 
-def _take_down(stdout: IO[bytes] | None, log: SessionLog, ends: "deque[str]") -> None:
+def _take_down(stdout: IO[bytes] | None, log: SessionLog, end: Callable[[str], None]) -> None:
     """Reads the messages of a worker until there are no more; whoever runs in the session may have written them.
 
-    What is printed goes to the log, the reason why the notebook ended to `ends`: nothing where it ended well.
+    What is printed goes to the log, the reason why the notebook ended to `end`: nothing where it ended well.
     """
     while stdout is not None and (line := stdout.readline(_LONGEST_LINE)):
         # A message may be none, and the disk may be full: then the log has a gap, and the session goes on.
         with suppress(ValueError, TypeError, AttributeError, RecursionError, OSError):
             message = json.loads(line)
             if "end" in message:
-                ends.append(_as_text(message["end"])[:_LONGEST_FAILURE])
+                end(_as_text(message["end"])[:_LONGEST_FAILURE])
             elif "text" in message:
                 stream = "stderr" if message.get("stream") == "stderr" else "stdout"
                 log.write(_as_text(message["text"]), stream=stream)

@@ -31,6 +31,9 @@ _MOST_FILES = 200_000
 # What is left to the machine. A notebook can hold memory and disk that belong to none of its processes and files.
 _SPARE_MEMORY = 256 * 2**20
 _SPARE_DISK = 256 * 2**20
+# Where the kernel shows control groups (cgroup v2), and what it counts there when it holds one to its limits.
+_CONTROL_GROUPS = Path("/sys/fs/cgroup")
+_REFUSALS = (("memory.events", "oom_kill", OUT_OF_MEMORY), ("pids.events", "max", TOO_MANY_PROCESSES))
 
 
 def largest_memory() -> int:
@@ -47,6 +50,7 @@ class Watch:
     started: float = field(default_factory=time.monotonic)
     looked: float = 0.0
     children: set[psutil.Process] = field(default_factory=set)
+    refused: str = ""
 
     def until_end(self, process: "subprocess.Popen[bytes]") -> str:
         """Waits until the process ends or has to: why, or nothing if it ended by itself and within its limits."""
@@ -59,6 +63,16 @@ class Watch:
                     return reason
             else:
                 return _too_much(self.order.working, self.order.output_limit)
+
+    def ask_the_kernel(self, pid: int) -> str:
+        """What the kernel has refused the process and all in its control group, or nothing; it is kept in `refused`.
+
+        A notebook can go on for hours after it was refused memory or processes, and what it says of that is its own.
+        Its group is gone as soon as its last process is.
+        """
+        if not self.refused:
+            self.refused = _refusal(_group_of(pid))
+        return self.refused
 
     def kill_children(self) -> None:
         """Kills what the process started itself, such as the first process of a sandbox, should it have outlived it."""
@@ -73,7 +87,7 @@ class Watch:
         # The worker interrupts the notebook when its time is up; only if that does not help it is killed.
         if now - self.started > self.order.time_limit.total_seconds() + GRACE:
             return TIMEOUT
-        reason = self._processes(pid)
+        reason = self._processes(pid) or self.ask_the_kernel(pid)
         if not reason and now - self.looked > _FILES_SECONDS:
             self.looked = now
             reason = self._files()
@@ -109,6 +123,31 @@ class Watch:
         if shutil.disk_usage(self.order.working).free < _SPARE_DISK:
             return MACHINE_IS_FULL.format("disk space")
         return ""
+
+
+def _group_of(pid: int) -> Path | None:
+    """The folder of the control group that a process has and this one has not, where there are any of version 2."""
+    mine, its = _group_name("self"), _group_name(str(pid))
+    return _CONTROL_GROUPS / its.lstrip("/") if its and its != mine else None
+
+
+def _group_name(process: str) -> str:
+    try:
+        lines = Path("/proc", process, "cgroup").read_text().splitlines()
+    except OSError:  # gone, or no Linux
+        return ""
+    return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "")
+
+
+def _refusal(group: Path | None) -> str:
+    """The reason that the kernel's counts in the folder of a control group give to end what is in it, or nothing."""
+    if group is not None:
+        for file, event, reason in _REFUSALS:
+            with suppress(OSError):
+                counts = dict(line.split() for line in (group / file).read_text().splitlines())
+                if counts.get(event, "0") != "0":
+                    return reason
+    return ""
 
 
 def _tree(pid: int) -> list[psutil.Process]:
