@@ -34,7 +34,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_would_be_warned_of_is_asked_once_and_fits_into_the_terminal(workspace: Path) -> None:
-    code, seen = at_terminal(*COMMAND, cwd=workspace, columns=60, answers=["rsme", "mae", "1"])
+    code, seen = at_terminal(*COMMAND, cwd=workspace, columns=60, answers=["1", "rsme", "mae"])
     again, nothing_asked = at_terminal(*COMMAND, cwd=workspace, NO_COLOR="1")
 
     assert (code, again) == (0, 0), seen
@@ -63,7 +63,7 @@ def test_files_are_looked_at_once_and_the_pair_is_rendered_once_however_much_is_
     listened(survey, "survey_folder")
     listened(generation, "rendered_cells")
     monkeypatch.setattr(generate_verb, "_may_ask", lambda _: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("mae\n1\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\nmae\n"))
 
     assert tandem(*COMMAND).code == 0
     assert called == ["survey_folder", "rendered_cells"]
@@ -73,7 +73,7 @@ def test_who_leaves_at_a_question_leaves_nothing_behind(
     tandem: Tandem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(generate_verb, "_may_ask", lambda _: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("mae\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("1\n"))
 
     left = tandem(*COMMAND)
 

@@ -22,11 +22,11 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     """The choices with their evidence, the knobs of training, the files, and what to do next."""
     written = "would be written" if is_dry_run else "written"
     states = {FileState.WRITTEN: written, FileState.UNCHANGED: "unchanged"}
-    files = [[str(draft.folder.path / path), states[state]] for path, state in draft.states.items()]
+    files = [[states[state], str(draft.folder.path / path)] for path, state in draft.states.items()]
     lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
-    lines += [table(["file", "state"], files), "", *_unused(draft)]
+    lines += [table(["state", "file"], files), "", *_unused(draft)]
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
     if not draft.proposal.has_data:
@@ -55,17 +55,17 @@ def _knobs(draft: Draft, *, explain: bool) -> str:
         if knob.is_main or explain
     ]
     model = [f"Training: {printable(draft.model)}."] if draft.model else []
-    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows)])
+    others = len(draft.knobs) - len(rows)
+    more = [f"-P NAME=VALUE turns these and {others} more knobs; docs/knobs.md tells of them."] if others else []
+    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *more])
 
 
 def _unused(draft: Draft) -> list[str]:
-    """Sentences on the files that the notebooks leave aside, and on the knobs that are not shown."""
+    """A sentence on the files that the notebooks leave aside."""
     unused = draft.proposal.unused_files
     shown = [printable(path) for path in unused[:_MOST_FILES]]
     more = f" and {len(unused) - len(shown)} more" if len(unused) > len(shown) else ""
-    left = [f"Not used by the notebooks: {', '.join(shown)}{more}."] if unused else []
-    others = sum(not knob.is_main for knob in draft.knobs)
-    return [*left, f"-P NAME=VALUE turns these and {others} more knobs; docs/knobs.md tells of them."]
+    return [f"Not used by the notebooks: {', '.join(shown)}{more}."] if unused else []
 
 
 def _explanation(draft: Draft) -> str:

@@ -10,7 +10,7 @@ from generator.pair.parameters import FIXED, MAIN, parameters_cell, read_comment
 from generator.pair.percent import Cell
 
 _MODEL_CELL = "model"
-_END_OF_CLAUSE = re.compile(r"[.:;](?=\s|$)|, | \(")
+_END_OF_CLAUSE = re.compile(r"[.:;](?=\s|$)| \(")
 
 
 @dataclass(frozen=True)

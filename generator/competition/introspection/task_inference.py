@@ -67,5 +67,5 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     values = {key: finding.value for key, finding in findings.items()}
     evidence = {key: finding.evidence for key, finding in findings.items()}
     task = task_of(str(values.pop("family")), values, evidence)
-    warnings, unclear = warnings_of(survey, findings, seen, hints), unclear_keys(findings, seen, hints)
+    warnings, unclear = warnings_of(survey, findings, seen, hints), unclear_keys(found, seen, hints)
     return Reading(task=task, findings=findings, warnings=warnings, unclear=unclear)

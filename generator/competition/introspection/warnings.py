@@ -38,7 +38,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
 
 
 def unclear_keys(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
-    """The keys whose values are worth a question: hardly more than a guess, or warned of."""
+    """The keys of values that are hardly more than a guess, or warned of, in the order in which they were settled."""
     is_warned_of = {"targets": any(_about_targets(seen, hints))}
     return tuple(
         key for key, finding in known.items() if finding.confidence is Confidence.THIN or is_warned_of.get(key)
