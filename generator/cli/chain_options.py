@@ -5,36 +5,30 @@ import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.chain_progress import chain_progress
+from generator.cli.terminal import warn
 from generator.errors import TandemError
-from generator.kaggle.chain.chain import ChainResult
 from generator.kaggle.chain.errors import StepError
-from generator.kaggle.chain.execution import RunContext
 from generator.kaggle.chain.journal import Journals
-from generator.kaggle.chain.options import PushOptions
-from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
-from generator.kaggle.chain.resume import check_exists
 from generator.kaggle.chain.state import Outcome
 from generator.kaggle.connect import Target, connect
-from generator.kaggle.gateway import Kaggle
 from generator.kaggle.receipt import Receipt, as_html, receipt_of, receipts, score
 from generator.pair.workspace import Workspace
 from generator.untrusted import is_slug, printable
 
-Function = Callable[..., Any]
-Carry = Callable[[Kaggle, PushOptions, RunContext], ChainResult]
+if TYPE_CHECKING:
+    from generator.kaggle.chain.chain import ChainResult
+    from generator.kaggle.chain.execution import RunContext
+    from generator.kaggle.chain.options import PushOptions
+    from generator.kaggle.gateway import Kaggle
 
-workspace_option = click.option(
-    "--workspace",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    callback=lambda _, __, folder: Workspace(folder),
-    help="The folder with kernels/; by default the current one.",
-)
+Function = Callable[..., Any]
+Carry = Callable[["Kaggle", "PushOptions", "RunContext"], "ChainResult"]
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
 
 
@@ -50,15 +44,19 @@ def to_option(default: Target | None = Target.KAGGLE) -> Callable[[Function], Fu
     return enum_option("--to", of=Target, default=default and str(default), show_default=bool(default), help=text)
 
 
-def carry(carry_pair: Carry, options: PushOptions, *, to: Target, as_json: bool) -> int:
+def carry(carry_pair: Carry, options: "PushOptions", *, to: Target, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
+    from generator.kaggle.chain.execution import RunContext
+    from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
+    from generator.kaggle.chain.resume import check_exists
+
     command = f"tandem push {printable(options.pair)}" + (f" --to {to}" if to != Target.KAGGLE else "")
     # Said before credentials are asked for, which do not help.
     check_exists(options, to)
     options.workspace.files.check(_receipt_path(options.workspace, options.pair))
     kaggle = connect(to)
     for warning in kaggle.warnings():
-        click.echo(f"Warning: {printable(warning)}", err=True)
+        warn(warning)
     try:
         with chain_progress(as_json=as_json) as listener:
             polling = LOCAL_POLLING if kaggle.is_local else PollingPolicy()

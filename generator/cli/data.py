@@ -10,7 +10,6 @@ import click
 
 from generator.cli.kaggle_facts import connected
 from generator.cli.options import HELP_OPTIONS, json_option, to_option, workspace_option
-from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def data(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     from generator.competition import builtin
 
-    workspace, slug = Workspace(options["workspace"]), options["competition"]
+    workspace, slug = options["workspace"], options["competition"]
     _check_name(slug)
     folder = workspace.competition_data(slug)
     built_in = builtin.find(slug)
@@ -63,7 +62,7 @@ def data(**options: Any) -> int:
 
 def _check_name(slug: str) -> None:
     from generator.competition import builtin
-    from generator.pair.proposal import CompetitionNameError
+    from generator.pair.sources import CompetitionNameError
     from generator.untrusted import is_slug
 
     if not is_slug(slug):

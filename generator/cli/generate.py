@@ -2,16 +2,20 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import click
 
-from generator.cli.generate_report import pair_as_json, pair_as_text, value_text
+from generator import __version__
+from generator.cli.completion import words
+from generator.cli.generate_report import pair_as_json, pair_as_text
 from generator.cli.kaggle_facts import KaggleFactSource
 from generator.cli.options import HELP_OPTIONS, data_option, json_option, to_option, workspace_option
+from generator.cli.questions import asked
 from generator.cli.table import table
+from generator.cli.terminal import warn
 from generator.competition import builtin
 from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, Key, common, families, keys_of
@@ -19,14 +23,13 @@ from generator.installation import template_folder
 from generator.pair import generation
 from generator.pair.generation import Draft, GenerateOptions
 from generator.pair.owner import checked_owner
-from generator.pair.proposal import link_data
-from generator.pair.settings import setting_of
+from generator.pair.sources import link_data
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Workspace
-from generator.untrusted import printable
 
 _Command = Callable[..., Any]
-_DECIDING = ("data", "to", "inference_hours", "settings", "owner", "name", "explain")  # with keys of pair.toml
+# With the keys of pair.toml that have flags.
+_DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
 
 
 def _keys_with_flags(section: str) -> dict[str, Key]:
@@ -37,12 +40,33 @@ def _flags_of_keys(command: _Command) -> _Command:
     """Gives a command an option for each key of `pair.toml` that is declared with a flag."""
     for key, rule in reversed({**_keys_with_flags("pair"), **_keys_with_flags("task")}.items()):
         flag, metavar = rule.flag.split()
-        command = click.option(flag, key, metavar=metavar, multiple=rule.type is list, help=rule.help)(command)
+        is_list, complete = rule.type is list, words(partial(_words, key, rule))
+        option = click.option(flag, key, metavar=metavar, multiple=is_list, help=rule.help, shell_complete=complete)
+        command = option(command)
     return command
 
 
+def _competitions(context: click.Context) -> set[str]:
+    here = context.params["workspace"].competition_data("x").parent
+    return {*builtin.known(), *(path.name for path in here.glob("*/"))}
+
+
+def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
+    """What a shell completes the option of a key with."""
+    if key == "metric":
+        return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]
+    if key == "framework":
+        return [framework.name for framework in frameworks(template_folder())]
+    return families() if key == "family" else rule.options
+
+
 @click.command(context_settings=HELP_OPTIONS)
-@click.option("--competition", metavar="SLUG", help="The competition, as in its address on Kaggle; or a built-in one.")
+@click.option(
+    "--competition",
+    metavar="SLUG",
+    help="The competition, as in its address on Kaggle; or a built-in one.",
+    shell_complete=words(_competitions),
+)
 @data_option(default="input/competitions/SLUG")
 @to_option(
     "Which Kaggle to ask about a competition whose files are not here: kaggle by default, or the one of "
@@ -56,6 +80,14 @@ def _flags_of_keys(command: _Command) -> _Command:
     help="How long the inference notebook may run, where the pages' limit is another.",
 )
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any other key of the task in pair.toml.")
+@click.option(
+    "-P",
+    "--parameter",
+    "assignments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A knob of the notebooks, as their parameters cell calls it; repeatable.",
+)
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
 @click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
 @click.option(
@@ -68,6 +100,7 @@ def _flags_of_keys(command: _Command) -> _Command:
 @click.option("--list", "show_list", is_flag=True, help="Show families, frameworks, built-in competitions and metrics.")
 @click.option("--all", "all_pairs", is_flag=True, help="Render every pair of the workspace again from its pair.toml.")
 @click.option("--check", is_flag=True, help="With --all: write nothing, and exit 1 with a diff if anything differs.")
+@click.version_option(__version__, prog_name="tandem")
 @click.pass_context
 def generate(context: click.Context, /, **options: Any) -> int:
     """Write a pair of notebooks for a competition to kernels/NAME.
@@ -79,11 +112,12 @@ def generate(context: click.Context, /, **options: Any) -> int:
     \b
     tandem generate --competition digits
     tandem generate --competition titanic --data ~/Downloads/titanic --metric accuracy
+    tandem generate --competition titanic -P FOLDS=10 -P DROPOUT=0.2
     """  # noqa: D301 - click wants the character itself
     _check_usage(context, options)
     if options["show_list"]:
         return _show_list(as_json=options["as_json"])
-    workspace = Workspace(options["workspace"])
+    workspace: Workspace = options["workspace"]
     if options["all_pairs"]:
         if options["check"] or options["dry_run"]:
             return _check_all(workspace, as_json=options["as_json"])
@@ -116,18 +150,18 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
         flags=flags,
         task_flags=_task_flags(options),
         data=options["data"],
+        settings=options["settings"],
+        assignments=options["assignments"],
         ask=KaggleFactSource(options["to"]),
         asks_always=options["to"] is not None,
         force=options["force"],
     )
-    draft = generation.draft(workspace, asked_for)
-    if _may_ask(options):
-        draft = _asked(workspace, asked_for, draft)
+    draft = generation.draft(workspace, asked_for, ask=asked if _may_ask(options) else None)
     if not options["dry_run"]:
         _bring_data(workspace, draft)
         generation.write(draft)
     for warning in draft.proposal.warnings:
-        click.echo(f"Warning: {printable(warning)}", err=True)
+        warn(warning)
     report = pair_as_json if options["as_json"] else pair_as_text
     click.echo(report(workspace, draft, is_dry_run=options["dry_run"], explain=options["explain"], to=options["to"]))
     return 0
@@ -136,33 +170,11 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
 def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The decisions of the command line on the task, by key."""
     given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
-    flags = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
-    return flags | dict(setting_of(text) for text in options["settings"])
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
 
 
 def _may_ask(options: Mapping[str, Any]) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not (options["as_json"] or options["dry_run"])
-
-
-def _asked(workspace: Workspace, asked_for: GenerateOptions, draft: Draft) -> Draft:
-    """The draft after the user was asked about every value that is hardly better than a guess."""
-    for finding in draft.proposal.findings:
-        if finding.confidence != "thin" or len(finding.candidates) < 2:  # noqa: PLR2004 - with one there is nothing to choose
-            continue
-        click.echo(f"The {finding.key} is not clear from the files:", err=True)
-        for number, candidate in enumerate(finding.candidates, start=1):
-            click.echo(
-                f"  {number}  {printable(value_text(candidate.value))}  {printable(candidate.evidence)}", err=True
-            )
-        number = click.prompt("Which one", type=click.IntRange(1, len(finding.candidates)), default=1, err=True)
-        chosen = finding.candidates[number - 1].value
-        if finding.key == "family":
-            asked_for = replace(asked_for, flags={**asked_for.flags, "family": str(chosen)})
-        else:
-            asked_for = replace(asked_for, task_flags={**asked_for.task_flags, finding.key: chosen})
-        if number > 1:
-            return _asked(workspace, asked_for, generation.draft(workspace, asked_for))
-    return draft
 
 
 def _bring_data(workspace: Workspace, draft: Draft) -> None:

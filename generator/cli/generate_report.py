@@ -7,30 +7,65 @@ from pathlib import Path
 from typing import Any
 
 from generator.cli.table import table
+from generator.competition.schema import keys_of
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
 from generator.pair.generation import Draft
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+
+_MOST_FILES = 8
 
 
 def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
-    """The choices with their evidence, the files, and what to do next."""
-    rows = [
-        [key, value_text(choice.value), str(choice.by), choice.evidence] for key, choice in _all_choices(draft.choices)
-    ]
+    """The choices with their evidence, the knobs of training, the files, and what to do next."""
     written = "would be written" if is_dry_run else "written"
     states = {FileState.WRITTEN: written, FileState.UNCHANGED: "unchanged"}
-    files = [[str(draft.folder.path / path), states[state]] for path, state in draft.states.items()]
-    lines = [table(["choice", "value", "by", "evidence"], rows), "", table(["file", "state"], files), ""]
+    files = [[states[state], str(draft.folder.path / path)] for path, state in draft.states.items()]
+    lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
+    lines += [table(["state", "file"], files), "", *_unused(draft)]
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")
     return "\n".join([*lines, f"Next: {_next_command(workspace, draft, to)}"])
+
+
+def _choices(draft: Draft, *, explain: bool) -> str:
+    """What was chosen, but for what stands among the knobs and for what is as it is where nobody says anything."""
+    keys = keys_of(str(draft.choices.pair["family"].value))
+    knobs = {knob.name for knob in draft.knobs if knob.is_main or explain}
+    rows = [
+        [key, value_text(choice.value), str(choice.by), choice.evidence]
+        for key, choice in _all_choices(draft.choices)
+        if key.upper() not in knobs
+        and (explain or choice.by.is_the_users or key not in keys or choice.value != keys[key].default)
+    ]
+    return table(["choice", "value", "by", "evidence"], rows)
+
+
+def _knobs(draft: Draft, *, explain: bool) -> str:
+    rows = [
+        [knob.name, value_text(knob.value), str(knob.by), knob.meaning]
+        for knob in draft.knobs
+        if knob.is_main or explain
+    ]
+    model = [f"Training: {printable(draft.model)}."] if draft.model else []
+    others = len(draft.knobs) - len(rows)
+    more = [f"-P NAME=VALUE turns these and {others} more knobs; docs/knobs.md tells of them."] if others else []
+    return "\n".join([*model, table(["knob", "value", "by", "meaning"], rows), *more])
+
+
+def _unused(draft: Draft) -> list[str]:
+    """A sentence on the files that the notebooks leave aside."""
+    unused = draft.proposal.unused_files
+    shown = [printable(path) for path in unused[:_MOST_FILES]]
+    more = f" and {len(unused) - len(shown)} more" if len(unused) > len(shown) else ""
+    return [f"Not used by the notebooks: {', '.join(shown)}{more}."] if unused else []
 
 
 def _explanation(draft: Draft) -> str:
@@ -61,6 +96,9 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
         "folder": str(draft.folder.path),
         "dry_run": is_dry_run,
         "choices": sections,
+        "model": draft.model,
+        "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
+        "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
         "files": {path.as_posix(): str(state) for path, state in draft.states.items()},
         "next": _next_command(workspace, draft, to),

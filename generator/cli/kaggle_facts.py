@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from generator.cli.terminal import warn
 from generator.errors import CompetitionError, did_you_mean
 from generator.untrusted import printable
 
@@ -98,5 +99,5 @@ def connected(to: str | None) -> "Kaggle":
 
     kaggle = connect(Target(to or Target.KAGGLE))
     for warning in kaggle.warnings():
-        click.echo(f"Warning: {printable(warning)}", err=True)
+        warn(warning)
     return kaggle

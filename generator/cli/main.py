@@ -6,13 +6,16 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import click
 
 from generator import __version__
 from generator.errors import TandemError, did_you_mean
 from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
@@ -35,6 +38,7 @@ VERBS = {
     "status": Verb("generator.cli.status", "Show how far a chain has come."),
     "receipt": Verb("generator.cli.receipt", "Write the record of a pair's chains."),
     "serve": Verb("generator.cli.serve", "Serve a Kaggle on this machine: its API, its sessions, its pages."),
+    "completion": Verb("generator.cli.completion", "Print what makes a shell complete these verbs and their words."),
 }
 
 
@@ -56,6 +60,13 @@ class LazyGroup(click.Group):
         """Writes the verbs with their summaries, none of them imported."""
         with formatter.section("Verbs"):
             formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """The verbs with their summaries, none of them imported; or options."""
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(name, help=verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -102,7 +113,10 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         sys.stdout.flush()
         return code
     except TandemError as error:
-        click.echo("\n".join(printable(line) for line in f"Error: {error.message}".split("\n")), err=True)
+        from generator.cli.terminal import styled
+
+        lines = "\n".join(map(printable, error.message.split("\n")))
+        click.echo(f"{styled('Error:', sys.stderr, fg='red')} {lines}", err=True)
         return EXIT_ERROR
     except click.ClickException as error:
         error.show()

@@ -1,10 +1,16 @@
 """The options that several verbs have in common."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from generator.cli.completion import complete_pair
+from generator.errors import PairError
+from generator.pair.workspace import Workspace
+from generator.untrusted import printable
 
 HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
 """Every verb has both, as the settings of its context."""
@@ -13,12 +19,36 @@ TARGETS = ("kaggle", "local")
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+
+class PairElsewhereError(PairError):
+    """A path to a pair of another workspace than the command works in."""
+
+    def __init__(self, *, path: str, workspace: str) -> None:
+        found = f"with --workspace {printable(workspace)} it is found"
+        super().__init__(f'"{printable(path)}" is in another workspace; {found}.')
+
+
+def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) -> str | None:
+    """The name of a pair, where the text is the path of its folder as well, as a shell types it."""
+    if text is None or os.path.basename(text) == text:  # noqa: PTH119 - pathlib drops the slash at the end
+        return text
+    path = Path(os.path.normpath(text))
+    if path.parent.name != "kernels":
+        return text
+    if path.parent.parent.absolute() != context.params["workspace"].root.absolute():
+        raise PairElsewhereError(path=text, workspace=str(path.parent.parent))
+    return path.name
+
+
 workspace_option = click.option(
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
+    callback=lambda _, __, folder: Workspace(folder),
+    is_eager=True,  # the name of a pair may be a path in it
     help="The folder with kernels/ and input/; by default the current one.",
 )
+pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 
 

@@ -5,15 +5,13 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option, workspace_option
+from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option
+from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
 from generator.cli.table import table
 from generator.kaggle.api_types import KernelPush
-from generator.kaggle.chain.chain import push_pair
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import Handoff, PushOptions
-from generator.kaggle.chain.prepared_kernel import prepare
 from generator.kaggle.chain.replay import has_chain, latest, state_in
-from generator.kaggle.chain.resume import check_exists
 from generator.kaggle.chain.state import Step
 from generator.kaggle.connect import Target
 from generator.kaggle.github_workflow import check_unedited, github_workflow
@@ -22,8 +20,8 @@ from generator.pair.workspace import Role
 from generator.untrusted import printable
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("pair")
+@click.command(context_settings=HELP_OPTIONS)
+@pair_argument
 @click.option("--submit", is_flag=True, help="Submit what comes out, and wait for the score.")
 @to_option()
 @enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
@@ -62,11 +60,15 @@ def push(context: click.Context, /, **options: Any) -> int:
         return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
     if options["to"] == Target.KAGGLE and not options["yes"]:
         _ask(context, wanted)
+    from generator.kaggle.chain.chain import push_pair
+
     return carry(push_pair, wanted, to=options["to"], as_json=options["as_json"])
 
 
 def _ask(context: click.Context, options: PushOptions) -> None:
     """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
+    from generator.kaggle.chain.resume import check_exists
+
     check_exists(options, Target.KAGGLE)
     if has_chain(Journals(options.folder), Target.KAGGLE):
         return
@@ -78,6 +80,9 @@ def _ask(context: click.Context, options: PushOptions) -> None:
 
 
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
+    from generator.kaggle.chain.prepared_kernel import prepare
+    from generator.kaggle.chain.resume import check_exists
+
     check_exists(options, to)
     there = _versions_that_stay(options, to)
     plan = {role: _facts(prepare(options.folder, role).push) for role in Role}

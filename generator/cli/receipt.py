@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import to_option, workspace_option
+from generator.cli.chain_options import to_option
+from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
 from generator.cli.status import chosen_journal
 from generator.kaggle.chain.errors import NoSuchChainError
 from generator.kaggle.chain.journal import Journal, Journals
@@ -17,8 +18,8 @@ from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("pair")
+@click.command(context_settings=HELP_OPTIONS)
+@pair_argument
 @click.option("--format", "as_", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
 @click.option("--chain", type=click.IntRange(min=1), metavar="NUMBER", help="Another chain than the last.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it.")

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.options import HELP_OPTIONS, json_option, output_option, shortest, workspace_option
-from generator.pair.workspace import Role, Workspace
+from generator.cli.options import HELP_OPTIONS, json_option, output_option, pair_argument, shortest, workspace_option
+from generator.pair.workspace import Role
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command(context_settings=HELP_OPTIONS)
-@click.argument("pair")
+@pair_argument
 @click.option("--smoke", is_flag=True, help="Run every cell on very little data, in under a minute.")
 @click.option(
     "-P",
@@ -57,7 +57,7 @@ def run(context: click.Context, /, **options: Any) -> int:
     from generator.run.pair_run import RunOptions, run_pair
 
     run_options = RunOptions(
-        workspace=Workspace(options["workspace"]),
+        workspace=options["workspace"],
         pair=options["pair"],
         output=options["output"],
         roles=tuple(Role) if options["only"] is None else (Role(options["only"]),),

@@ -9,8 +9,8 @@ import click
 
 from generator.cli.options import HELP_OPTIONS, data_option, json_option, output_option, to_option, workspace_option
 from generator.cli.table import table
+from generator.cli.terminal import warn
 from generator.installation import PackageMissingError
-from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -56,9 +56,10 @@ def specimen(**options: Any) -> int:
     from generator.pair.choices import decisions
     from generator.pair.folder import pair_folder, read_choices
     from generator.pair.kept_description import kept_description
-    from generator.pair.proposal import Sources, propose
+    from generator.pair.proposal import propose
+    from generator.pair.sources import Sources, look
 
-    workspace, slug = Workspace(options["workspace"]), options["competition"]
+    workspace, slug = options["workspace"], options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
     pair = pair_folder(workspace, slug)
     decided = decisions(read_choices(pair), flags={}, task_flags={})
@@ -68,9 +69,9 @@ def specimen(**options: Any) -> int:
         ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )
-    proposal = propose(slug, sources, decisions=decided)
+    proposal = propose(look(slug, sources), decisions=decided)
     for warning in proposal.warnings:
-        click.echo(f"Warning: {printable(warning)}", err=True)
+        warn(warning)
     folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = (
@@ -106,7 +107,7 @@ def _of_survey(survey: "Survey", task: "Task", folder: Path, options: Mapping[st
             seed=options["seed"],
             signal=options["signal"],
             replace=options["force"],
-            files=None if options["output"] else Workspace(options["workspace"]).files,
+            files=None if options["output"] else options["workspace"].files,
         )
     except ModuleNotFoundError as error:
         raise PackageMissingError(what="Made-up pictures are drawn by", package=error.name or "numpy") from error

@@ -4,13 +4,13 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, json_option, to_option, workspace_option
-from generator.kaggle.chain.chain import submit_pair
+from generator.cli.chain_options import carry, json_option, to_option
+from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
 from generator.kaggle.chain.options import PushOptions
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("pair")
+@click.command(context_settings=HELP_OPTIONS)
+@pair_argument
 @to_option()
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @workspace_option
@@ -24,5 +24,7 @@ def submit(**options: Any) -> int:
     \b
     tandem submit titanic --message "first try"
     """  # noqa: D301 - click wants the character itself
+    from generator.kaggle.chain.chain import submit_pair
+
     wanted = PushOptions(options["workspace"], options["pair"], submit=True, message=options["message"])
     return carry(submit_pair, wanted, to=options["to"], as_json=options["as_json"])

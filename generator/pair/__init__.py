@@ -3,8 +3,9 @@
 In goes a competition with the user's options, out come two notebooks with their metadata and a `pair.toml`:
 
     generation               the story: propose, merge with what the user chose, render, write
-    ├── proposal             the task that the kit infers
+    ├── proposal             the task that the kit infers from what `sources` know
     ├── choices              who chose what, and which choice prevails; `choices_toml` is the file of them
+    ├── assignments          what `--set` and `-P` say: `settings` are keys of the task, others `knobs` of the notebooks
     ├── spec                 all that templates are told; `task_properties` and `file_formats` are a part of it
     ├── kernel_files         files of both kernels: `rendering`, `percent`, `imports`, `parameters`, `kernel_metadata`
     └── folder               writing without losing edits (`edits`), all files or none (`atomic_write`)

@@ -30,7 +30,7 @@ _BANNER = (
 _INTRODUCTIONS = {
     "pair": "",
     "task": "What the competition asks for, and what that was inferred from.",
-    "parameters": "Values for the parameters cells of both notebooks, such as EPOCHS = 10; none are set by default.",
+    "parameters": "Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.",
 }
 
 
@@ -98,13 +98,14 @@ def parsed(text: str, *, path: Path, as_written: str | None = None) -> Choices:
     return Choices(**sections)
 
 
-def text_of(choices: Choices, *, existing: str | None = None) -> str:
+def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bool = True) -> str:
     """Writes choices as TOML.
 
     Args:
         choices: All choices of the pair.
-        existing: The file as it is. Comments and order in it stay, and so does each entry that says the same already;
-            what it leaves open is left open as long as nobody but the kit chooses it.
+        existing: The file as it is. Comments and order in it stay, and so does each entry that says the same already.
+        may_leave_open: Whether what the file leaves open is left open as long as nobody but the kit chooses it, which
+            only the kit's own competitions can be: the rest could not be rendered again from the file alone.
 
     Returns:
         The file's new content.
@@ -112,13 +113,14 @@ def text_of(choices: Choices, *, existing: str | None = None) -> str:
     import tomlkit
 
     document = _new_document() if existing is None else tomlkit.parse(existing)
+    is_open = existing is not None and may_leave_open
     said = document.unwrap()
     for name, entries in choices.sections().items():
         present: Mapping[str, Any] = said.get(name, {})
         changed = {
             key: choice
             for key, choice in entries.items()
-            if (not _says(present[key], choice) if key in present else existing is None or choice.by.is_the_users)
+            if (not _says(present[key], choice) if key in present else not is_open or choice.by.is_the_users)
         }
         if changed and name not in document:
             document.add(name, tomlkit.table())

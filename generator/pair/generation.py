@@ -1,7 +1,7 @@
 """Generating a pair: from a competition and what the user chose to the files of both kernels."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -12,16 +12,19 @@ from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
+from generator.pair.assignments import assigned, settled
 from generator.pair.choices import Choices, completed, decisions, merged, proposed
 from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
-from generator.pair.kernel_files import render_kernels
+from generator.pair.kernel_files import kernel_files, render_kernels, rendered_cells
+from generator.pair.knobs import Knob, knobs_of, model_of
 from generator.pair.owner import find_owner, unknown_owner
-from generator.pair.proposal import Proposal, Sources, propose
+from generator.pair.proposal import Proposal, propose
+from generator.pair.sources import Known, Sources, look
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.template_catalog import check_offered
-from generator.pair.workspace import PairFolder, Workspace
+from generator.pair.workspace import PairFolder, Role, Workspace
 
 DEFAULT_FRAMEWORK = "keras"
 
@@ -35,6 +38,8 @@ class GenerateOptions:
         name: The pair's name; by default the competition.
         flags: Choices of the section `pair` that the command line makes, such as the framework.
         task_flags: Choices of the section `task` that the command line makes, such as the metric.
+        settings: Texts that make further ones, such as `image_size=64`.
+        assignments: Texts that set knobs of the notebooks, such as `EPOCHS=3`.
         data: The folder with the competition's files, where it is not in its place in the workspace.
         ask: Who can be asked about competitions; nobody by default.
         asks_always: Whether to ask what the hosts say even where the competition's files are at hand.
@@ -45,10 +50,15 @@ class GenerateOptions:
     name: str | None = None
     flags: Mapping[str, Value] = field(default_factory=dict)
     task_flags: Mapping[str, Value] = field(default_factory=dict)
+    settings: Sequence[str] = ()
+    assignments: Sequence[str] = ()
     data: Path | None = None
     ask: FactSource | None = None
     asks_always: bool = False
     force: bool = False
+
+
+Ask = Callable[[GenerateOptions, Callable[[GenerateOptions], Proposal]], GenerateOptions]
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,8 @@ class Draft:
         folder: Where it belongs.
         choices: Everything that was chosen, with who chose it.
         proposal: What the kit would have chosen, and what it weighed.
+        model: What the training notebook says its model is.
+        knobs: What can be turned in it.
         files: The content of each file by its path inside of the folder.
         states: What writing does to each file.
     """
@@ -66,16 +78,21 @@ class Draft:
     folder: PairFolder
     choices: Choices
     proposal: Proposal
+    model: str
+    knobs: Sequence[Knob]
     files: Mapping[Path, bytes]
     states: Mapping[Path, FileState]
 
 
-def draft(workspace: Workspace, options: GenerateOptions, *, templates: Path | None = None) -> Draft:
+def draft(
+    workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None, templates: Path | None = None
+) -> Draft:
     """Infers, merges with what the user chose before, and renders. Nothing is written.
 
     Args:
         workspace: The user's workspace.
         options: What is asked for.
+        ask: Adds to the options what the user answers to what is not clear, before anything is rendered.
         templates: The folder of templates; by default the kit's own.
 
     Raises:
@@ -84,10 +101,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, templates: Path | N
     """
     folder = pair_folder(workspace, options.name or options.competition)
     kept = read_choices(folder)
-    flags = {"competition": options.competition, **options.flags}
-    if folder.name != options.competition and not kept.pair:
-        flags["name"] = folder.name
-    made = propose(
+    known = look(
         options.competition,
         Sources(
             mounted=workspace.competition_data(options.competition),
@@ -96,20 +110,36 @@ def draft(workspace: Workspace, options: GenerateOptions, *, templates: Path | N
             asks_always=options.asks_always,
             known=kept_description(folder, options.competition),
         ),
-        decisions=decisions(kept, flags=flags, task_flags=options.task_flags),
     )
+    understand = partial(_understood, known, kept)
+    settings = settled(options.settings, options.assignments, kept)
+    options = replace(options, task_flags={**options.task_flags, **settings.task})
+    options = ask(options, understand) if ask else options
+    made = understand(options)
+
+    flags = {"competition": options.competition, **options.flags}
+    if folder.name != options.competition and not kept.pair:
+        flags["name"] = folder.name
     proposal = proposed(made.competition, made.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
     choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
-    check_storable(choices, path=folder.choices)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
+    cells = rendered_cells(choices, templates=templates)
+    choices = assigned(choices, settings, cells, path=folder.choices)
+    check_storable(choices, path=folder.choices)
     existing = read_text(folder.choices) if folder.choices.exists() else None
-    files = {
-        Path(folder.choices.name): text_of(choices, existing=existing).encode("utf-8"),
-        **render_kernels(choices, templates=templates),
-    }
+    text = text_of(choices, existing=existing, may_leave_open=made.is_built_in)
+    files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
     before = partial(_as_it_says_now, folder, templates)
-    return Draft(folder, choices, made, files, planned(folder, files, force=options.force, without_base=before))
+    return Draft(
+        folder=folder,
+        choices=choices,
+        proposal=made,
+        model=model_of(cells[Role.TRAIN]),
+        knobs=knobs_of(choices, cells[Role.TRAIN]),
+        files=files,
+        states=planned(folder, files, force=options.force, without_base=before),
+    )
 
 
 def write(made: Draft) -> None:
@@ -160,6 +190,11 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
     choices = complete_choices(folder)
     _check_templates(choices, templates, source=str(folder.choices))
     return render_kernels(choices, templates=templates)
+
+
+def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:
+    """What the kit makes of a competition, given what the user said now and before."""
+    return propose(known, decisions=decisions(kept, flags=options.flags, task_flags=options.task_flags))
 
 
 def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:

@@ -1,6 +1,6 @@
 """The two kernels of a pair as files: what its choices render to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,10 +31,31 @@ def render_kernels(choices: Choices, *, templates: Path | None = None) -> dict[P
     Raises:
         PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit.
     """
+    return kernel_files(choices, rendered_cells(choices, templates=templates))
+
+
+def rendered_cells(choices: Choices, *, templates: Path | None = None) -> dict[Role, list[Cell]]:
+    """Renders the cells of both notebooks as they are where the user sets no parameter.
+
+    Raises:
+        PairError: A template cannot be rendered.
+    """
+    spec = spec_of(choices)
+    return {role: render_cells(spec, role, templates=templates) for role in Role}
+
+
+def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:
+    """Makes the files of both kernels of the cells that the choices render to, with the parameters that the user sets.
+
+    Raises:
+        PairError: A parameter does not exist or fit.
+    """
     spec = spec_of(choices)
     overrides = {name: choice.value for name, choice in choices.parameters.items()}
-    rendered = {role: render_cells(spec, role, templates=templates) for role in Role}
-    _check_names(overrides, rendered.values())
+    known = default_parameters(rendered)
+    for name in overrides:
+        if name not in known:
+            raise UnknownParameterError(name=name, known=known, source="pair.toml, section parameters: ")
     files: dict[Path, bytes] = {}
     in_both = set.intersection(*({cell.name for cell in cells} for cells in rendered.values()))
     for role, cells in rendered.items():
@@ -45,14 +66,11 @@ def render_kernels(choices: Choices, *, templates: Path | None = None) -> dict[P
     return files
 
 
-def _check_names(overrides: Mapping[str, Value], notebooks: Iterable[list[Cell]]) -> None:
-    if not overrides:
-        return
-    cells = [cell for notebook in notebooks if (cell := parameters_cell(notebook))]
-    known = {name: None for cell in cells for name in read_parameters(cell.source)}
-    for name in overrides:
-        if name not in known:
-            raise UnknownParameterError(name=name, known=known)
+def default_parameters(rendered: Mapping[Role, list[Cell]]) -> dict[str, Value]:
+    """The parameters of both notebooks with their defaults; what both have is as in training."""
+    cells = [cell for role in Role if (cell := parameters_cell(rendered[role]))]
+    train_last = [read_parameters(cell.source) for cell in reversed(cells)]
+    return {name: value for parameters in train_last for name, value in parameters.items()}
 
 
 def _marked(cell: Cell, in_both: set[str]) -> Cell:

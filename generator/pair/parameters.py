@@ -3,13 +3,16 @@
 ParameterError
 ├── ParametersCellError       the cell is something else than literals by name
 ├── UnknownParameterError     no parameter of this name
+├── FixedParameterError       a constant of the cell that is no knob
 ├── ParameterTypeError        a value of another type than the default's
 └── AssignmentError           text that is not NAME=VALUE
 """
 
 import ast
+import io
 import json
 import math
+import tokenize
 from collections.abc import Iterable, Mapping
 
 from generator.competition.facts import Value
@@ -19,6 +22,12 @@ from generator.pair.percent import Cell
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
+FIXED = ("COMPETITION", "PAIR_ID", "TRAIN_KERNEL", "INPUT_ROOT", "WORKING_ROOT")
+"""What the kit itself writes into the cell: by these the notebooks find their inputs and one another."""
+
+_MODEL = ("BACKBONE", "PRETRAINED", "PRESET", "IMAGE_SIZE", "SEQUENCE_LENGTH", "MEMBERS")
+MAIN = (*_MODEL, "FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE")
+"""What people turn first, as far as a notebook has it."""
 
 _TYPE_NAMES = {**TYPE_NAMES, list: "a list, such as [1, 2]"}
 
@@ -37,10 +46,19 @@ class ParametersCellError(ParameterError):
 class UnknownParameterError(ParameterError):
     """A parameter that the notebook does not have."""
 
-    def __init__(self, *, name: str, known: Iterable[str]) -> None:
-        names = list(known)
-        nearest = did_you_mean(name, names) or f" It has: {', '.join(names)}."
-        super().__init__(f'The notebooks have no parameter "{printable(name)}".{nearest}')
+    def __init__(self, *, name: str, known: Iterable[str], source: str = "") -> None:
+        names = [each for each in known if each not in FIXED]
+        first = [each for each in MAIN if each in names] or names
+        few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
+        nearest = did_you_mean(name, names) or few
+        super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')
+
+
+class FixedParameterError(ParameterError):
+    """A constant that the kit writes itself."""
+
+    def __init__(self, *, name: str) -> None:
+        super().__init__(f"{printable(name)} is no knob: by it the notebooks find their inputs and one another.")
 
 
 class ParameterTypeError(ParameterError):
@@ -75,6 +93,21 @@ def read_parameters(source: str) -> dict[str, Value]:
         ParametersCellError: The cell has anything else in it.
     """
     return {name: value for name, value, _ in _assignments(source)}
+
+
+def read_comments(source: str) -> dict[str, str]:
+    """Reads what the comments of a parameters cell say of its parameters, by name; one without a comment is left out.
+
+    Args:
+        source: The code of the cell.
+
+    Raises:
+        ParametersCellError: The cell cannot be read.
+    """
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    comments = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT}
+    ends = {name: node.end_lineno or node.lineno for name, _, node in _assignments(source)}
+    return {name: comments[line] for name, line in ends.items() if line in comments}
 
 
 def override(source: str, values: Mapping[str, Value]) -> str:
@@ -142,18 +175,10 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     if name not in defaults:
         raise UnknownParameterError(name=name, known=defaults)
     default = defaults[name]
-    return name, checked_value(name, _value(value_text, default), default)
+    return name, checked_value(name, value_of(value_text, default), default)
 
 
-def _has_literal(value: Value) -> bool:
-    try:
-        python_literal(value)
-    except TypeError:
-        return False
-    return True
-
-
-def _value(text: str, default: Value) -> Value:
+def value_of(text: str, default: Value) -> Value:
     """The value that a text most plausibly means for this default; the text itself where it means none."""
     if isinstance(default, str):
         value = _literal(text) if text.startswith(('"', "'")) else text
@@ -173,6 +198,14 @@ def _value(text: str, default: Value) -> Value:
         except ValueError:
             continue
     return text
+
+
+def _has_literal(value: Value) -> bool:
+    try:
+        python_literal(value)
+    except TypeError:
+        return False
+    return True
 
 
 def _literal(text: str) -> Value:

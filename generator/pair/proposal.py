@@ -1,9 +1,4 @@
-"""The task that the kit proposes for a competition: from its own knowledge of it, from its files, or from Kaggle's API.
-
-CompetitionNameError          text that is no competition's name
-CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
-DataFolderError               the folder that was named cannot be the competition's data
-"""
+"""The task that the kit proposes for a competition, from what is known of it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,67 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generator.competition import builtin
-from generator.competition.description import CannotAskError, Description, FactSource
+from generator.competition.description import Description
 from generator.competition.facts import Competition, Task, Value
-from generator.errors import CompetitionError, did_you_mean
-from generator.files import FileWriteError
-from generator.untrusted import is_slug, printable
-from generator.workspace_files import WorkspaceFiles
+from generator.pair.sources import Known
+from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.competition.introspection import Finding
     from generator.competition.pages import Rules
     from generator.competition.survey.facts import Survey
-
-
-class CompetitionNameError(CompetitionError):
-    """Text that is no competition's name."""
-
-    def __init__(self, *, slug: str, known: list[str]) -> None:
-        super().__init__(
-            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
-            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
-        )
-
-
-class CompetitionUnknownError(CompetitionError):
-    """Neither a built-in competition nor one whose files are there, and nobody can be asked."""
-
-    def __init__(self, *, slug: str, folder: Path, known: list[str], reason: str = "") -> None:
-        super().__init__(
-            f'There are no files of a competition "{printable(slug)}" in {printable(str(folder))}: put them there, as '
-            f"Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
-            f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
-        )
-
-
-class DataFolderError(CompetitionError):
-    """The folder that was named cannot be the competition's data."""
-
-    def __init__(self, *, folder: Path, linked: Path, problem: str) -> None:
-        super().__init__(
-            f"{printable(str(folder))} cannot become {printable(str(linked))}: {problem}. Leave out --data to use what "
-            "is there, or move it away."
-        )
-
-
-@dataclass(frozen=True)
-class Sources:
-    """The places that the facts of a competition may come from.
-
-    Attributes:
-        mounted: Where its files are, if they are there.
-        data: The folder with its files that the user names; before anything else.
-        ask: Who can be asked where there are no files; nobody, if None.
-        asks_always: Whether to ask what the hosts say even where there are files.
-        known: What the hosts said when they were asked before.
-    """
-
-    mounted: Path
-    data: Path | None = None
-    ask: FactSource | None = None
-    asks_always: bool = False
-    known: Description | None = None
 
 
 @dataclass(frozen=True)
@@ -87,6 +30,7 @@ class Proposal:
         description: What the hosts say of it, if they were asked.
         findings: What was weighed, in the order to show.
         warnings: Sentences for the user.
+        unclear: Those of the findings that are worth a question.
     """
 
     competition: Competition
@@ -97,6 +41,7 @@ class Proposal:
     description: Description | None = field(default=None, repr=False)
     findings: "tuple[Finding, ...]" = ()
     warnings: tuple[str, ...] = ()
+    unclear: "tuple[Finding, ...]" = ()
 
     @property
     def is_built_in(self) -> bool:
@@ -108,71 +53,28 @@ class Proposal:
         """True if the competition's files are on this machine, or can be written without asking anybody."""
         return self.is_built_in or self.data is not None
 
+    @property
+    def unused_files(self) -> tuple[str, ...]:
+        """The files of the competition that the notebooks do not read, whole folders with a slash behind them."""
+        from generator.competition.introspection.unused_files import unused_files
 
-def propose(slug: str, sources: Sources, *, decisions: Mapping[str, Value]) -> Proposal:
-    """Makes a task of a competition.
+        return unused_files(self.survey, self.task) if self.survey is not None else ()
+
+
+def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
+    """Makes a task of what is known of a competition.
 
     Args:
-        slug: The competition.
-        sources: Where its facts may come from.
+        known: What that is.
         decisions: What the user has decided, by key of the task; the rest is inferred given that.
 
     Raises:
-        CompetitionError: There is nothing to make it of, or it does not make a task.
-        KaggleError: It had to be asked, and could not answer.
+        CompetitionError: It does not make a task.
     """
-    if not is_slug(slug):
-        raise CompetitionNameError(slug=slug, known=builtin.known())
-    built_in = builtin.find(slug)
-    if built_in is not None and sources.data is None:
+    if known.survey is None:
+        built_in = builtin.require(known.slug)
         return Proposal(built_in.competition, built_in.task, source="the kit's own description")
-    folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
-    if folder is None:
-        return _read(slug, *_asked(slug, sources), decisions)
-    from generator.competition.survey import survey_folder
-
-    description = sources.known
-    if sources.ask is not None and sources.asks_always:
-        description = sources.ask.describe(slug)
-    return _read(slug, survey_folder(folder), description, decisions, folder=folder)
-
-
-def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
-    """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
-
-    Returns:
-        Whether a link was made.
-
-    Raises:
-        DataFolderError: Something else stands there.
-        FileWriteError: The link cannot be made.
-    """
-    if mounted.exists():
-        if mounted.resolve() != data.resolve():
-            raise DataFolderError(folder=data, linked=mounted, problem="other files stand there")
-        return False
-    try:
-        files.link(mounted, data.resolve())
-    except OSError as error:
-        raise FileWriteError(path=mounted, cause=error) from error
-    return True
-
-
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and next(folder.iterdir(), None) is not None
-
-
-def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
-    """Asks for the facts of a competition whose files are not here."""
-    reason = ""
-    if sources.ask is not None:
-        try:
-            # The description first: it is the cheaper one, and says whether there is such a competition.
-            description = sources.ask.describe(slug)
-            return sources.ask.survey(slug), description
-        except CannotAskError as error:
-            reason = error.message
-    raise CompetitionUnknownError(slug=slug, folder=sources.mounted, known=builtin.known(), reason=reason)
+    return _read(known.slug, known.survey, known.description, decisions, folder=known.folder)
 
 
 def _read(
@@ -208,6 +110,7 @@ def _read(
         survey=survey,
         description=description,
         findings=tuple(reading.findings.values()),
+        unclear=tuple(reading.findings[key] for key in reading.unclear),
         warnings=(
             *(description.warnings if description else ()),
             *survey.notes,

@@ -198,6 +198,6 @@ def test_a_disk_that_is_full_is_told_in_one_sentence(pair: Path, monkeypatch: py
     def fails(*_: object, **__: object) -> None:
         raise full
 
-    monkeypatch.setattr("generator.cli.push.check_exists", fails)
+    monkeypatch.setattr("generator.kaggle.chain.resume.check_exists", fails)
 
     assert refused(*PUSH) == "Error: The disk is full (/somewhere/file): make room, then run the command again.\n"

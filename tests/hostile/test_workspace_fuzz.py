@@ -25,7 +25,7 @@ from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.polling import PollingPolicy
 from generator.pair.atomic_write import base_of, commit, pair_files
 from generator.pair.folder import pair_folder
-from generator.pair.proposal import link_data
+from generator.pair.sources import link_data
 from generator.pair.workspace import Role, Workspace
 from generator.run.output_folder import OutputFolder
 

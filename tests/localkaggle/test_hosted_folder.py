@@ -80,7 +80,7 @@ def write_table(table: pandas.DataFrame, path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('metric = "maee"\n', 'There is no metric "maee"; choose one of'),
+        ('metric = "maee"\n', 'There is no metric "maee". Did you mean'),
         ('metric = "mae@3"\n', "left out, since it has no parameter"),
         ("", "metric has to be there, and of the type str"),
         ('metric = "mae"\nmetrics = 1\n', '"metrics" is none of its keys'),

@@ -12,6 +12,7 @@ and each answer is a `Finding`, inferred or the user's.
     images, masks, run_length, audio, text, feature_types, sequences, cross_validation, training_budget, table_format,
     inference_server                               what the family and its notebooks need to know
     input_checks, unsupported, warnings, errors    decisions that cannot be followed, and what cannot be done
+    unused_files                                   what no notebook reads
     findings, vocabulary                           how candidates are weighed, and the words that people name files with
 
 `pair` asks for tasks, `specimen` reads the same names of files and columns; nobody else imports this package.

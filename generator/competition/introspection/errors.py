@@ -19,6 +19,7 @@ IntrospectionError
 
 from collections.abc import Iterable, Sequence
 
+from generator.competition.schema import families
 from generator.errors import CompetitionError, did_you_mean
 from generator.untrusted import printable
 
@@ -160,9 +161,9 @@ class UnknownKeyError(IntrospectionError):
     """The user decided something that the family does not need."""
 
     def __init__(self, *, key: str, family: str, keys: Iterable[str]) -> None:
-        super().__init__(
-            f'The family {printable(family)} has no value "{printable(key)}" to decide on.{did_you_mean(key, keys)}'
-        )
+        having = [other.title for other in families().values() if key in other.task]
+        elsewhere = f" {', '.join(having)} have it; --family overrules." if having else did_you_mean(key, keys)
+        super().__init__(f'The family {printable(family)} has no value "{printable(key)}" to decide on.{elsewhere}')
 
 
 class UnusableValueError(IntrospectionError):

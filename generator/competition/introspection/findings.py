@@ -97,11 +97,13 @@ class Reading:
         task: The task, ready to be rendered.
         findings: Every value of it with its evidence, in the order to show.
         warnings: Sentences for the user: what is hardly more than a guess, and the flag that settles it.
+        unclear: The keys of values that are worth a question; each may rest on those before it.
     """
 
     task: Task
     findings: Mapping[str, Finding]
     warnings: tuple[str, ...]
+    unclear: tuple[str, ...]
 
 
 class Findings(dict[str, Finding]):

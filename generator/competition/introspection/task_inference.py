@@ -16,7 +16,7 @@ from generator.competition.introspection.unsupported import (
     check_that_targets_can_be_learned,
     check_that_there_are_templates,
 )
-from generator.competition.introspection.warnings import warnings_of
+from generator.competition.introspection.warnings import unclear_keys, warnings_of
 from generator.competition.schema import keys_of, task_of
 from generator.competition.survey.facts import Survey
 
@@ -67,4 +67,5 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     values = {key: finding.value for key, finding in findings.items()}
     evidence = {key: finding.evidence for key, finding in findings.items()}
     task = task_of(str(values.pop("family")), values, evidence)
-    return Reading(task=task, findings=findings, warnings=warnings_of(survey, findings, seen, hints))
+    warnings, unclear = warnings_of(survey, findings, seen, hints), unclear_keys(found, seen, hints)
+    return Reading(task=task, findings=findings, warnings=warnings, unclear=unclear)

@@ -37,6 +37,14 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
     )
 
 
+def unclear_keys(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> tuple[str, ...]:
+    """The keys of values that are hardly more than a guess, or warned of, in the order in which they were settled."""
+    is_warned_of = {"targets": any(_about_targets(seen, hints))}
+    return tuple(
+        key for key, finding in known.items() if finding.confidence is Confidence.THIN or is_warned_of.get(key)
+    )
+
+
 def _guess(finding: Finding) -> str:
     rivals = [rival for rival in finding.candidates[1:] if rival.weight > 0]
     instead = f", and {_shown(rivals[0].value)} is hardly less likely" if rivals else ""

@@ -87,9 +87,8 @@ class UnknownMetricError(CompetitionError):
 
     def __init__(self, *, metric: str) -> None:
         known = [_short(name) for name in METRICS]
-        super().__init__(
-            f'There is no metric "{printable(metric)}"; choose one of {", ".join(known)}.{did_you_mean(metric, known)}'
-        )
+        near = did_you_mean(metric, known) or f" `tandem generate --list` shows all {len(known)}."
+        super().__init__(f'There is no metric "{printable(metric)}".{near}')
 
 
 class MetricParameterError(CompetitionError):

@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from generator.kaggle.chain.state import Step
 from generator.pair.folder import existing_pair
-from generator.pair.generation import read_pair
-from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Workspace
+
+if TYPE_CHECKING:
+    from generator.pair.spec import PairSpec
 
 
 class Handoff(StrEnum):
@@ -57,10 +59,12 @@ class PushOptions:
         return existing_pair(self.workspace, self.pair)
 
     @cached_property
-    def spec(self) -> PairSpec:
+    def spec(self) -> "PairSpec":
         """The specification that the pair's choices amount to.
 
         Raises:
             PairError: There is no pair of this name, or its choices cannot be used.
         """
+        from generator.pair.generation import read_pair
+
         return read_pair(self.folder)

@@ -1,0 +1,151 @@
+"""The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API.
+
+CompetitionNameError          text that is no competition's name
+CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
+DataFolderError               the folder that was named cannot be the competition's data
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from generator.competition import builtin
+from generator.competition.description import CannotAskError, Description, FactSource
+from generator.errors import CompetitionError, did_you_mean
+from generator.files import FileWriteError
+from generator.untrusted import is_slug, printable
+from generator.workspace_files import WorkspaceFiles
+
+if TYPE_CHECKING:
+    from generator.competition.survey.facts import Survey
+
+
+class CompetitionNameError(CompetitionError):
+    """Text that is no competition's name."""
+
+    def __init__(self, *, slug: str, known: list[str]) -> None:
+        super().__init__(
+            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
+        )
+
+
+class CompetitionUnknownError(CompetitionError):
+    """Neither a built-in competition nor one whose files are there, and nobody can be asked."""
+
+    def __init__(self, *, slug: str, folder: Path, known: list[str], reason: str = "") -> None:
+        super().__init__(
+            f'There are no files of a competition "{printable(slug)}" in {printable(str(folder))}: put them there, as '
+            f"Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
+            f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
+        )
+
+
+class DataFolderError(CompetitionError):
+    """The folder that was named cannot be the competition's data."""
+
+    def __init__(self, *, folder: Path, linked: Path, problem: str) -> None:
+        super().__init__(
+            f"{printable(str(folder))} cannot become {printable(str(linked))}: {problem}. Leave out --data to use what "
+            "is there, or move it away."
+        )
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The places that the facts of a competition may come from.
+
+    Attributes:
+        mounted: Where its files are, if they are there.
+        data: The folder with its files that the user names; before anything else.
+        ask: Who can be asked where there are no files; nobody, if None.
+        asks_always: Whether to ask what the hosts say even where there are files.
+        known: What the hosts said when they were asked before.
+    """
+
+    mounted: Path
+    data: Path | None = None
+    ask: FactSource | None = None
+    asks_always: bool = False
+    known: Description | None = None
+
+
+@dataclass(frozen=True)
+class Known:
+    """Everything that is known of a competition before anything is concluded; it takes long to find out.
+
+    Attributes:
+        slug: The competition.
+        survey: What was seen of its files; None of a built-in competition, which the kit describes itself.
+        description: What the hosts say of it, if they were asked.
+        folder: Where its files are, if they are here.
+    """
+
+    slug: str
+    survey: "Survey | None" = field(default=None, repr=False)
+    description: Description | None = field(default=None, repr=False)
+    folder: Path | None = None
+
+
+def look(slug: str, sources: Sources) -> Known:
+    """Looks at what there is of a competition.
+
+    Args:
+        slug: The competition.
+        sources: Where its facts may come from.
+
+    Raises:
+        CompetitionError: There is nothing.
+        KaggleError: It had to be asked, and could not answer.
+    """
+    if not is_slug(slug):
+        raise CompetitionNameError(slug=slug, known=builtin.known())
+    if sources.data is None and builtin.find(slug) is not None:
+        return Known(slug)
+    folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
+    if folder is None:
+        return Known(slug, *_asked(slug, sources))
+    from generator.competition.survey import survey_folder
+
+    description = sources.known
+    if sources.ask is not None and sources.asks_always:
+        description = sources.ask.describe(slug)
+    return Known(slug, survey_folder(folder), description, folder)
+
+
+def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
+    """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
+
+    Returns:
+        Whether a link was made.
+
+    Raises:
+        DataFolderError: Something else stands there.
+        FileWriteError: The link cannot be made.
+    """
+    if mounted.exists():
+        if mounted.resolve() != data.resolve():
+            raise DataFolderError(folder=data, linked=mounted, problem="other files stand there")
+        return False
+    try:
+        files.link(mounted, data.resolve())
+    except OSError as error:
+        raise FileWriteError(path=mounted, cause=error) from error
+    return True
+
+
+def _has_files(folder: Path) -> bool:
+    return folder.is_dir() and next(folder.iterdir(), None) is not None
+
+
+def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
+    """Asks for the facts of a competition whose files are not here."""
+    reason = ""
+    if sources.ask is not None:
+        try:
+            # The description first: it is the cheaper one, and says whether there is such a competition.
+            description = sources.ask.describe(slug)
+            return sources.ask.survey(slug), description
+        except CannotAskError as error:
+            reason = error.message
+    raise CompetitionUnknownError(slug=slug, folder=sources.mounted, known=builtin.known(), reason=reason)

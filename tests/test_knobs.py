@@ -1,0 +1,140 @@
+"""`generate -P` turns the knobs of a pair's notebooks, and `pair.toml` keeps them."""
+
+import json
+import shutil
+import tomllib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from miniature import Outcome, write_tree
+
+from generator.pair.workspace import PairFolder, Role
+
+Tandem = Callable[..., Outcome]
+PAIR = PairFolder(Path("kernels/flats"))
+
+
+@pytest.fixture
+def generate(tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tandem:
+    """Generates a pair for flats, of which there are some files, in the current folder."""
+    rows = [f"{n},{n % 70},{n % 5}" for n in range(90)]
+    data = {
+        "train.csv": "id,area,rooms,rent\n" + "".join(f"{row},{n / 3:.2f}\n" for n, row in enumerate(rows[:60])),
+        "test.csv": "id,area,rooms\n" + "".join(f"{row}\n" for row in rows[60:]),
+        "sample_submission.csv": "id,rent\n" + "".join(f"{n},0\n" for n in range(60, 90)),
+        "stations.csv": "station,latitude\n1,2\n",
+        "notes/about/READ.ME": "",
+        "description.txt": "",
+    }
+    monkeypatch.chdir(write_tree(tmp_path, {f"input/competitions/flats/{name}": text for name, text in data.items()}))
+    return partial(tandem, "generate", "--competition", "flats", "--metric", "mae")
+
+
+def knobs(role: Role) -> dict[str, str]:
+    cells = json.loads(PAIR.notebook(role).read_text())["cells"]
+    source = next("".join(cell["source"]) for cell in cells if "parameters" in cell["metadata"].get("tags", []))
+    return {
+        name: value.partition("  #")[0] for name, _, value in (line.partition(" = ") for line in source.splitlines())
+    }
+
+
+def choices() -> dict[str, Any]:
+    return tomllib.loads(PAIR.choices.read_text())
+
+
+def test_a_knob_is_kept_until_its_line_is_removed(tandem: Tandem, generate: Tandem) -> None:
+    assert generate("-P", "EPOCHS=7", "-P", "DROPOUT=0.25", "-P", "TTA_IS_NO_KNOB=1").code == 1
+    outcome = generate("-P", "EPOCHS=7", "-P", "DROPOUT=0.25", "-P", "ACCEPT_INCOMPLETE=true")
+
+    assert outcome.code == 0, outcome.err
+    assert choices()["parameters"]["DROPOUT"] == {"value": 0.25, "by": "flag"}
+    assert choices()["task"]["epochs"] == {"value": 7, "by": "flag"}  # a key of the task has this name
+    assert any(line.split() == ["DROPOUT", "0.25", "flag"] for line in outcome.out.splitlines())
+    turned = knobs(Role.TRAIN)
+    assert (turned["EPOCHS"], turned["DROPOUT"]) == ("7", "0.25")
+    assert knobs(Role.INFER)["ACCEPT_INCOMPLETE"] == "True"
+
+    assert generate("-P", "DROPOUT=0.25").code == 0
+    assert tandem("generate", "--all", "--check").code == 0
+    assert knobs(Role.TRAIN) == turned
+
+    kept = [line for line in PAIR.choices.read_text().splitlines() if not line.startswith(("DROPOUT", "epochs"))]
+    PAIR.choices.write_text("\n".join(kept) + "\n")
+    assert generate().code == 0
+    assert (knobs(Role.TRAIN)["EPOCHS"], knobs(Role.TRAIN)["DROPOUT"]) == ("40", "0.1")
+    # What the file says is enough to render and to run the pair.
+    assert tandem("generate", "--all", "--check").code == 0
+
+
+def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -> None:
+    generate("-P", "DROPOUT=0.25")
+    shutil.rmtree(PAIR.state)  # as in a pair that somebody cloned
+
+    assert generate("-P", "DROPOUT=0.3").code == 0
+    assert knobs(Role.TRAIN)["DROPOUT"] == "0.3"
+
+    notebook = PAIR.notebook(Role.TRAIN)
+    notebook.write_text(notebook.read_text().replace("DROPOUT = 0.3", "DROPOUT = 0.4"))
+    refused = generate("-P", "DROPOUT=0.5")
+    assert (refused.code, "train/train.ipynb (cells changed: parameters)" in refused.err) == (1, True)
+    assert knobs(Role.TRAIN)["DROPOUT"] == "0.4"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-P", "DROPUOT=0.3"], 'no parameter "DROPUOT". Did you mean "DROPOUT"?'),
+        (["-P", "QQQ=3"], "It has MEMBERS, FOLDS, EPOCHS, BATCH_SIZE, LEARNING_RATE and more; docs/knobs.md"),
+        (["-P", "FOLDS=2.5"], "FOLDS takes a whole number, as its default 5, and not 2.5"),
+        (["-P", "EPOCHS=many"], '-P "EPOCHS=many": EPOCHS must be a whole number.'),
+        (["-P", "EPOCHS=0"], "EPOCHS must be 1 or more"),
+        (["-P", "DROPOUT=__import__('os')"], "DROPOUT takes a number"),
+        (["-P", "FOLDS"], '"FOLDS" sets no parameter; write NAME=VALUE'),
+        (["-P", "PAIR_ID=mine"], "PAIR_ID is no knob"),
+        (["--set", "epoch=3"], 'has no key "epoch". Did you mean "epochs"?'),
+        (["--set", "droput=0.3"], 'Did you mean "DROPOUT"? That is a knob of the notebooks: -P NAME=VALUE sets it.'),
+        (["--set", "qqq=3"], "Some that it has: drop_columns, category_columns, batch_size, epochs"),
+        (["--set", "image_size=3"], "Image to image, Segmentation have it; --family overrules."),
+    ],
+)
+def test_what_cannot_be_set_is_one_short_sentence(generate: Tandem, arguments: list[str], message: str) -> None:
+    outcome = generate(*arguments)
+
+    assert outcome.code == 1
+    assert message in outcome.err
+    assert outcome.err.count("\n") == 1
+    assert len(outcome.err) < 300
+    assert not PAIR.path.exists()
+
+
+def test_what_pair_toml_sets_as_a_parameter_is_not_set_past_it(generate: Tandem) -> None:
+    generate()
+    PAIR.choices.write_text(PAIR.choices.read_text() + "EPOCHS = 9\n")
+
+    refused = generate("--set", "epochs=7")
+    assert (refused.code, "sets EPOCHS in its section parameters" in refused.err) == (1, True)
+    assert generate("-P", "EPOCHS=8").code == 0
+    assert choices()["parameters"]["EPOCHS"] == {"value": 8, "by": "flag"}
+    assert knobs(Role.TRAIN)["EPOCHS"] == "8"
+
+    PAIR.choices.write_text(PAIR.choices.read_text() + "WITDH = 9\n")
+    broken = generate()
+    assert 'pair.toml, section parameters: The notebooks have no parameter "WITDH". Did you mean "WIDTH"?' in broken.err
+
+
+def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Tandem) -> None:
+    lines = generate().out.splitlines()
+    first = [line.partition(" ")[0] for line in lines]
+
+    assert "Training: A network for tables after TabM." in lines
+    assert {"FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE"} <= set(first)
+    assert not {"label_rows", "labels_table", "separator", "epochs", "SEED"} & set(first)
+    assert {"id_column", "train_table"} <= set(first)
+    assert "Not used by the notebooks: description.txt, notes/, stations.csv." in lines
+    assert "label_rows" in generate("--explain").out
+    report = json.loads(generate("--json", "-P", "DROPOUT=0.3").out)
+    assert report["knobs"]["DROPOUT"] == {"value": 0.3, "by": "flag"}
+    assert report["unused"] == ["description.txt", "notes/", "stations.csv"]
