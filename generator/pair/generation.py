@@ -17,6 +17,7 @@ from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
 from generator.pair.kernel_files import render_kernels
+from generator.pair.own_cells import read_own_cells
 from generator.pair.owner import find_owner, unknown_owner
 from generator.pair.proposal import Proposal, Sources, propose
 from generator.pair.spec import PairSpec, spec_of
@@ -106,7 +107,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, templates: Path | N
     existing = read_text(folder.choices) if folder.choices.exists() else None
     files = {
         Path(folder.choices.name): text_of(choices, existing=existing).encode("utf-8"),
-        **render_kernels(choices, templates=templates),
+        **render_kernels(choices, templates=templates, own=read_own_cells(folder)),
     }
     before = partial(_as_it_says_now, folder, templates)
     return Draft(folder, choices, made, files, planned(folder, files, force=options.force, without_base=before))
@@ -159,7 +160,7 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
     """
     choices = complete_choices(folder)
     _check_templates(choices, templates, source=str(folder.choices))
-    return render_kernels(choices, templates=templates)
+    return render_kernels(choices, templates=templates, own=read_own_cells(folder))
 
 
 def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:
