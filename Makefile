@@ -47,9 +47,10 @@ types: $(VENV)/dev.stamp
 kernels: $(VENV)/dev.stamp ## render the reference pairs again from their pair.toml
 	$(BIN)/generate --all --force
 
-drift: $(VENV)/dev.stamp ## show where the reference pairs differ from what the templates give, and a picture from the code
+drift: $(VENV)/dev.stamp ## show where the reference pairs differ from what the templates give, and a picture or list from the code
 	$(BIN)/generate --all --check
 	$(BIN)/python docs/draw_architecture.py --check
+	$(BIN)/python docs/list_knobs.py --check
 
 bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about three quarters of an hour
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done

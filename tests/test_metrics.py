@@ -278,7 +278,7 @@ def test_a_metric_is_a_cell_that_says_what_it_measures_and_which_way_is_better(n
     sentences = re.findall(r"[.!?](?=\s[A-Z0-9`]|$)", said)
     defined = {node.name for node in ast.parse(code.source).body if isinstance(node, ast.FunctionDef)}
 
-    assert (prose.name, prose.kind, code.name) == ("metric", CellKind.MARKDOWN, "competition-metric")
+    assert (prose.name, prose.kind, code.name) == ("metric-meaning", CellKind.MARKDOWN, "metric")
     assert 1 <= len(sentences) <= 3
     assert ("igher is better" in said) == METRICS[name].higher_is_better
     assert ("ower is better" in said) != METRICS[name].higher_is_better

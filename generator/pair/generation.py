@@ -19,6 +19,7 @@ from generator.pair.folder import FileState, pair_folder, planned, read_choices,
 from generator.pair.kept_description import keep_description, kept_description
 from generator.pair.kernel_files import kernel_files, render_kernels, rendered_cells
 from generator.pair.knobs import Knob, knobs_of, model_of
+from generator.pair.own_cells import read_own_cells
 from generator.pair.owner import find_owner, unknown_owner
 from generator.pair.proposal import Proposal, propose
 from generator.pair.sources import Known, Sources, look
@@ -124,7 +125,7 @@ def draft(
     choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
-    cells = rendered_cells(choices, templates=templates)
+    cells = rendered_cells(choices, templates=templates, own=read_own_cells(folder))
     choices = assigned(choices, settings, cells, path=folder.choices)
     check_storable(choices, path=folder.choices)
     existing = read_text(folder.choices) if folder.choices.exists() else None
@@ -189,7 +190,7 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
     """
     choices = complete_choices(folder)
     _check_templates(choices, templates, source=str(folder.choices))
-    return render_kernels(choices, templates=templates)
+    return render_kernels(choices, templates=templates, own=read_own_cells(folder))
 
 
 def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:

@@ -8,6 +8,7 @@ from generator.competition.facts import Value
 from generator.pair.choices import Choices
 from generator.pair.kernel_metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
+from generator.pair.own_cells import check_own_cells
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
 from generator.pair.percent import Cell
 from generator.pair.rendering import render_cells
@@ -18,30 +19,38 @@ from generator.pair.workspace import PairFolder, Role
 _RELATIVE = PairFolder(Path())
 
 
-def render_kernels(choices: Choices, *, templates: Path | None = None) -> dict[Path, bytes]:
+def render_kernels(
+    choices: Choices, *, templates: Path | None = None, own: Mapping[Path, str] | None = None
+) -> dict[Path, bytes]:
     """Renders both notebooks of a pair with their metadata.
 
     Args:
         choices: A complete set of choices.
         templates: The folder of templates; by default the kit's own.
+        own: What stands in the place of cells, by the user's file that has it; see `read_own_cells`.
 
     Returns:
         The content of each file by its path inside of the pair's folder; the same choices always give the same bytes.
 
     Raises:
-        PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit.
+        PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit, or a file of
+            the user's has no cell whose place it can take.
     """
-    return kernel_files(choices, rendered_cells(choices, templates=templates))
+    return kernel_files(choices, rendered_cells(choices, templates=templates, own=own))
 
 
-def rendered_cells(choices: Choices, *, templates: Path | None = None) -> dict[Role, list[Cell]]:
+def rendered_cells(
+    choices: Choices, *, templates: Path | None = None, own: Mapping[Path, str] | None = None
+) -> dict[Role, list[Cell]]:
     """Renders the cells of both notebooks as they are where the user sets no parameter.
 
     Raises:
-        PairError: A template cannot be rendered.
+        PairError: A template cannot be rendered, or a file of the user's has no cell whose place it can take.
     """
     spec = spec_of(choices)
-    return {role: render_cells(spec, role, templates=templates) for role in Role}
+    rendered = {role: render_cells(spec, role, templates=templates, own=own) for role in Role}
+    check_own_cells(rendered.values(), own or {})
+    return rendered
 
 
 def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[Path, bytes]:

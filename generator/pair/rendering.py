@@ -1,6 +1,7 @@
 """Rendering the two notebook templates to py:percent text with Jinja."""
 
 import traceback
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ import jinja2
 from generator.errors import PairError
 from generator.installation import template_folder
 from generator.pair.imports import gathered
+from generator.pair.own_cells import with_own_cells
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
 from generator.pair.template_cache import compiled_templates
@@ -27,28 +29,33 @@ class TemplateRenderError(PairError):
         super().__init__(f"The template {where} cannot be rendered: {printable(problem)}.")
 
 
-def render_cells(spec: PairSpec, role: Role, *, templates: Path | None = None) -> list[Cell]:
+def render_cells(
+    spec: PairSpec, role: Role, *, templates: Path | None = None, own: Mapping[Path, str] | None = None
+) -> list[Cell]:
     """Renders one notebook of a pair.
 
     Args:
         spec: What the templates are told, as `pair`, `competition` and `task`.
         role: Which notebook, told to the templates as `role`.
         templates: The folder of templates; by default the kit's own.
+        own: What stands in the place of cells, by the user's file that has it.
 
     Returns:
         The cells of the notebook.
 
     Raises:
         TemplateRenderError: With the template and its line.
+        OwnCellError: A file of the user's cannot take the place of its cell.
         PercentError: What was rendered is no sequence of named cells; with the template and line if they are known.
     """
     folder = templates or template_folder()
     text = render_text(spec, role, folder)
     try:
-        return gathered(read_cells(text))
+        cells = read_cells(text)
     except PercentError as error:
         source = _line_in_templates(folder, error.text)
         raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error
+    return gathered(with_own_cells(cells, own or {}))
 
 
 def render_text(spec: PairSpec, role: Role, folder: Path) -> str:

@@ -1,0 +1,104 @@
+"""Lists every knob of the notebooks in docs/knobs.md: `python docs/list_knobs.py`; `--check` compares only.
+
+Names, defaults and comments are those of the parameters cells in `templates/`; knobs.toml says when to change one.
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+TEMPLATES, PAGE, ADVICE = ROOT / "templates", ROOT / "docs/knobs.md", ROOT / "docs/knobs.toml"
+BEGINNING, END = "<!-- listed by docs/list_knobs.py -->\n", "<!-- end of the list -->\n"
+LINE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*) = (?P<value>.+?)(?:  # (?P<comment>.+))?")
+CHOSEN = re.compile(r"\{\{task\.(\w+) \| py\}\}|\{\{.*\}\}")
+SECTIONS = {
+    "Every training notebook": ["shared/parameters.train.py.j2", "shared/parameters.data.train.py.j2"],
+    "Every inference notebook": [
+        "shared/parameters.infer.py.j2",
+        "shared/parameters.data.infer.py.j2",
+        "shared/serving/parameters.infer.py.j2",
+    ],
+    **{
+        f"`{folder.name}`": [f"families/{folder.name}/parameters.{role}.py.j2" for role in ("train", "infer")]
+        for folder in sorted((TEMPLATES / "families").iterdir())
+        if folder.is_dir()
+    },
+    "By what is predicted, and by framework": sorted(
+        path.relative_to(TEMPLATES).as_posix()
+        for axis in ("targets", "frameworks")
+        for path in (TEMPLATES / axis).glob("*/parameters.*.py.j2")
+    ),
+}
+
+
+class Knob(NamedTuple):
+    """A line of a parameters cell; `key` is the key of `pair.toml` that it is rendered from, if there is one."""
+
+    name: str
+    default: str
+    key: str
+    comment: str
+
+
+def knobs(paths: Iterable[str]) -> Iterator[Knob]:
+    """Yield the lines of parameters in some templates, and in those that they extend or include."""
+    for path in paths:
+        for line in (TEMPLATES / path).read_text(encoding="utf-8").splitlines():
+            if found := LINE.fullmatch(line):
+                key = CHOSEN.search(found["value"])
+                default = "" if key else f"`{found['value']}`"
+                yield Knob(found["name"], default, (key and key[1]) or "", found["comment"] or "")
+            elif below := re.search(r"{% (?:extends|include) \"([^\"]*parameters[^\"]*)\"", line):
+                yield from knobs([below[1]])
+
+
+def table(title: str, found: Iterable[Knob], advice: dict[str, dict[str, str]]) -> list[str]:
+    """Return a section of the page: what to tune as a table, and what says how the data are read as a list."""
+    by_name: dict[str, list[Knob]] = {}
+    for knob in found:
+        by_name.setdefault(knob.name, []).append(knob)
+    rows, data = [], []
+    for name, same in by_name.items():
+        said = advice.get(name, {})
+        if "when" not in said:
+            data.append(f"`{name}`")
+            continue
+        default = " or ".join(dict.fromkeys(knob.default or said.get("default", "from the data") for knob in same))
+        meaning = said.get("meaning") or next((knob.comment for knob in same if knob.comment), "")
+        keys = {knob.key for knob in same if knob.key}
+        cell = default + "".join(f", `--set {key}=`" for key in sorted(keys))
+        rows.append(f"| `{name}` | {cell} | {meaning} | {said['when']} |".replace("||", "| |"))
+    head = ["| knob | default | meaning | change it |", "|---|---|---|---|"] if rows else []
+    facts = f"How the data are read, by flags or keys of `pair.toml`: {', '.join(data)}." if data else ""
+    return [f"## {title}", "", *head, *rows, *([""] if rows else []), *([facts, ""] if facts else [])]
+
+
+def listing() -> str:
+    """Return every section, one family after the other."""
+    advice = tomllib.loads(ADVICE.read_text(encoding="utf-8"))
+    read = set(advice.pop("data")["names"])
+    found = {title: list(knobs(paths)) for title, paths in SECTIONS.items()}
+    names = {knob.name for same in found.values() for knob in same}
+    if wrong := (names - read - set(advice)) | (set(advice) - names) | (read - names):
+        sys.exit(f"docs/knobs.toml has to say when to change each knob, and nothing of others: {sorted(wrong)}")
+    return "\n".join(line for title, same in found.items() for line in table(title, same, advice))
+
+
+def main() -> None:
+    """Write the page, or with `--check` say if it has something else than what would be written."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGINNING)
+    _, _, after = rest.partition(END)
+    listed = f"{before}{BEGINNING}\n{listing()}\n{END}{after}"
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(listed, encoding="utf-8")
+    elif listed != text:
+        sys.exit("docs/knobs.md is not what the templates have: python docs/list_knobs.py")
+
+
+if __name__ == "__main__":
+    main()

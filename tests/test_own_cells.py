@@ -1,0 +1,103 @@
+"""Files of Python beside `pair.toml` take the place of cells, and stay there when a pair is generated again."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from miniature import Outcome
+
+from generator.pair.workspace import PairFolder, Role, Workspace
+
+METRIC = '''"""Balanced accuracy."""
+
+import numpy as np
+from sklearn.metrics import recall_score
+
+HIGHER_IS_BETTER = True
+
+
+def competition_metric(truth, predictions):
+    return float(recall_score(truth, predictions, average="macro"))
+'''
+
+
+@pytest.fixture
+def generate(
+    tandem: Callable[..., Outcome], workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Generates a pair of `digits` in the current folder."""
+    monkeypatch.chdir(workspace_with_data.root)
+    return partial(tandem, "generate", "--competition", "digits")
+
+
+@pytest.fixture
+def pair(generate: Callable[..., Outcome], workspace_with_data: Workspace) -> PairFolder:
+    """A pair of `digits`."""
+    assert generate().code == 0
+    return workspace_with_data.pair("digits")
+
+
+def cells(pair: PairFolder, role: Role) -> dict[str, str]:
+    notebook = json.loads(pair.notebook(role).read_text())
+    return {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"]}
+
+
+def test_a_metric_of_ones_own_takes_the_place_of_the_rendered_one(
+    generate: Callable[..., Outcome], pair: PairFolder
+) -> None:
+    (pair.path / "metric.py").write_text(METRIC)
+
+    outcome = generate()
+
+    train = cells(pair, Role.TRAIN)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert 'average="macro"' in train["metric"]
+    assert "import" not in train["metric"]
+    assert "recall_score" in train["imports"]
+    assert train["metric-meaning"] == "From `metric.py`, beside `pair.toml`."
+
+
+def test_a_model_of_ones_own_is_the_same_in_both_notebooks(generate: Callable[..., Outcome], pair: PairFolder) -> None:
+    model = cells(pair, Role.TRAIN)["build-model"].replace("small_cnn(", "small_cnn(1.0 * ")
+    (pair.path / "build_model.py").write_text(model)
+
+    assert generate().code == 0
+
+    assert "small_cnn(1.0 * " in cells(pair, Role.TRAIN)["build-model"]
+    assert cells(pair, Role.TRAIN)["build-model"] == model == cells(pair, Role.INFER)["build-model"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("metrics.py", METRIC, 'takes the place of no cell. Did you mean "metric.py"?'),
+        ("parameters.py", "EPOCHS = 3", "takes the place of no cell."),
+        ("metric.py", "def other():\n    pass", "has to define HIGHER_IS_BETTER and competition_metric"),
+        ("metric.py", "def competition_metric(:", "is no Python: line 1, "),
+    ],
+)
+def test_a_file_that_cannot_be_a_cell_is_refused(
+    generate: Callable[..., Outcome], pair: PairFolder, name: str, text: str, problem: str
+) -> None:
+    before = pair.notebook(Role.TRAIN).read_bytes()
+    (pair.path / name).write_text(text)
+
+    outcome = generate()
+
+    assert outcome.code == 1
+    assert f"{name} {problem}" in outcome.err
+    assert pair.notebook(Role.TRAIN).read_bytes() == before
+
+
+def test_a_link_is_not_read(generate: Callable[..., Outcome], pair: PairFolder, tmp_path: Path) -> None:
+    secret = tmp_path / "secret.py"
+    secret.write_text(METRIC)
+    (pair.path / "metric.py").symlink_to(secret)
+
+    outcome = generate()
+
+    assert outcome.code == 1
+    assert "metric.py is a link" in outcome.err
+    assert "recall_score" not in cells(pair, Role.TRAIN)["imports"]
