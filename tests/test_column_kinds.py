@@ -9,6 +9,7 @@ from layout_files import some, table
 
 from generator.competition.facts import Value
 from generator.competition.introspection import Confidence, Hints, Reading, read_task
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import column_of
 from generator.competition.survey.facts import Survey, Table, TableFormat
@@ -36,7 +37,7 @@ def write(
 
 
 def kinds(reading: Reading) -> dict[str, Value]:
-    keys = ("number_columns", "date_columns", "category_columns", "drop_columns")
+    keys = ("number_columns", "date_columns", "category_columns", "coordinate_columns", "text_columns", "drop_columns")
     return {key: reading.task.details[key] for key in keys if reading.task.details[key]}
 
 
@@ -55,6 +56,9 @@ def cycle(*cells: object) -> list[object]:
         ([f"{n} oaks" for n in range(ROWS)], "drop_columns"),
         ([f"{n % 40} oaks" for n in range(ROWS)], "drop_columns"),  # more than half are different
         (cycle("a" * 150, "b" * 150), "drop_columns"),
+        ([f"{n} oaks and an elm" for n in range(ROWS)], "text_columns"),
+        (cycle("an oak " * 20, "an elm " * 20), "text_columns"),
+        (cycle("an oak and an elm", "a birch"), ""),  # words, but so few texts that they are categories
         (cycle("True", "False"), ""),
         (cycle("only"), "drop_columns"),
         ([f"2020-01-{n % 28 + 1:02d}" for n in range(ROWS)], "date_columns"),
@@ -103,6 +107,27 @@ def test_the_column_that_groups_the_folds_is_none_of_the_features(tmp_path: Path
     reading = read(tmp_path)
 
     assert (reading.task.details["group_column"], kinds(reading)) == ("patient_id", {})
+
+
+def test_the_latitude_and_longitude_of_two_places_are_found_by_name_and_range(tmp_path: Path) -> None:
+    places = {f"{end}_{axis}": cycle(48.5, -0.25, 7.125) for end in ("start", "end") for axis in ("lat", "lng")}
+    write(tmp_path, places)
+    assert kinds(read(tmp_path)) == {"coordinate_columns": ["start_lat", "start_lng", "end_lat", "end_lng"]}
+
+    write(tmp_path, {**places, "end_lat": cycle(90.5, 2.5)})
+    assert kinds(read(tmp_path)) == {}  # what is no place on earth, and one place alone, has no distance
+
+    ends = ["end_lat", "end_lng", "start_lat", "start_lng"]
+    assert kinds(read(tmp_path, coordinate_columns=ends)) == {"coordinate_columns": ends}
+    with pytest.raises(UnusableValueError, match="the latitude and the longitude of a place, then those of another"):
+        read(tmp_path, coordinate_columns=ends[:3])
+
+
+def test_what_the_user_calls_a_text_is_read_as_one(tmp_path: Path) -> None:
+    write(tmp_path, {"ticket": [f"T{n}" for n in range(ROWS)], "remark": [f"{n} oaks and elms" for n in range(ROWS)]})
+
+    assert kinds(read(tmp_path, text_columns=["ticket"])) == {"text_columns": ["ticket"], "drop_columns": ["remark"]}
+    assert kinds(read(tmp_path, drop_columns=["remark", "ticket"])) == {"drop_columns": ["remark", "ticket"]}
 
 
 def test_what_the_user_calls_a_category_is_not_dropped(tmp_path: Path) -> None:

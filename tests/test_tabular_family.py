@@ -71,6 +71,12 @@ def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
     return names
 
 
+def features_of(folder: Path, task: Task | None = None) -> Any:
+    """What training makes of the columns of its rows, before it is settled which of it stays."""
+    names = trained_on(folder, task, until="make-features")
+    return names.make_features(names.train, names.columns)
+
+
 def names_target_encoding(preprocessor: Any) -> bool:
     return any(name == "target" for name, *_ in getattr(preprocessor, "transformers", []))
 
@@ -87,7 +93,7 @@ def names_target_encoding(preprocessor: Any) -> bool:
         ([f"0{1 + number % 9}/2{number % 9}/2024" for number in range(MANY)], "date"),
         ([f"2{number % 9}/0{1 + number % 9}/2024" for number in range(MANY)], "date, day first"),
         ([f"0{1 + number % 9}.0{1 + number % 7}.2024" for number in range(MANY)], "date, day first"),
-        ([f"customer no. {number}" for number in range(MANY)], None),
+        ([f"customer {number}" for number in range(MANY)], None),
         ([7] * MANY, None),
         ([None] * MANY, None),
     ],
@@ -97,18 +103,67 @@ def test_a_column_is_read_for_what_it_holds(folder: Path, values: Sequence[objec
     for path in folder.glob("*.csv"):  # decimal commas are usual where semicolons separate
         path.write_text("\n".join(";".join(row) for row in read_table(path)) + "\n")
 
-    names = trained_on(folder)
+    features = features_of(folder)
 
-    made = [name.replace("number__", "").replace("one_hot__", "") for name in names.features.columns]
-    numbers = [name for name in made if name.startswith("x") and names.features[name].dtype.kind in "fi"]
+    made = features.columns.tolist()
+    numbers = [name for name in made if name.startswith("x") and features[name].dtype.kind in "fi"]
     found = {0: None if "x" not in made else "category", 1: "number", 6: "date"}[len(numbers)]
     if kind == "date, day first":
-        assert names.features["x day"].tolist() == [int(str(value)[:2]) for value in values]
+        assert features["x day"].tolist() == [int(str(value)[:2]) for value in values]
         found = "date, day first"
     assert found == kind
     if kind == "number":
         expected = [float(str(value).replace(",", ".")) if value not in (None, "?") else np.nan for value in values]
-        np.testing.assert_allclose(names.features["x"], expected)
+        np.testing.assert_allclose(features["x"], expected)
+
+
+def test_distances_between_the_places_of_a_row_are_kilometers(folder: Path) -> None:
+    london, paris, tokyo = (51.5074, -0.1278), (48.8566, 2.3522), (35.6762, 139.6503)
+    trips = [(london, paris), (paris, london), (london, tokyo), (london, ("", "?"))] * (MANY // 4)
+    places = {
+        f"{end}_{axis}": [trip[number][part] for trip in trips]
+        for number, end in enumerate(("from", "to"))
+        for part, axis in enumerate(("latitude", "longitude"))
+    }
+    write_shop(folder, places)
+    ends = ["from_latitude", "from_longitude", "to_latitude", "to_longitude"]
+
+    features = features_of(folder, task_in(folder, "auc", coordinate_columns=ends, number_columns=ends[2:]))
+
+    parts = features[["km 1-2", "km north 1-2", "km east 1-2"]][:4].to_numpy()
+    assert parts[:2] == pytest.approx(np.array([[343.6, -294.8, 176.5], [343.6, 294.8, -176.5]]), rel=0.002)
+    assert parts[2, 0] == pytest.approx(9559, rel=0.002)
+    assert np.isnan(parts[3]).all()
+
+
+def test_dates_distances_and_texts_stay_if_the_folds_gain_by_them(folder: Path) -> None:
+    draw = np.random.default_rng(3)
+    answers = draw.integers(0, 2, 200)
+    ends = {name: draw.uniform(40, 50, 200).round(4) for name in ("a_lat", "a_lon", "b_lat", "b_lon")}
+    days = {"day": [f"2024-01-{1 + day:02d}" for day in draw.integers(0, 28, 200)]}
+    opinions = [["wonderful", "terrible"], ["fine", "bad"], ["bread", "cake", "tea"]]
+    said = [[*opinions[0], *opinions[1]][2 * draw.integers(0, 2) + answer] for answer in answers]
+    note = [f"the {draw.choice(opinions[2])} was {word} today" + " so" * draw.integers(0, 9) for word in said]
+    noise = [" ".join(draw.choice(list("abcdefgh"), 6)) for _ in range(200)]
+    write_shop(folder, {**ends, **days, "note": note}, answers=answers.tolist())
+    task = task_in(folder, "auc", text_columns=["note"])
+    names = trained_on(folder, task)
+    assert {kind: bool(names.columns[kind]) for kind in ("dates", "coordinates", "texts")} == {
+        "dates": False,
+        "coordinates": False,
+        "texts": True,
+    }
+    assert not any(name.startswith(("km", "day ")) for name in names.features)
+
+    near = {"b_lat": ends["a_lat"] + 0.1 * answers + 0.02, "b_lon": ends["a_lon"]}
+    weekend = [f"2024-01-{(6 if answer else 1) + 7 * draw.integers(0, 3):02d}" for answer in answers]
+    write_shop(folder, {**ends, **near, "day": weekend, "note": noise}, answers=answers.tolist())
+    names = trained_on(folder, task)
+    assert {kind: bool(names.columns[kind]) for kind in ("dates", "coordinates", "texts")} == {
+        "dates": True,
+        "coordinates": True,
+        "texts": False,
+    }
 
 
 def test_the_users_word_on_columns_prevails(folder: Path) -> None:

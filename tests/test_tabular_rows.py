@@ -11,7 +11,7 @@ import pytest
 from layout_files import table
 from notebook_cells import known_after, task_in
 from notebook_session import read_table
-from test_tabular_family import MANY, trained_on, write_shop
+from test_tabular_family import MANY, features_of, trained_on, write_shop
 from written_submissions import table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -104,9 +104,7 @@ def test_ids_that_are_dates_are_learnt_from(folder: Path) -> None:
         hours = [f"2011-{n % 9 + 1:02d}-{n % 28 + 1:02d} {n // 9:02d}:00:00" for n in range(len(rows))]
         table(folder / name, header, [[hour, *row[1:]] for hour, row in zip(hours, rows, strict=True)])
 
-    names = trained_on(folder)
-
-    parts = names.features[[f"id {part}" for part in ("year", "month", "day", "day_of_week", "hour")]]
+    parts = features_of(folder)[[f"id {part}" for part in ("year", "month", "day", "day_of_week", "hour")]]
     assert parts[:3].to_numpy().tolist() == [[2011, 1, 1, 5, 0], [2011, 2, 2, 2, 0], [2011, 3, 3, 3, 0]]
 
 

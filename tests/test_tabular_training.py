@@ -33,15 +33,21 @@ def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str)
 def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
-    write_shop(mirror.competition, shop_columns())
+    remarks = [f"{['dear', 'cheap'][number % 2]} thing, number {number}" for number in range(108)]
+    places = {f"{end}_{axis}": [number % 5 for number in range(108)] for end in "ab" for axis in ("lat", "lon")}
+    columns = shop_columns() | {"remark": remarks} | places
+    write_shop(mirror.competition, columns)
     task = task_in(mirror.competition, "auc")
+    assert (task.details["text_columns"], task.details["coordinate_columns"]) == (["remark"], [*places])
     trained_shop(sessions, mirror, task, framework)
     hidden = {
         "price": ["", "11.0", "21.0"],
         "colour": ["mauve", "", "red"],
         "day": ["no date", "2024-01-31", ""],
+        "remark": ["", "cheap thing, number 7", "a dear one"],
+        **{place: ["", 3.5, "?"] for place in places},
     }
-    write_shop(mirror.competition, shop_columns(), test=hidden)
+    write_shop(mirror.competition, columns, test=hidden)
 
     ended = run(sessions, mirror, Notebook(framework, "infer", task=task))
 
@@ -49,7 +55,7 @@ def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     header, *rows = read_table(mirror.working / "infer" / "submission.csv")
     assert header == ["id", "sold"]
     assert [row[0] for row in rows] == ["t0", "t1", "t2"]
-    assert float(rows[2][1]) < 0.5 < float(rows[1][1])
+    assert float(rows[2][1]) < float(rows[1][1])
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ and each answer is a `Finding`, inferred or the user's.
     target_columns, column_statistics, features    what is learned, and from what
     data_profile                                   all of that together, before anything is concluded
     target_kind, submission, metric, family        what kind of task it is
-    images, masks, run_length, audio, text, feature_types, sequences, cross_validation, training_budget, table_format,
-    inference_server                               what the family and its notebooks need to know
+    images, masks, run_length, audio, text, feature_types, coordinates, sequences, cross_validation, training_budget,
+    table_format, inference_server                 what the family and its notebooks need to know
     input_checks, unsupported, warnings, errors    decisions that cannot be followed, and what cannot be done
     unused_files                                   what no notebook reads
     findings, vocabulary                           how candidates are weighed, and the words that people name files with

@@ -68,11 +68,11 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     elif family.medium is Medium.TEXT and features is not None:
         settle_texts(seen.texts, features, found)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
-        settle_sequences(groups, features, found)
+        settle_sequences(groups, features, found, family)
         examples = max(1, round(examples / groups.rows))
     elif features is not None:
         group = str(folds["group_column"].value) if "group_column" in folds else ""
-        settle_columns(features, found, group=group)
+        settle_columns(features, found, family, group=group)
     found.update({key: finding for key, finding in folds.items() if key not in found})
     settle_budget(examples, found)
     _settle_label_cells(seen, found)

@@ -1,14 +1,16 @@
-"""The columns of a table: those of no use, and numbers, dates and categories among the others."""
+"""The columns of a table: those of no use, and numbers, dates, texts and categories among the others."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from generator.competition.introspection.column_statistics import is_whole
+from generator.competition.introspection.coordinates import settle_coordinates
 from generator.competition.introspection.errors import listed
 from generator.competition.introspection.features import Features, names_of
-from generator.competition.introspection.findings import Confidence, Findings
+from generator.competition.introspection.findings import Confidence, Findings, joined
 from generator.competition.introspection.vocabulary import looks_like_id, words
+from generator.competition.schema import Family
 from generator.competition.survey.columns import are_dates, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
@@ -24,10 +26,11 @@ _LONGEST_CATEGORY, _FEW_DIFFERENT, _OFTEN = 100, 20, 0.5
 _IN_NUMBERS = re.compile(r"\s*(\d{1,2})([-/.])(\d{1,2})\2\d{2,4}")
 _YEAR_FIRST = re.compile(r"\s*\d{4}[-/.]")
 _MONTHS = 12
-_KINDS = ("category_columns", "number_columns", "date_columns")
+_KINDS = ("category_columns", "number_columns", "date_columns", "text_columns")
+_FEWEST_WORDS = 3  # of a text, on average
 
 
-def settle_columns(features: Features, found: Findings, *, group: str = "", order: str = "") -> None:
+def settle_columns(features: Features, found: Findings, family: Family, *, group: str = "", order: str = "") -> None:
     """Settles which columns of a table the model does not see, and what the others are.
 
     What is neither dropped nor named by a finding is a number where it is one in the file, else a category.
@@ -35,12 +38,16 @@ def settle_columns(features: Features, found: Findings, *, group: str = "", orde
     Args:
         features: The columns.
         found: Takes the findings.
+        family: The family, which may read texts and coordinates or not.
         group: The column that groups rows, in a sequence or in the folds, which the model does not see either.
         order: The column that orders them, which it always sees.
     """
     columns = [column for column in features.columns if column.name != group]
-    dropped = _settle_dropped(columns, features, found, order)
+    prose = _settle_texts(columns, features, found) if "text_columns" in family.task else []
+    dropped = _settle_dropped([column for column in columns if column.name not in prose], features, found, order)
     left = [column for column in columns if column.name not in dropped]
+    if "coordinate_columns" in family.task:
+        settle_coordinates(left, found)
     codes = _settle_categories(left, found)
     others = [column for column in left if column.name not in codes]
     known = {*_settle_numbers(others, features, found), *_settle_dates(others, features, found)}
@@ -48,6 +55,23 @@ def settle_columns(features: Features, found: Findings, *, group: str = "", orde
     names = [*codes, *texts]
     evidence = f"{listed(names)} are no numbers" if names else "every column is a number or a date"
     found.settle("has_categories", bool(names), evidence)
+
+
+def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
+    """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
+    named = {name for key in ("drop_columns", *_KINDS) for name in _listed(found.hints.overrides.get(key, []))}
+    texts = [column for column in columns if column.name not in named and _is_prose(column, features.train)]
+    means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
+    evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
+    return found.settle("text_columns", names_of(texts), evidence)
+
+
+def _is_prose(column: Column, table: Table) -> bool:
+    return _is_free_text(column, table) and _mean_words(column) >= _FEWEST_WORDS
+
+
+def _mean_words(column: Column) -> float:
+    return sum(len(value.split()) for value in column.present) / len(column.present)
 
 
 def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:

@@ -11,6 +11,7 @@ from generator.competition.introspection.feature_types import settle_columns
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
 from generator.competition.introspection.vocabulary import looks_like_id, words
+from generator.competition.schema import Family
 from generator.competition.survey.facts import Column, ColumnKind
 
 _ORDERED = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.DATE))
@@ -65,10 +66,10 @@ def find_groups(features: Features, found: Findings) -> Groups | None:
     return max(fitting, key=lambda groups: groups.candidate.weight, default=None)
 
 
-def settle_sequences(groups: Groups, features: Features, found: Findings) -> None:
+def settle_sequences(groups: Groups, features: Features, found: Findings, family: Family) -> None:
     """Settles the columns that make a sequence, and those that the model reads."""
     per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
-    settle_columns(features, found, group=groups.group, order=groups.order)
+    settle_columns(features, found, family, group=groups.group, order=groups.order)
     found.settle("group_column", groups.group, groups.candidate.evidence)
     found.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
     found.settle("prediction_per", groups.per, per)
