@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.cli.table import table
+from generator.competition.presets import presets_of
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
 from generator.pair.generation import Draft
@@ -27,6 +28,9 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
         lines = [_explanation(draft), "", *lines]
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
+    family = str(draft.choices.pair["family"].value)
+    if (suggested := presets_of(family)) and "pretrained" not in draft.choices.task:
+        lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")

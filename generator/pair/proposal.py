@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from generator.competition import builtin
 from generator.competition.description import CannotAskError, Description, FactSource
 from generator.competition.facts import Competition, Task, Value
+from generator.competition.presets import preset_of
 from generator.errors import CompetitionError, did_you_mean
 from generator.files import FileWriteError
 from generator.untrusted import is_slug, printable
@@ -125,7 +126,8 @@ def propose(slug: str, sources: Sources, *, decisions: Mapping[str, Value]) -> P
         raise CompetitionNameError(slug=slug, known=builtin.known())
     built_in = builtin.find(slug)
     if built_in is not None and sources.data is None:
-        return Proposal(built_in.competition, built_in.task, source="the kit's own description")
+        task = _fine_tuned(built_in.task, decisions)
+        return Proposal(built_in.competition, task, source="the kit's own description")
     folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
     if folder is None:
         return _read(slug, *_asked(slug, sources), decisions)
@@ -156,6 +158,17 @@ def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
     except OSError as error:
         raise FileWriteError(path=mounted, cause=error) from error
     return True
+
+
+def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
+    """Return the task with the batch size and the epochs that suit the pretrained model, if one is named."""
+    preset = preset_of(task.family, str(decisions.get("pretrained", "")))
+    if preset is None:
+        return task
+    values = {**task.details, **decisions}
+    batch_size, length, epochs = (int(str(values[key])) for key in ("batch_size", "sequence_length", "epochs"))
+    fitting = {"batch_size": preset.batch_size(batch_size, length), "epochs": preset.epochs(epochs)}
+    return replace(task, details={**task.details, **fitting})
 
 
 def _has_files(folder: Path) -> bool:

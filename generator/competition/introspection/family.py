@@ -74,7 +74,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         group = str(folds["group_column"].value) if "group_column" in folds else ""
         settle_columns(features, found, group=group)
     found.update({key: finding for key, finding in folds.items() if key not in found})
-    settle_budget(examples, found)
+    settle_budget(family.name, examples, found)
     _settle_label_cells(seen, found)
     tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
     settle_format(tables, str(found["id_column"].value), seen.targets.names, found)
