@@ -66,7 +66,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         examples //= len(seen.targets.row_labels) or 1
         _settle_files(family, seen, files, found, is_served=is_served)
     elif family.medium is Medium.TEXT and features is not None:
-        settle_texts(seen.texts, features, found)
+        settle_texts(seen.texts, features, examples, found)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
         settle_sequences(groups, features, found)
         examples = max(1, round(examples / groups.rows))
