@@ -101,10 +101,56 @@ def test_both_kernels_have_the_model_attached(tandem: Callable[..., Outcome], fo
         assert metadata["model_sources"] == [HANDLE]
 
 
+def test_a_preset_is_named_shortly_and_what_suits_it_follows(tandem: Callable[..., Outcome], folder: Path) -> None:
+    write_competition(folder / "data", "classes")
+    generate = ("generate", "--competition", "weather", "--data", "data", "--metric", "accuracy", "--json")
+
+    def chosen(*options: str) -> tuple[str, int, str]:
+        done = tandem(*generate, *options)
+        assert done.code == 0, done.err
+        notebook = (folder / "kernels" / "weather" / "train" / "train.ipynb").read_text()
+        metadata = json.loads((folder / "kernels" / "weather" / "train" / "kernel-metadata.json").read_text())
+        rate = notebook.split("LEARNING_RATE = ")[1].split()[0]
+        return rate, json.loads(done.out)["choices"]["task"]["epochs"]["value"], "".join(metadata["model_sources"])
+
+    assert chosen() == ("0.001", 40, "")
+    assert chosen("--set", "pretrained=small") == ("0.0001", 13, "keras/bert/keras/bert_small_en_uncased/3")
+    assert chosen("--set", "pretrained=multilingual", "--set", "epochs=4") == (
+        *("3e-05", 4),
+        "keras/xlm_roberta/keras/xlm_roberta_base_multi/3",
+    )
+
+
+def test_the_batch_is_what_a_replica_can_hold_of_the_preset(tandem: Callable[..., Outcome], folder: Path) -> None:
+    def batch_size(preset: str) -> object:
+        settings = ("--set", f"pretrained={preset}", "--set", "sequence_length=256", "--dry-run", "--json")
+        done = tandem("generate", "--competition", "docstrings", *settings)
+        return json.loads(done.out)["choices"]["task"]["batch_size"]["value"]
+
+    assert batch_size("small") == 32
+    assert batch_size("base") == batch_size(HANDLE) == 16
+
+
+def test_presets_are_suggested_for_texts_alone(tandem: Callable[..., Outcome], folder: Path) -> None:
+    suggestion = "To start from a pretrained model: --set pretrained=small|base|multilingual"
+    of = {slug: tandem("generate", "--competition", slug, "--dry-run").out for slug in ("docstrings", "tumours")}
+
+    assert suggestion in of["docstrings"]
+    assert "pretrained" not in of["tumours"]
+
+
+def test_a_misspelt_preset_is_corrected(tandem: Callable[..., Outcome], folder: Path) -> None:
+    done = tandem("generate", "--competition", "docstrings", "--set", "pretrained=mutilingual")
+
+    assert done.code == 1
+    assert done.err.rstrip().endswith('Did you mean "multilingual"?')
+    assert not (folder / "kernels").exists()
+
+
 @pytest.mark.parametrize("handle", ["bert_small", "keras/bert/keras/bert_small", "../x/y/z/1", "a/b/c/d/0"])
 def test_what_is_no_kaggle_model_is_one_sentence(tandem: Callable[..., Outcome], folder: Path, handle: str) -> None:
     done = tandem("generate", "--competition", "docstrings", "--set", f"pretrained={handle}")
 
     assert done.code == 1
-    assert "which is no Kaggle Model: it takes owner/model/framework/variation/version" in done.err
+    assert "which is no Kaggle Model: it takes small, base, multilingual, or owner/model/" in done.err
     assert not (folder / "kernels").exists()

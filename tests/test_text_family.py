@@ -2,15 +2,20 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from layout_files import table
+from miniature import Outcome
 from notebook_cells import executed_alone, known_after
 from notebook_session import Mirror, Notebook, Sessions, read_table
 from tasks import task_of
+
+from generator.competition.facts import Task
 
 pytest_plugins = ("notebook_session",)
 
@@ -23,6 +28,10 @@ NUMBERS = task_of(
 )
 LABELS = task_of("text", "labels", "warm", "loud", test_table="test.csv", text_columns=["text"], **DETAILS)
 TASKS = {"classes": CLASSES, "numbers": NUMBERS, "labels": LABELS}
+
+
+def with_linear_model(task: str) -> Task:
+    return replace(TASKS[task], details={**TASKS[task].details, "linear_member": True})
 
 
 def fitted(texts: Sequence[str | tuple[str, ...]], task: str = "classes", **columns: object) -> SimpleNamespace:
@@ -165,6 +174,74 @@ def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
     return {str(row[0]): row[1 + len(header) :] for row in test}
 
 
+def test_few_texts_get_a_linear_model_beside_the_network_unless_the_user_wants_none(
+    tandem: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    def has_linear_model(rows: int, *options: str) -> bool:
+        folder, name = tmp_path / f"texts{rows}", f"rows{rows}-{len(options)}"
+        texts = [[n, f"the words of text number {n} are here", "ab"[n % 2]] for n in range(rows + 10)]
+        table(folder / "train.csv", ["id", "text", "label"], texts[:rows])
+        table(folder / "test.csv", ["id", "text"], [row[:2] for row in texts[rows:]])
+        table(folder / "sample_submission.csv", ["id", "label"], [[row[0], "a"] for row in texts[rows:]])
+        generate = ("generate", "--workspace", tmp_path, "--competition", name, "--data", folder)
+        done = tandem(*generate, "--metric", "accuracy", *options)
+        assert done.code == 0, done.err
+        written = [(tmp_path / "kernels" / name / role / f"{role}.ipynb").read_text() for role in ("train", "infer")]
+        assert len({"fit_linear" in notebook for notebook in written}) == 1
+        return "fit_linear" in written[0]
+
+    assert has_linear_model(1_000)
+    assert not has_linear_model(1_001)
+    assert not has_linear_model(1_000, "--set", "linear_member=false")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_linear_model_learns_what_decides(tmp_path: Path, task: str) -> None:
+    folder = tmp_path / "digits"
+    write_competition(folder, task)
+    cells = known_after("targets", with_linear_model(task), "train", folder)
+    alone = executed_alone(["fit-linear"], with_linear_model(task), "train")
+    inputs = [{"numbers": np.arange(len(cells.train))[:, None] % 10}] if task == "numbers" else []
+    examples = alone.linear_inputs(cells.train, *inputs)
+    classes = [3] if task == "classes" else []
+
+    model = alone.fit_linear(examples[:100], cells.truth[:100])
+    predicted = alone.predict_linear(model, examples[100:], *classes)
+
+    if task == "classes":
+        assert (predicted.argmax(axis=1) == cells.truth[100:]).mean() > 0.9
+    else:
+        middle = 2.5 if task == "numbers" else 0.5
+        assert ((predicted > middle) == (cells.truth[100:] > middle)).mean() > 0.9
+
+
+def test_a_class_that_no_training_row_of_a_fold_has_gets_no_probability() -> None:
+    cells = executed_alone(["fit-linear"], with_linear_model("classes"), "train")
+    rows = cells.pd.DataFrame({"text": ["sun and fire", "ice and snow", "fire", "snow"]})
+
+    model = cells.fit_linear(cells.linear_inputs(rows), np.array([0, 3, 0, 3]))
+
+    assert cells.predict_linear(model, cells.linear_inputs(rows), 4).round(1)[:, 1:3].tolist() == [[0, 0]] * 4
+
+
+def test_how_much_the_linear_model_counts_in_a_fold_is_chosen_on_the_others() -> None:
+    known = {"METRIC": "accuracy", "HIGHER_IS_BETTER": True}
+    cells = executed_alone(["mix"], with_linear_model("classes"), "train", **known)
+    cells.competition_metric = lambda truth, predicted: (truth == predicted).mean()
+    truth, fold_of = np.array([0, 1] * 8), np.arange(16) // 8
+    right, wrong = np.eye(2)[truth], np.eye(2)[1 - truth]
+    is_first = (fold_of == 0)[:, None]
+    network, linear = np.where(is_first, right, wrong), np.where(is_first, wrong, right)
+
+    shares, predictions = cells.mixed(truth, network, linear, fold_of)
+    alone, of_one = cells.mixed(truth[:8], network[:8], linear[:8], fold_of[:8])
+
+    assert shares == {0: 0.6, 1: 0.4}  # the nearest to a half with which the other fold is right
+    assert (predictions.argmax(axis=1) != truth).all()
+    assert alone == {0: 0.5}
+    assert (of_one == 0.5).all()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "framework"),
@@ -174,8 +251,10 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, task: str, framework: str
 ) -> None:
     right = write_competition(mirror.competition, task)
-    train, infer = (Notebook(framework, role, task=TASKS[task]) for role in ("train", "infer"))
+    of_few = TASKS[task] if task == "classes" else with_linear_model(task)
+    train, infer = (Notebook(framework, role, task=of_few) for role in ("train", "infer"))
     small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_STEP": 20.0}
+    small |= {} if task == "classes" else {"FOLDS": 2, "EPOCHS": 6}
 
     sessions.finished(train, mirror.parameters(train, **small))
     mirror.working.rename(mirror.root / "train")

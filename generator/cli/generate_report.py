@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.cli.table import table
+from generator.competition.presets import presets_of
 from generator.competition.schema import keys_of
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
@@ -29,6 +30,9 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     lines += [table(["state", "file"], files), "", *_unused(draft)]
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
+    family = str(draft.choices.pair["family"].value)
+    if (suggested := presets_of(family)) and "pretrained" not in draft.choices.task:
+        lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")

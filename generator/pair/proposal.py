@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from generator.competition import builtin
 from generator.competition.description import Description
 from generator.competition.facts import Competition, Task, Value
+from generator.competition.presets import preset_of
 from generator.pair.sources import Known
 from generator.untrusted import printable
 
@@ -73,8 +74,20 @@ def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
     """
     if known.survey is None:
         built_in = builtin.require(known.slug)
-        return Proposal(built_in.competition, built_in.task, source="the kit's own description")
+        task = _fine_tuned(built_in.task, decisions)
+        return Proposal(built_in.competition, task, source="the kit's own description")
     return _read(known.slug, known.survey, known.description, decisions, folder=known.folder)
+
+
+def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
+    """Return the task with the batch size and the epochs that suit the pretrained model, if one is named."""
+    preset = preset_of(task.family, str(decisions.get("pretrained", "")))
+    if preset is None:
+        return task
+    values = {**task.details, **decisions}
+    batch_size, length, epochs = (int(str(values[key])) for key in ("batch_size", "sequence_length", "epochs"))
+    fitting = {"batch_size": preset.batch_size(batch_size, length), "epochs": preset.epochs(epochs)}
+    return replace(task, details={**task.details, **fitting})
 
 
 def _read(

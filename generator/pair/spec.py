@@ -3,13 +3,15 @@
 import hashlib
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from generator.accelerators.catalog import catalog
 from generator.competition.facts import Competition
+from generator.competition.presets import Preset, preset_of, presets_of
 from generator.competition.schema import keys_of, task_of
-from generator.errors import PairError
+from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choices
 from generator.pair.kernel_name import KernelName, kernel_name
 from generator.pair.task_properties import TaskProperties
@@ -22,10 +24,12 @@ _MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]
 class PretrainedModelError(PairError):
     """The user named a pretrained model that Kaggle could not attach."""
 
-    def __init__(self, *, handle: str) -> None:
+    def __init__(self, *, handle: str, suggested: Collection[str]) -> None:
+        names = f"{', '.join(suggested)}, or " if suggested else ""
         super().__init__(
-            f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes '
-            "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/2."
+            f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
+            "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
+            f"{did_you_mean(handle, suggested)}"
         )
 
 
@@ -61,16 +65,21 @@ class PairSpec(TaskProperties):
         return min(session, float(self.competition.inference_hours or session))
 
     @property
-    def model_sources(self) -> tuple[str, ...]:
-        """The Kaggle Models that both notebooks have attached: the pretrained one, if the user named one.
+    def preset(self) -> Preset | None:
+        """The pretrained model to start from; None if the user named none.
 
         Raises:
             PretrainedModelError: What the user named cannot be a Kaggle Model.
         """
-        handle = str(self.task_values.get("pretrained", ""))
-        if handle and not _MODEL_HANDLE.fullmatch(handle):
-            raise PretrainedModelError(handle=handle)
-        return (handle,) if handle else ()
+        preset = preset_of(self.family, str(self.task_values.get("pretrained", "")))
+        if preset is not None and not _MODEL_HANDLE.fullmatch(preset.handle):
+            raise PretrainedModelError(handle=preset.handle, suggested=presets_of(self.family))
+        return preset
+
+    @property
+    def model_sources(self) -> tuple[str, ...]:
+        """The Kaggle Models that both notebooks have attached: the pretrained one, if the user named one."""
+        return (self.preset.handle,) if self.preset else ()
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""

@@ -66,7 +66,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         examples //= len(seen.targets.row_labels) or 1
         _settle_files(family, seen, files, found, is_served=is_served)
     elif family.medium is Medium.TEXT and features is not None:
-        settle_texts(seen.texts, features, found)
+        settle_texts(seen.texts, features, examples, found)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
         settle_sequences(groups, features, found, family)
         examples = max(1, round(examples / groups.rows))
@@ -74,7 +74,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         group = str(folds["group_column"].value) if "group_column" in folds else ""
         settle_columns(features, found, family, group=group)
     found.update({key: finding for key, finding in folds.items() if key not in found})
-    settle_budget(examples, found)
+    settle_budget(family.name, examples, found)
     _settle_label_cells(seen, found)
     tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
     settle_format(tables, str(found["id_column"].value), seen.targets.names, found)

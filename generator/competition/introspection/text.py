@@ -21,6 +21,7 @@ _SEVERAL = 20
 _LEAST = 2.5
 _HARDLY_LESS = 3
 _DIFFERENT = 0.3
+_FEW_TEXTS = 1_000
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ def find_text_columns(features: Features) -> TextColumns:
     )
 
 
-def settle_texts(texts: TextColumns, features: Features, found: Findings) -> None:
-    """Settles the columns of text, those beside them, and the length."""
+def settle_texts(texts: TextColumns, features: Features, examples: int, found: Findings) -> None:
+    """Settles the columns of text, those beside them, the length, and whether so few texts want a linear model."""
     columns = texts.columns or tuple(column for column in features.columns if column.kind is ColumnKind.TEXT)[:1]
     mean = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in columns])
     length = sequence_length(columns)
@@ -66,6 +67,8 @@ def settle_texts(texts: TextColumns, features: Features, found: Findings) -> Non
     found.settle("number_columns", names_of(features.measures), beside)
     evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
     found.settle("sequence_length", length, evidence)
+    if examples <= _FEW_TEXTS:
+        found.settle("linear_member", True, f"{examples:,} texts are few for a network alone")
 
 
 def sequence_length(columns: Sequence[Column]) -> int:

@@ -3,6 +3,7 @@
 import math
 
 from generator.competition.introspection.findings import Findings
+from generator.competition.presets import preset_of
 
 _REPLICAS, _STEPS, _MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
 _SHARE_TRAINED_ON = 0.8
@@ -20,10 +21,13 @@ def epochs(examples: int) -> int:
     return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS, round(_MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))))
 
 
-def settle_budget(examples: int, found: Findings) -> None:
-    """Settles both."""
-    size, times = batch_size(examples), epochs(examples)
+def settle_budget(family: str, examples: int, found: Findings) -> None:
+    """Settles both, as it suits the pretrained model if the user named one."""
+    size, times, kind = batch_size(examples), epochs(examples), "examples"
+    if preset := preset_of(family, found.decided("pretrained")):
+        size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
+        kind = "examples and a pretrained model"
     steps = max(1, int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit = "step" if steps == 1 else "steps"
     found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples are {steps:,} {unit} an epoch")
-    found.settle("epochs", times, f"usual for {examples:,} examples")
+    found.settle("epochs", times, f"usual for {examples:,} {kind}")
