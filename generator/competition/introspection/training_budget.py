@@ -2,6 +2,7 @@
 
 import math
 
+from generator.competition.facts import TargetKind, are_photographs
 from generator.competition.introspection.findings import Findings
 
 _REPLICAS, _STEPS, _MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
@@ -21,9 +22,12 @@ def epochs(examples: int) -> int:
 
 
 def settle_budget(examples: int, found: Findings) -> None:
-    """Settles both."""
-    size, times = batch_size(examples), epochs(examples)
+    """Settles both; a backbone that has learned from ImageNet needs half of the epochs."""
+    size, times, usual = batch_size(examples), epochs(examples), "usual for"
+    image = [found[key].value for key in ("channels", "image_size") if key in found]
+    if len(image) > 1 and are_photographs(*image, found.member("target_kind", TargetKind)):
+        times, usual = max(_FEWEST_EPOCHS, times // 2), "usual for fine-tuning with"
     steps = max(1, int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit = "step" if steps == 1 else "steps"
     found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples are {steps:,} {unit} an epoch")
-    found.settle("epochs", times, f"usual for {examples:,} examples")
+    found.settle("epochs", times, f"{usual} {examples:,} examples")
