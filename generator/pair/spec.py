@@ -29,6 +29,16 @@ class PretrainedModelError(PairError):
         )
 
 
+class UnusedModelError(PairError):
+    """The user named a pretrained model for images that are learned from scratch."""
+
+    def __init__(self, *, handle: str) -> None:
+        super().__init__(
+            f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs have a '
+            "backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
+        )
+
+
 @dataclass(frozen=True)
 class PairSpec(TaskProperties):
     """Everything that the templates need to know of a pair, the properties of its task among it.
@@ -62,14 +72,17 @@ class PairSpec(TaskProperties):
 
     @property
     def model_sources(self) -> tuple[str, ...]:
-        """The Kaggle Models that both notebooks have attached: the pretrained one, if the user named one.
+        """The Kaggle Models that notebooks have attached: the pretrained one, if the user named one.
 
         Raises:
             PretrainedModelError: What the user named cannot be a Kaggle Model.
+            UnusedModelError: These images are no photographs.
         """
         handle = str(self.task_values.get("pretrained", ""))
         if handle and not _MODEL_HANDLE.fullmatch(handle):
             raise PretrainedModelError(handle=handle)
+        if handle and "image_size" in self.task.details and not self.has_backbone:
+            raise UnusedModelError(handle=handle)
         return (handle,) if handle else ()
 
     def kernel(self, role: Role) -> KernelName:
