@@ -37,7 +37,7 @@ def cell_seconds(root: Path) -> dict[str, float]:
     run_cells(
         PAIR,
         "train",
-        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root / "working"), "ALLOW_CPU": True},
+        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "PRETRAINED": ""},
         last="take-up-checkpoints",
         seconds=seconds,
     )

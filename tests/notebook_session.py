@@ -9,7 +9,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,9 +124,13 @@ class Sessions:
             frameworks.close()
 
 
-def of_shops(framework: str, role: str, edits: Mapping[str, Callable[[str], str]] | None = None) -> Notebook:
+def of_shops(
+    framework: str, role: str, edits: Mapping[str, Callable[[str], str]] | None = None, *, ema: float = 0.0
+) -> Notebook:
     """A notebook for shops: a table, since that trains in the shortest time of all."""
-    return Notebook(framework, role, edits or {}, slug="shops")
+    task = shop_task()
+    averaging = replace(task, details={**task.details, "ema": ema}) if ema else None
+    return Notebook(framework, role, edits or {}, slug="shops", task=averaging)
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,10 @@ def write_json(path, value):
 """
 
 
-def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epoch: int) -> None:
+def killed(sessions: Sessions, mirror: Mirror, framework: str, *, fold: int, epoch: int, ema: float = 0.0) -> None:
     """Trains until the process dies at the end of an epoch, its history just written."""
     code = KILL_AT.format(fold=fold, epoch=epoch, next=epoch + 1)
-    watched = of_shops(framework, "train", {"checkpoint-files": lambda cell: cell + code})
+    watched = of_shops(framework, "train", {"checkpoint-files": lambda cell: cell + code}, ema=ema)
     session = sessions.start(watched, mirror.parameters(watched, **SETTINGS))
     assert session.ended().status < 0
     assert "handoff.json" not in names_below(mirror.working)
@@ -72,17 +72,17 @@ def epochs_in(ended: Ended) -> list[tuple[int, int]]:
     return [(int(fold), int(epoch)) for fold, epoch in found]
 
 
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+@pytest.mark.parametrize(("framework", "ema"), [("keras", 0.9), ("tensorflow", 0.0)])
 def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_output_attached(
-    sessions: Sessions, shops: Mirror, framework: str
+    sessions: Sessions, shops: Mirror, framework: str, ema: float
 ) -> None:
     write_shops(shops.competition)
-    train, infer = of_shops(framework, "train"), of_shops(framework, "infer")
+    train, infer = of_shops(framework, "train", ema=ema), of_shops(framework, "infer", ema=ema)
     parameters = shops.parameters(train, **SETTINGS)
     expected = outcome(sessions.run(train, parameters, look=LOOK), shops)
     shutil.rmtree(shops.working)
 
-    killed(sessions, shops, framework, fold=1, epoch=3)
+    killed(sessions, shops, framework, fold=1, epoch=3, ema=ema)
     mount = shops.output_of_training(framework)
     shutil.copytree(shops.working, mount)
     attached = {name: (mount / name).read_bytes() for name in names_below(mount)}

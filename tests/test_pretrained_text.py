@@ -147,6 +147,34 @@ def test_a_misspelt_preset_is_corrected(tandem: Callable[..., Outcome], folder: 
     assert not (folder / "kernels").exists()
 
 
+def test_a_model_with_a_backbones_weights_is_attached_to_the_training_of_photographs(
+    tandem: Callable[..., Outcome], folder: Path
+) -> None:
+    scans = ("generate", "--competition", "digits", "--set", f"pretrained={HANDLE}")
+    for_photographs = (
+        "--set",
+        "channels=3",
+        "--set",
+        "image_size=96",
+        "--set",
+        "augmentation=all",
+        "--set",
+        "ema=0.99",
+    )
+
+    refused, done = tandem(*scans), tandem(*scans, *for_photographs)
+
+    assert refused.code == 1
+    assert "only photographs have a backbone. Set channels = 3 and image_size = 96 or more as well" in refused.err
+    assert done.code == 0, done.err
+    kernel = folder / "kernels" / "digits"
+    sources = {role: json.loads((kernel / role / "kernel-metadata.json").read_text()) for role in ("train", "infer")}
+    assert {role: found["model_sources"] for role, found in sources.items()} == {"train": [HANDLE], "infer": []}
+    text = (kernel / "train" / "train.ipynb").read_text()
+    for knob in ("CROP = 0.5", "COLOUR = 0.2", "MIXUP = 0.2", "CUTMIX = 1.0", "ROTATE_DEGREES = 0.0", "EMA = 0.99"):
+        assert knob in text
+
+
 @pytest.mark.parametrize("handle", ["bert_small", "keras/bert/keras/bert_small", "../x/y/z/1", "a/b/c/d/0"])
 def test_what_is_no_kaggle_model_is_one_sentence(tandem: Callable[..., Outcome], folder: Path, handle: str) -> None:
     done = tandem("generate", "--competition", "docstrings", "--set", f"pretrained={handle}")

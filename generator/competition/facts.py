@@ -6,6 +6,9 @@ from enum import StrEnum
 
 Value = bool | int | float | str | list[str]
 
+_RGB = 3
+_SMALLEST_PHOTOGRAPH = 96  # pixels
+
 
 @dataclass(frozen=True)
 class Competition:
@@ -79,6 +82,12 @@ class ServedAnswer(StrEnum):
     TABLE = "table"  # ids and answers
     TARGETS = "targets"  # answers alone
     VALUE = "value"  # the only answer, as a plain value
+
+
+def are_photographs(channels: object, image_size: object, kind: TargetKind) -> bool:
+    """Tells if images are such as a backbone of ImageNet learned from: in colour, large enough, and not repainted."""
+    is_large = isinstance(image_size, int) and image_size >= _SMALLEST_PHOTOGRAPH
+    return is_large and channels == _RGB and kind not in (TargetKind.MASK, TargetKind.IMAGE)
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "dataset_sources": [],
         "competition_sources": [spec.competition.slug],
         "kernel_sources": [] if is_training else [spec.train.ref],
-        "model_sources": list(spec.model_sources),
+        # A backbone's weights are in the hand-over.
+        "model_sources": [] if spec.has_backbone and not is_training else list(spec.model_sources),
     }
     return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"

@@ -33,6 +33,16 @@ class PretrainedModelError(PairError):
         )
 
 
+class UnusedModelError(PairError):
+    """The user named a pretrained model for images that are learned from scratch."""
+
+    def __init__(self, *, handle: str) -> None:
+        super().__init__(
+            f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs have a '
+            "backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
+        )
+
+
 @dataclass(frozen=True)
 class PairSpec(TaskProperties):
     """Everything that the templates need to know of a pair, the properties of its task among it.
@@ -66,20 +76,23 @@ class PairSpec(TaskProperties):
 
     @property
     def preset(self) -> Preset | None:
-        """The pretrained model to start from; None if the user named none.
-
-        Raises:
-            PretrainedModelError: What the user named cannot be a Kaggle Model.
-        """
-        preset = preset_of(self.family, str(self.task_values.get("pretrained", "")))
-        if preset is not None and not _MODEL_HANDLE.fullmatch(preset.handle):
-            raise PretrainedModelError(handle=preset.handle, suggested=presets_of(self.family))
-        return preset
+        """The pretrained model of texts to start from; None if the user named none."""
+        return preset_of(self.family, str(self.task_values.get("pretrained", "")))
 
     @property
     def model_sources(self) -> tuple[str, ...]:
-        """The Kaggle Models that both notebooks have attached: the pretrained one, if the user named one."""
-        return (self.preset.handle,) if self.preset else ()
+        """The Kaggle Models that notebooks have attached: the pretrained one, if the user named one.
+
+        Raises:
+            PretrainedModelError: What the user named cannot be a Kaggle Model.
+            UnusedModelError: These images are no photographs.
+        """
+        handle = self.preset.handle if self.preset else str(self.task_values.get("pretrained", ""))
+        if handle and not _MODEL_HANDLE.fullmatch(handle):
+            raise PretrainedModelError(handle=handle, suggested=presets_of(self.family))
+        if handle and "image_size" in self.task.details and not self.has_backbone:
+            raise UnusedModelError(handle=handle)
+        return (handle,) if handle else ()
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from generator.competition import metrics
-from generator.competition.facts import Medium, SubmissionKind, TargetKind, Task, Value
+from generator.competition.facts import Medium, SubmissionKind, TargetKind, Task, Value, are_photographs
 from generator.competition.schema import families, keys_of, values_of
 from generator.pair.file_formats import TaskFiles
 from generator.pair.workspace import Role
@@ -12,8 +12,6 @@ _USUAL_TOP_K = 5
 _MOST_CLASSES_SHOWN = 20
 _BINARY = 2
 _PICTURES = (TargetKind.MASK, TargetKind.IMAGE)
-_COLOURS = 3
-_SMALLEST_PHOTOGRAPH = 96  # pixels
 _PREDICTED = {
     TargetKind.CLASS: "classification",
     TargetKind.LABELS: "multilabel classification",
@@ -148,7 +146,22 @@ class TaskProperties:
     def has_backbone(self) -> bool:
         """True if the images are photographs, which a backbone of ImageNet suits: in colour, and large enough."""
         details = self.task.details
-        return details.get("channels") == _COLOURS and int(str(details.get("image_size", 0))) >= _SMALLEST_PHOTOGRAPH
+        return are_photographs(details.get("channels"), details.get("image_size"), self.task.target_kind)
+
+    @property
+    def has_crops(self) -> bool:
+        """True if training sees crops of images, as suits photographs."""
+        return self.has_backbone or self.has_mixes
+
+    @property
+    def has_mixes(self) -> bool:
+        """True if training changes colours, mixes images, and does whatever else there is."""
+        return self.task.details.get("augmentation") == "all"
+
+    @property
+    def has_turns(self) -> bool:
+        """True if training turns and moves images, as suits small ones."""
+        return not self.has_backbone or self.has_mixes
 
     @property
     def has_mirrored_views(self) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 
+from generator.competition.facts import TargetKind, are_photographs
 from generator.competition.introspection.findings import Findings
 from generator.competition.presets import preset_of
 
@@ -22,12 +23,15 @@ def epochs(examples: int) -> int:
 
 
 def settle_budget(family: str, examples: int, found: Findings) -> None:
-    """Settles both, as it suits the pretrained model if the user named one."""
-    size, times, kind = batch_size(examples), epochs(examples), "examples"
-    if preset := preset_of(family, found.decided("pretrained")):
+    """Settles both: what is fine-tuned needs fewer epochs, a backbone of ImageNet half of them."""
+    size, times, usual = batch_size(examples), epochs(examples), f"usual for {examples:,} examples"
+    image = [found[key].value for key in ("channels", "image_size") if key in found]
+    if len(image) > 1 and are_photographs(*image, found.member("target_kind", TargetKind)):
+        times, usual = max(_FEWEST_EPOCHS, times // 2), f"usual for fine-tuning with {examples:,} examples"
+    elif preset := preset_of(family, found.decided("pretrained")):
         size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
-        kind = "examples and a pretrained model"
+        usual = f"usual for {examples:,} examples and a pretrained model"
     steps = max(1, int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit = "step" if steps == 1 else "steps"
     found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples are {steps:,} {unit} an epoch")
-    found.settle("epochs", times, f"usual for {examples:,} {kind}")
+    found.settle("epochs", times, usual)

@@ -1,0 +1,106 @@
+"""A backbone has its name checked first, and its weights at once or not at all; augmentation that suits photographs."""
+
+from dataclasses import replace
+
+import pytest
+from notebook_competitions import write_digits
+from notebook_session import Mirror, Notebook, Sessions, names_below
+from test_notebook_images import digits_task
+
+pytestmark = pytest.mark.slow
+pytest_plugins = ("notebook_session",)
+
+HANDLE = "me/flowers/keras/small/1"
+TRAIN = Notebook("tensorflow", "train", task=digits_task(channels=3, image_size=96))
+ON_A_TPU = replace(TRAIN, edits={"check-accelerator": lambda cell: cell + '\nplatform = "tpu"'})
+NOWHERE = {f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "https")}
+MAKE = """
+import keras
+keras.utils.set_random_seed(7)
+keras.made = made = keras.applications.{name}(include_top=False, weights=None, input_shape=(96, 96, 3))
+made.{save}({path!r})
+"""
+PUT_IN_THE_CACHE = """
+name = "mobilenet_v2_weights_tf_dim_ordering_tf_kernels_1.0_96_no_top.h5"
+keras.utils.get_file(name, origin="file://{path}", cache_subdir="models")
+"""
+IS_STARTED_FROM = """
+[np.array_equal(one, other) for one, other in zip(keras.made.get_weights(), [
+    weight for layer in build_model(**model_arguments, weights=starting_weights).layers
+    if layer.name == keras.made.name for weight in layer.get_weights()
+], strict=True)]
+"""
+
+
+def test_a_misspelt_backbone_stops_before_anything_is_written(sessions: Sessions, mirror: Mirror) -> None:
+    ended = sessions.run(TRAIN, mirror.parameters(TRAIN, BACKBONE="EfficientNetV2b0"))
+
+    assert ended.cell == "check-backbone"
+    assert "BACKBONE is 'EfficientNetV2b0': did you mean 'EfficientNetV2B0'? It can be ['ConvNeXt" in ended.error
+    assert names_below(mirror.root) == []
+
+
+@pytest.mark.parametrize(
+    ("pretrained", "name", "rate"), [(HANDLE, "EfficientNetV2B0", 0.0005), ("", "MobileNetV2", 0.001)]
+)
+def test_weights_are_those_of_the_attached_model_or_of_the_download(
+    sessions: Sessions, mirror: Mirror, pretrained: str, name: str, rate: float
+) -> None:
+    write_digits(mirror.competition)
+    folder = mirror.input / "models" / HANDLE
+    folder.mkdir(parents=True)
+    path = str(folder / "any.weights.h5") if pretrained else str(folder / "any.h5")
+    make = MAKE.format(name=name, save="save_weights" if pretrained else "save", path=path)
+    if not pretrained:
+        make += PUT_IN_THE_CACHE.format(path=path)
+    train = replace(ON_A_TPU, task=digits_task(channels=3, image_size=96, pretrained=pretrained))
+    look = f"[learning_rate, starting_weights, {IS_STARTED_FROM}]"
+
+    ended = sessions.finished(
+        train,
+        mirror.parameters(train, BACKBONE=name),
+        before=make,
+        look=look,
+        until="model-summary",
+        environment=NOWHERE,
+    )
+
+    assert ended.seen[:2] == [rate, path if pretrained else "imagenet"]
+    assert set(ended.seen[2]) == {True}
+
+
+@pytest.mark.parametrize("pretrained", ["imagenet", "/nowhere/any.h5"])
+def test_weights_that_cannot_be_had_stop_an_accelerator_and_not_a_cpu(
+    sessions: Sessions, mirror: Mirror, pretrained: str
+) -> None:
+    parameters = mirror.parameters(TRAIN, PRETRAINED=pretrained)
+
+    stopped = sessions.run(ON_A_TPU, parameters, environment=NOWHERE, until="starting-weights")
+    goes_on = sessions.finished(
+        TRAIN, parameters, environment=NOWHERE, until="starting-weights", look="starting_weights"
+    )
+
+    assert stopped.cell == "starting-weights"
+    assert stopped.error.startswith("RuntimeError: EfficientNetV2B0 gets no weights: ")
+    assert "Switch the internet on, or attach a Kaggle Model and name its .h5 in PRETRAINED." in stopped.error
+    assert goes_on.said("starting-weights").endswith("EfficientNetV2B0 starts from scratch")
+    assert goes_on.seen is None
+
+
+def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_images(
+    sessions: Sessions, mirror: Mirror
+) -> None:
+    write_digits(mirror.competition)
+    train = replace(TRAIN, task=digits_task(channels=3, image_size=96, augmentation="all"))
+    look = """[
+        [augment(decoded(some_rows), targets[some_rows], [seed, 1])[part].numpy().tolist() for part in (0, 1)]
+        for seed in (1, 1, 2)
+    ]"""
+    parameters = mirror.parameters(train, SMOKE_TEST=True, IMAGE_SIZE=32, ROTATE_DEGREES=10.0)
+
+    first, again, other = sessions.finished(train, parameters, look=look, until="augmentation").seen
+
+    assert first == again
+    assert first != other
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in first[1])
+    assert any(0 < share < 1 for row in first[1] for share in row)
