@@ -51,7 +51,7 @@ drift: $(VENV)/dev.stamp ## show where the reference pairs differ from what the 
 	$(BIN)/generate --all --check
 	$(BIN)/python docs/draw_architecture.py --check
 
-bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about three quarters of an hour
+bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about an hour
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:

@@ -17,6 +17,7 @@ from generator.untrusted import JsonObject
 
 RISING = [0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.95]
 EARLY = [0.5, 0.8, 0.9, 0.85, 0.8, 0.75, 0.7, 0.7]
+FLUKE = [0.7, 0.92, 1.0, 0.98, 0.99, 0.99, 0.99, 0.99]
 LEVEL = [0.5, 0.8, 0.9, 0.93, 0.94, 0.94, 0.941, 0.942]
 
 
@@ -56,10 +57,11 @@ def test_folds_have_a_spread_and_one_fold_asks_for_more() -> None:
         ([EARLY, EARLY], "The best epoch is 3 of 8, in every fold.", "try -P EPOCHS=3, by whose end"),
         ([RISING, RISING], "The best epoch is 8 of 8, in every fold.", "were still learning: try -P EPOCHS=12."),
         ([EARLY, RISING], "The best epochs are 3 to 8 of 8.", ""),
+        ([FLUKE, FLUKE], "The best epoch is 3 of 8, in every fold.", ""),
         ([LEVEL, LEVEL], "The best epoch is 8 of 8, in every fold.", ""),
         ([[0.5, 0.9, 0.5]] * 2, "", ""),
     ],
-    ids=["early", "rising", "between", "level", "too few"],
+    ids=["early", "rising", "between", "a fluke", "level", "too few"],
 )
 def test_the_best_epochs_say_how_many_to_try(folds: list[list[float]], finding: str, advice: str) -> None:
     found = conclusions(result_of(*folds))

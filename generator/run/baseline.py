@@ -53,20 +53,17 @@ def baseline_process(
         said: The file to write the scores to.
     """
     asked = {"workspace": workspace.absolute(), "pair": pair, "data": data.absolute(), "predictions": predictions}
-    # Without -P the workspace that the kit was started in could bring modules along.
-    command = [sys.executable, "-P", "-m", "generator.run.baseline_process"]
+    # Without -P the folder that the kit was started in could bring modules along.
+    command = [sys.executable, "-P", "-m", "generator.run.baseline_process", json.dumps(asked, default=str)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KAGGLE_")}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the notebook has the other cores
     with (
         said.open("wb") as output,
         subprocess.Popen(  # noqa: S603 - the kit's own module
-            command, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.DEVNULL, env=environment
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL
         ) as process,
     ):
         try:
-            if process.stdin is not None:
-                process.stdin.write(json.dumps(asked, default=str).encode())
-                process.stdin.close()
             yield BaselineProcess(process, said, time.monotonic() + SECONDS)
         finally:
             process.kill()
@@ -80,5 +77,5 @@ def _baselines(said: str) -> Iterator[Baseline]:
         except ValueError:
             continue
         score = fields.number("score")
-        if score is not None and score == score:  # noqa: PLR0124 - NaN is no score
+        if score is not None:
             yield Baseline(printable(fields.text("name"))[:_LONGEST_NAME], score, fields.count("rows"))

@@ -1,4 +1,4 @@
-"""The process that computes a plain baseline, within bounds on memory and time: `python -m` this, with JSON on stdin.
+"""The process that computes a plain baseline, within bounds on memory and time: `python -m` this, with JSON.
 
 It reads what others wrote, by decoders that fail in many ways, and answers with a line of JSON for each score, so that
 those that came before its end count. Nothing waits for it, and nothing of a run depends on it.
@@ -21,7 +21,7 @@ _PROCESSOR_SECONDS = 120
 
 def main() -> None:
     """Reads what is asked for, and prints the scores."""
-    asked = json.load(sys.stdin)
+    asked = json.loads(sys.argv[1])
     _bound()
     task = read_pair(Workspace(Path(asked["workspace"])).pair(asked["pair"])).task
     for baseline in baselines(task, Path(asked["data"]), Path(asked["predictions"])):
@@ -29,9 +29,9 @@ def main() -> None:
 
 
 def _bound() -> None:
-    with suppress(OSError):
+    with suppress(AttributeError, OSError):  # Windows has none
         os.nice(10)
-    with suppress(ImportError, OSError, ValueError):  # Windows has none, macOS not all of them
+    with suppress(ImportError, OSError, ValueError):  # nor these, of which macOS does not have all
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -16,9 +16,9 @@ from generator.pair.workspace import Role
 from generator.run.result import RunResult
 from generator.untrusted import printable
 
-_FEWEST_EPOCHS = 4
+_FEWEST_FOLDS, _FEWEST_EPOCHS = 3, 4
 _EARLY, _EARLY_OF_ONE_FOLD = 0.6, 0.5  # of the epochs
-_STILL_LEARNING = 0.05  # of all that was gained, in the last quarter of the epochs
+_CHANGE = 0.05  # of all that was gained since the first epoch; less is noise
 _LEARNT = 0.03  # of the loss
 _USUAL_FOLDS = 5
 _CLEARLY = 3  # standard errors
@@ -66,9 +66,9 @@ class _Figures:
 
     @property
     def _standard_error(self) -> float | None:
-        """That of the mean of the folds; None of fewer than three."""
+        """That of the mean of the folds; None of two, which have no spread to speak of."""
         scores = [fold.score for fold in self.folds]
-        return stdev(scores) / sqrt(len(scores)) if len(scores) > 2 else None  # noqa: PLR2004 - two have no spread to speak of
+        return stdev(scores) / sqrt(len(scores)) if len(scores) >= _FEWEST_FOLDS else None
 
     @property
     def _epochs(self) -> int:
@@ -149,25 +149,33 @@ class _Figures:
         falls = [1 - fold.losses[-1] / fold.losses[0] for fold in self.folds if fold.losses and fold.losses[0] > 0]
         if falls and mean(falls) < _LEARNT:
             yield "The loss in training hardly falls: try a LEARNING_RATE ten times as high, then one ten times as low."
-        elif max(bests) <= epochs * (_EARLY if len(bests) > 1 else _EARLY_OF_ONE_FOLD):
+        elif max(bests) <= epochs * (_EARLY if len(bests) > 1 else _EARLY_OF_ONE_FOLD) and self._lost() > _CHANGE:
             yield (
                 f"After the best epochs the held-out score gets worse: try -P EPOCHS={max(bests)}, by whose end the "
                 f"learning rate has decayed, or more regularisation{self._regularisation()}."
             )
-        elif min(bests) == epochs and self._late_share() > _STILL_LEARNING:
+        elif min(bests) == epochs and self._gained_late() > _CHANGE:
             yield (
                 f"The last epoch is the best {'in every fold' if len(bests) > 1 else 'one'}, and the models were still "
                 f"learning: try -P EPOCHS={ceil(1.5 * epochs)}."
             )
 
-    def _late_share(self) -> float:
-        """The share of what was gained since the first epoch that came in the last quarter of the epochs."""
-        shares = []
+    def _lost(self) -> float:
+        """What was lost after the best epochs, as a share of what was gained until then."""
+        return mean(self._share(gains, over=gains[-1]) for gains in self._gains())
+
+    def _gained_late(self) -> float:
+        """The share of all that was gained which came in the last quarter of the epochs."""
+        return mean(self._share(gains, over=max(gains[: ceil(len(gains) * 3 / 4)])) for gains in self._gains())
+
+    def _gains(self) -> Iterator[list[float]]:
+        """Of each fold what each epoch has gained since the first one."""
         for fold in self.folds:
-            gains = [self._gain(score, fold.scores[0]) for score in fold.scores]
-            before = max(gains[: ceil(len(gains) * 3 / 4)])
-            shares.append((max(gains) - before) / max(gains) if max(gains) > 0 else 0.0)
-        return mean(shares)
+            yield [self._gain(score, fold.scores[0]) for score in fold.scores]
+
+    @staticmethod
+    def _share(gains: list[float], *, over: float) -> float:
+        return (max(gains) - over) / max(gains) if max(gains) > 0 else 0.0
 
     def _regularisation(self) -> str:
         names = [name for name in ("DROPOUT", "WEIGHT_DECAY", "LABEL_SMOOTHING") if self._knob(name) is not None]

@@ -7,6 +7,7 @@ from generator.competition.baseline.held_out import HeldOut
 from generator.competition.facts import TargetKind
 from generator.competition.metrics import function_of, parsed
 
+_TWO_CLASSES = 2
 _MOST_CANDIDATES = 20
 _MOST_JUDGED = 5_000  # rows by which a constant is chosen
 _MOST_PIXELS = 20_000_000
@@ -23,7 +24,7 @@ def decided(predictions: Any, truth: Any, held_out: HeldOut) -> Any:
     import numpy as np
 
     decision = held_out.decision
-    if decision == "thresholds" or (decision == "threshold" and predictions.shape[1] == 2):  # noqa: PLR2004 - classes
+    if decision == "thresholds" or (decision == "threshold" and held_out.class_count <= _TWO_CLASSES):
         positive = predictions if decision == "thresholds" else predictions[:, 1:]
         counts = np.round((truth > 0).reshape(len(truth), -1).mean(axis=0) * len(positive))
         likeliest_first = np.argsort(np.argsort(-positive, axis=0, kind="stable"), axis=0)
