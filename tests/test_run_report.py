@@ -17,6 +17,17 @@ from generator.run.report import duration, write_report
 from generator.run.result import RunResult
 
 HOSTILE = "</pre></div><script>alert(1)</script><img src='http://evil.example/x.png' onerror='alert(1)'>"
+MEASURES = """
+    import numpy as np
+    path = Path(WORKING_ROOT, "handoff.json")
+    history = [{"loss": 1 / (epoch + 1), "score": score} for epoch, score in enumerate([0.5, 0.8, 0.7, 0.6])]
+    fold = {"score": 0.75, "best_epoch": 2, "history": history}
+    handover = json.loads(path.read_text()) | {"folds": [fold, fold]}
+    path.write_text(json.dumps(handover))
+    half, fourth = np.arange(12) % 2, np.arange(12) % 4
+    truth, ids = (fourth == 0).astype(int), [f"r{row}" for row in range(12)]
+    np.savez(WORKING_ROOT + "/oof.npz", ids=ids, fold=half, truth=truth, rows=np.arange(12))
+"""
 SHOWS = {
     "## Figures": "![elsewhere](https://evil.example/y.png)",
     "figure": """
@@ -67,10 +78,17 @@ def report(written: list[str], tandem: Callable[..., Any], tmp_path: Path, monke
         return written[0]
     monkeypatch.chdir(tmp_path)
     shows = {"hostile": f"HOSTILE = {HOSTILE!r}", **SHOWS}
-    folder = write_pair(tmp_path, train={**TRAIN, **shows}, infer={f"## {HOSTILE}": HOSTILE, **INFER}, title=HOSTILE)
+    folder = write_pair(
+        tmp_path,
+        train={**TRAIN, "measures": MEASURES, **shows},
+        infer={f"## {HOSTILE}": HOSTILE, **INFER},
+        title=HOSTILE,
+    )
     fold(folder / "train" / "train.ipynb", cell="hostile")
-    done = tandem("run", "tiny", "-P", "EPOCHS=1")
+    done = tandem("run", "tiny", "-P", "EPOCHS=4")
     assert done.code == 0, done.err
+    assert "\nbaseline     0.7500 the best constant\n" in done.out
+    assert "\nnext         After the best epochs the held-out score gets worse: try -P EPOCHS=2" in done.out
     written.append((tmp_path / "output/tiny/report.html").read_text())
     return written[0]
 
@@ -95,11 +113,21 @@ def test_what_a_notebook_shows_cannot_close_the_page_around_it(report: str) -> N
 def test_the_report_has_scores_parameters_versions_times_figures_and_notebooks(report: str) -> None:
     assert "Out-of-fold accuracy" in report
     assert "0.7500" in report
-    assert re.search(r'<code>EPOCHS</code>.*<td class="changed"><code>1</code>.*default <code>3</code>', report)
+    assert re.search(r'<code>EPOCHS</code>.*<td class="changed"><code>4</code>.*default <code>3</code>', report)
     assert "3.15.0" in report
     assert '<h2 id="time">' in report
     assert report.count('<img src="data:image/svg+xml;base64,') == 2, "in the gallery and in the notebook"
     assert report.count('<details class="notebook"') == 2
+
+
+def test_the_report_concludes_from_its_own_figures(report: str) -> None:
+    assert re.search(
+        r">Baseline&#39;s accuracy</span> <span class=\"value\">0.7500</span> <span class=\"note\">the best con", report
+    )
+    assert ">corrected by 0.0500, because the best epoch was chosen<" in report
+    assert "<li>The best epoch is 2 of 4, in every fold.</li>" in report
+    assert "<li>Out-of-fold accuracy 0.7500 is as good as the best constant, 0.7500.</li>" in report
+    assert "<li>The model is no better than a constant. " in report
 
 
 def test_an_output_that_cannot_be_shown_is_left_out_and_said(report: str) -> None:

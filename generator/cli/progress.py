@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from generator.run.events import (
+    BaselineAwaited,
     CellFinished,
     CellStarted,
     Event,
@@ -43,6 +44,10 @@ def _kept(path: Path) -> str:
     return f"what an earlier run left is kept in {printable(str(path))}"
 
 
+def _awaited(seconds: float) -> str:
+    return f"Computing a plain baseline, for {seconds:.0f} s at most"
+
+
 class PlainProgress:
     """Progress as lines, for logs and pipes."""
 
@@ -65,6 +70,8 @@ class PlainProgress:
                 self._tell(f"{printable(notebook)} {'done' if complete else 'stopped'} after {clock(seconds)}")
             case OutputKept(path=path):
                 self._tell(_kept(path))
+            case BaselineAwaited(seconds=seconds):
+                self._tell(_awaited(seconds))
             case ReportWritten(path=path):
                 self._tell(f"report: {printable(str(path))}")
 
@@ -98,6 +105,8 @@ class TerminalProgress:
                 self._bar.update(self._task, description="Looking at what it wrote")
             case OutputKept(path=path):
                 self._print(_kept(path), style="")
+            case BaselineAwaited(seconds=seconds):
+                self._bar.update(self._task, description=_awaited(seconds))
 
     def _print(self, text: str, *, style: str) -> None:
         from rich.text import Text

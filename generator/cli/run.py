@@ -74,15 +74,20 @@ def run(context: click.Context, /, **options: Any) -> int:
 
 
 def _as_text(result: "RunResult") -> str:
+    from generator.run.conclusions import conclusions
+
     rows: list[tuple[str, str]] = []
     if result.out_of_fold is not None:
         rows.append(("out-of-fold", _score_text(result.out_of_fold)))
     if result.hidden_test is not None:
         rows.append(("hidden test", _score_text(result.hidden_test)))
+    if result.is_measure:
+        rows += [("baseline", f"{baseline.score:.4f} {baseline.name}") for baseline in result.baselines]
     if result.submission is not None:
         checked = "valid" if result.submission.has_sample else "there is no sample to check it against"
         rows.append(("submission", f"{shortest(result.submission.path)} ({result.submission.rows:,} rows, {checked})"))
     rows.append(("report", shortest(result.report)))
+    rows += [("next", sentence) for sentence in conclusions(result).advice]
     lines = [f"{label:<13}{printable(value)}" for label, value in rows]
     if result.is_smoke and (result.hidden_test or result.out_of_fold):
         lines.append("A smoke run: the scores say nothing of the model.")
@@ -92,6 +97,8 @@ def _as_text(result: "RunResult") -> str:
 
 
 def _as_json(result: "RunResult") -> str:
+    from generator.run.conclusions import conclusions
+
     report = {
         "pair": result.pair,
         "smoke": result.is_smoke,
@@ -107,6 +114,9 @@ def _as_json(result: "RunResult") -> str:
         },
         "out_of_fold": _score_fields(result.out_of_fold),
         "hidden_test": _score_fields(result.hidden_test),
+        "baselines": [{"name": one.name, "score": one.score, "rows": one.rows} for one in result.baselines],
+        "findings": list(conclusions(result).findings),
+        "advice": list(conclusions(result).advice),
         "submission": None
         if result.submission is None
         else {"path": str(result.submission.path), "rows": result.submission.rows},

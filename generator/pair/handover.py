@@ -62,6 +62,21 @@ class PromisedFile:
 
 
 @dataclass(frozen=True)
+class TrainedFold:
+    """A fold as training describes it: its score, its best epoch, and the score and the loss of each epoch."""
+
+    score: float
+    best_epoch: int
+    scores: tuple[float, ...]
+    losses: tuple[float, ...]
+
+    @property
+    def optimism(self) -> float:
+        """What was taken off the best epoch's score for its having been chosen."""
+        return self.scores[self.best_epoch - 1] - self.score if 0 < self.best_epoch <= len(self.scores) else 0.0
+
+
+@dataclass(frozen=True)
 class HandOver:
     """A hand-over as training wrote it; what it leaves out is empty or None."""
 
@@ -101,6 +116,13 @@ class HandOver:
         return None if value is None else Score(fold.text("metric") or "score", value)
 
     @property
+    def folds(self) -> tuple[TrainedFold, ...]:
+        """The folds that were trained; none of which it does not say a score."""
+        folds = self.fields.get("folds")
+        found = [_trained_fold(JsonObject.of(fold)) for fold in folds] if isinstance(folds, list) else []
+        return tuple(fold for fold in found if fold is not None)
+
+    @property
     def accelerator(self) -> str:
         """The accelerator that training had, in words."""
         return accelerator_in_words(self.fields.section("accelerator"))
@@ -109,6 +131,17 @@ class HandOver:
     def files(self) -> tuple[PromisedFile, ...]:
         """Every file that it promises, wherever it does so."""
         return promised_files(self.fields)
+
+
+def _trained_fold(fields: JsonObject) -> TrainedFold | None:
+    score, history = fields.number("score"), fields.get("history")
+    epochs = [JsonObject.of(epoch) for epoch in history] if isinstance(history, list) else []
+    scores, losses = ([epoch.number(name) for epoch in epochs] for name in ("score", "loss"))
+    known = [[value for value in values if value is not None] for values in (scores, losses)]
+    if score is None:
+        return None
+    is_whole = len(known[0]) == len(known[1]) == len(epochs)
+    return TrainedFold(score, fields.count("best_epoch"), *(tuple(values) if is_whole else () for values in known))
 
 
 def read_handover(folder: Path) -> HandOver:

@@ -10,7 +10,9 @@ submission, and a report:
     ├── engine          one notebook, executed by papermill; `execution` is its data, `events` what it tells
     │   ├── kernel      the process, apart from the user's Jupyter; `kernel_process` runs inside of it
     │   ├── cancellation, cell_errors, terminal_text, notebook_outline
-    └── report          the page; `notebook_view` and `safe_html` make what strangers wrote fit to be shown
+    ├── baseline        a plain model beside it, in a process of its own, `baseline_process`
+    └── report          the page, with `conclusions` from the figures
+        └── notebook_view, safe_html    what strangers wrote, made fit to be shown
 
 `cli` imports it, and `localkaggle`, whose sessions run on the same engine and whose pages show notebooks likewise.
 """

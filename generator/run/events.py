@@ -56,13 +56,29 @@ class OutputKept:
 
 
 @dataclass(frozen=True)
+class BaselineAwaited:
+    """The notebooks are done, and a plain baseline is not; it has so many seconds left."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
 class ReportWritten:
     """The report is there, of a success or of a failure."""
 
     path: Path
 
 
-Event = NotebookStarted | CellStarted | OutputLine | CellFinished | NotebookFinished | OutputKept | ReportWritten
+Event = (
+    NotebookStarted
+    | CellStarted
+    | OutputLine
+    | CellFinished
+    | NotebookFinished
+    | OutputKept
+    | BaselineAwaited
+    | ReportWritten
+)
 
 
 class Listener(Protocol):

@@ -3,7 +3,8 @@
 import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -17,6 +18,7 @@ from generator.pair.shared_cells import check_shared_cells
 from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.baseline import baseline_process
 from generator.run.errors import (
     FolderNameError,
     NotebookMissingError,
@@ -133,8 +135,9 @@ class _PairRun:
         try:
             if Role.TRAIN in self.options.roles:
                 self._train()
-            if Role.INFER in self.options.roles:
-                self._infer()
+            with self._baseline():
+                if Role.INFER in self.options.roles:
+                    self._infer()
         except TandemError as error:
             if not self.result.notebooks:
                 raise
@@ -172,6 +175,23 @@ class _PairRun:
         self.result.submission = self._checked(submission)
         if not self.options.specimen:
             self.result.hidden_test = _hidden_test_score(self.pair.spec.competition.slug, submission)
+
+    @contextmanager
+    def _baseline(self) -> Iterator[None]:
+        """Computes what a plain model scores while the block lasts, and for some seconds more."""
+        predictions = self.output.working(Role.TRAIN) / "oof.npz"
+        if self.result.is_smoke or self.options.specimen or not predictions.is_file():
+            yield
+            return
+        with baseline_process(
+            workspace=self.options.workspace.root,
+            pair=self.pair.folder.name,
+            data=self.options.data(self.pair.spec.competition.slug),
+            predictions=predictions,
+            said=self.private / "baseline.jsonl",
+        ) as process:
+            yield
+            self.result.baselines = process.scores(self.listener)
 
     def _check_handover(self, handover: HandOver) -> None:
         self.result.handover = handover

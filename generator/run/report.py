@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from generator.competition.facts import Value
 from generator.files import FileReadError
 from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
+from generator.run.conclusions import conclusions, constant_baseline, model_baseline
 from generator.run.execution import ExecutedNotebook
 from generator.run.notebook_view import NotebookView, view_notebook
 from generator.run.parameters import NotebookParameters
@@ -19,6 +21,7 @@ from generator.workspace_files import WorkspaceFiles
 
 TEMPLATE = "report.html.j2"
 _TENTHS_BELOW = 10
+_SHOWN = 0.00005  # in four digits
 _WORDS = {Role.TRAIN: "Training", Role.INFER: "Inference"}
 
 
@@ -78,6 +81,7 @@ def write_report(result: RunResult) -> None:
         run=result,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         tiles=list(_tiles(result)),
+        findings=conclusions(result).findings,
         next_steps=list(_next_steps(result)),
         parameters=_parameter_values(result),
         notebooks=parts,
@@ -108,12 +112,26 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
         checked = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
         yield Tile("Submission", f"{result.submission.rows:,} rows", checked)
     if result.out_of_fold is not None:
-        yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke)
+        flattered = _optimism(result) if result.is_measure else ""
+        yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke or flattered)
+        if result.is_measure and result.baselines:
+            constant, model = constant_baseline(result), model_baseline(result)
+            best = model or constant
+            others = f"; the best constant gets {constant.score:.4f}" if model and constant else ""
+            if best is not None:
+                yield Tile(f"Baseline's {result.out_of_fold.metric}", f"{best.score:.4f}", best.name + others)
     if result.handover is not None and result.handover.accelerator:
         framework = " on ".join(part for part in (result.handover.framework, result.handover.backend) if part)
         yield Tile("Trained on", result.handover.accelerator, framework)
     parts = [f"{_WORDS[role].lower()} {duration(notebook.seconds)}" for role, notebook in result.notebooks.items()]
     yield Tile("Time", duration(result.seconds), ", ".join(parts))
+
+
+def _optimism(result: RunResult) -> str:
+    """What was taken off the score for the choice of the epoch, if that shows."""
+    folds = result.handover.folds if result.handover is not None else ()
+    optimism = abs(fmean([fold.optimism for fold in folds] or [0.0]))
+    return f"corrected by {optimism:.4f}, because the best epoch was chosen" if optimism >= _SHOWN else ""
 
 
 def _next_steps(result: RunResult) -> Iterator[str]:
@@ -122,18 +140,12 @@ def _next_steps(result: RunResult) -> Iterator[str]:
         return
     if result.is_smoke:
         yield f"Every cell runs. For scores that mean something: tandem run {result.pair}"
-    if Role.TRAIN in result.notebooks:
-        yield "Do the learning curves still fall where they end? Then more epochs may help; if they part, fewer."
-        yield "Which predictions are the worst? The figures of the validation show them, and what is like them."
+    if result.handover is not None and not result.handover.is_complete:
+        yield f"The training stopped before its end: tandem run {result.pair} --resume goes on with it."
+    yield from conclusions(result).advice
     if result.submission is not None:
         checked = "passed every check against the sample" if result.submission.has_sample else "no sample to be like"
         yield f"The submission has {result.submission.rows:,} rows and {checked}: {result.submission.path}"
-    if result.hidden_test is not None and result.out_of_fold is not None and not result.is_smoke:
-        gap = result.hidden_test.value - result.out_of_fold.value
-        yield (
-            f"The hidden test scores {abs(gap):.4f} {'above' if gap > 0 else 'below'} the out-of-fold estimate. "
-            f"If that gap is large or grows, the folds do not resemble the test set."
-        )
 
 
 def _parameter_values(result: RunResult) -> dict[str, list[ParameterValue | None]]:

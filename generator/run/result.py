@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from generator.competition.baseline.evaluation import Baseline
 from generator.competition.submission import SubmissionSummary
 from generator.errors import TandemError
 from generator.pair.handover import HandOver, Score
@@ -26,7 +27,14 @@ class RunResult:
     handover: HandOver | None = None
     submission: SubmissionSummary | None = None
     hidden_test: Score | None = None
+    baselines: tuple[Baseline, ...] = ()
     failure: TandemError | None = None
+
+    @property
+    def is_measure(self) -> bool:
+        """True if its scores say something of the model: it ran to its end, on all of the competition's own data."""
+        is_whole = self.handover is not None and self.handover.is_complete and self.failure is None
+        return is_whole and not self.is_smoke and not self.is_specimen
 
     @property
     def out_of_fold(self) -> Score | None:

@@ -1,0 +1,77 @@
+"""The scores of a constant and of a plain model, on the rows that a training held out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from generator.competition.baseline import image_features, sound_features, table_features
+from generator.competition.baseline.answers import best_constant, decided
+from generator.competition.baseline.estimators import predicted
+from generator.competition.baseline.features import Features
+from generator.competition.baseline.held_out import HeldOut, read_held_out
+from generator.competition.facts import Medium, TargetKind, Task
+from generator.competition.metrics import function_of
+from generator.competition.schema import families
+
+CONSTANT = "the best constant"
+_READERS = {
+    Medium.IMAGE: image_features.read,
+    Medium.AUDIO: sound_features.read,
+    Medium.ROW: table_features.read_columns,
+    Medium.SEQUENCE: table_features.read_columns,
+    Medium.TEXT: table_features.read_texts,
+}
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The score of a plain way to predict; `rows` is how many it was judged by."""
+
+    name: str
+    score: float
+    rows: int
+
+
+def baselines(task: Task, data: Path, predictions: Path) -> Iterator[Baseline]:
+    """Yields the score of the best constant, and then of a plain model where there is one for such examples.
+
+    Args:
+        task: What is predicted.
+        data: The competition's files, as Kaggle mounts them.
+        predictions: The `oof.npz` of a training.
+
+    Raises:
+        OSError, ValueError, KeyError: The files are not what a training read and wrote.
+    """
+    import numpy as np
+
+    held_out = read_held_out(predictions, task)
+    truth, score = held_out.truth[held_out.rows], function_of(task.metric)
+    constant = np.repeat(best_constant(truth, held_out), len(truth), axis=0)
+    yield Baseline(CONSTANT, float(score(truth, constant)), len(truth))
+    if task.target_kind in (TargetKind.MASK, TargetKind.IMAGE):
+        return  # no plain model makes sense of them
+    features = _READERS[families()[task.family].medium](held_out, data)
+    if features is None:
+        return
+    answers = _answers(features, held_out)
+    rows = sorted(answers)
+    if rows:
+        found = float(score(held_out.truth[rows], np.stack([answers[row] for row in rows])))
+        yield Baseline(f"{features.model} on {features.name}", found, len(rows))
+
+
+def _answers(features: Features, held_out: HeldOut) -> dict[int, Any]:
+    """The answer to each held-out example, by its position, of models that have not seen its fold."""
+    import numpy as np
+
+    rows, answers = features.rows, dict[int, Any]()
+    is_judged = np.isin(rows, held_out.rows)
+    for fold in np.unique(held_out.fold[held_out.rows]):
+        is_of_fold = held_out.fold[rows] == fold
+        judged, inside = np.flatnonzero(is_judged & is_of_fold), np.flatnonzero(~is_of_fold)
+        if len(judged) and len(inside):
+            found = decided(predicted(features, inside, judged, held_out), held_out.truth[rows[inside]], held_out)
+            answers |= dict(zip(rows[judged].tolist(), found, strict=True))
+    return answers

@@ -1,0 +1,143 @@
+"""The features of rows of a table: its raw columns, its texts, its pixels, or the statistics of a sequence."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from generator.competition.baseline.features import Features, sampled
+from generator.competition.baseline.held_out import HeldOut
+from generator.competition.facts import Task
+from generator.competition.tables.errors import UnreadableTableError
+from generator.competition.tables.rows import table_rows
+from generator.files import contained
+
+GRADIENT_BOOSTING, LINEAR = "gradient boosting", "a linear model"
+_MOST_ROWS, _MOST_CELLS = 300_000, 6_000_000  # that are read
+_MOST_SAMPLED, _MOST_SAMPLED_CELLS = 20_000, 3_000_000
+_MOST_CATEGORIES = 200
+_MOSTLY = 0.9
+_STATISTICS = ("mean", "std", "min", "max", "first", "last")
+
+
+def read_columns(held_out: HeldOut, data: Path) -> Features | None:
+    """The raw columns as numbers; of a sequence that is one example, their statistics."""
+    import numpy as np
+    import pandas as pd  # type: ignore[import-untyped]  # pandas brings no types
+
+    task = held_out.task
+    is_group = task.details.get("prediction_per") == "group"
+    key = str(task.details["group_column"]) if is_group else task.id_column
+    table = _table(task, data, key)
+    if table is None:
+        return None
+    left_out = {key, task.id_column, *task.targets, *_names(task, "drop_columns")}
+    numbers = pd.DataFrame(
+        {
+            name: _as_numbers(table[name], str(task.details.get("decimal", ".")))
+            for name in table.columns.difference(left_out)
+        }
+    )
+    if is_group:
+        numbers = numbers.groupby(table[key], sort=False).agg(list(_STATISTICS))
+    else:
+        numbers.index = pd.Index(table[key])
+    numbers = numbers.loc[:, numbers.nunique().to_numpy() > 1]
+    most = min(_MOST_SAMPLED, _MOST_SAMPLED_CELLS // max(1, numbers.shape[1]))
+    rows, places = _found(numbers.index, held_out, most)
+    if not len(rows) or not numbers.shape[1]:
+        return None
+    name = "the statistics of each sequence" if is_group else "the raw columns"
+    return Features(rows, numbers.to_numpy(dtype=np.float32)[places], name, GRADIENT_BOOSTING)
+
+
+def read_texts(held_out: HeldOut, data: Path) -> Features | None:
+    """The words of the columns that are read, one after the other."""
+    task = held_out.task
+    table = _table(task, data, task.id_column)
+    if table is None:
+        return None
+    texts = table[_names(task, "text_columns")].agg(" ".join, axis=1)
+    rows, places = _found(table[task.id_column], held_out, _MOST_SAMPLED)
+    if not len(rows):
+        return None
+    return Features(rows, texts.to_numpy()[places], "the words (TF-IDF)", LINEAR)
+
+
+def read_pixels(held_out: HeldOut, data: Path) -> Features | None:
+    """The pixels that are columns of a table, from 0 to 1."""
+    import re
+
+    import numpy as np
+
+    task = held_out.task
+    table = _table(task, data, task.id_column)
+    if table is None:
+        return None
+    names = [name for name in table.columns if re.fullmatch(r"(?i)(pixel|pix|px|p|x)?[_.]?\d+(x\d+)?", name)]
+    rows, places = _found(table[task.id_column], held_out, _MOST_SAMPLED_CELLS // max(1, len(names)))
+    if not len(rows) or not names:
+        return None
+    return Features(rows, table[names].to_numpy()[places].astype(np.float32) / 255, "the pixels", LINEAR)
+
+
+def cells_by_id(task: Task, data: Path, column: str) -> dict[str, str]:
+    """What stands in a column of the training table, by the id; nothing where that cannot be read."""
+    table = _table(task, data, task.id_column)
+    if table is None or column not in table:
+        return {}
+    return dict(zip(table[task.id_column], table[column], strict=True))
+
+
+def _table(task: Task, data: Path, key: str) -> Any:
+    """The first rows of the training table as text; None where it cannot be read or does not have the columns."""
+    import pandas as pd
+
+    try:
+        rows = table_rows(
+            contained(data / task.train_table, root=data), separator=str(task.details.get("separator", ""))
+        )
+        _, header = next(rows)
+        cells = []
+        for _, row in rows:
+            cells.append(row if len(row) == len(header) else (row + [""] * len(header))[: len(header)])
+            if len(cells) >= min(_MOST_ROWS, _MOST_CELLS // len(header)):
+                break
+    except (OSError, UnreadableTableError, StopIteration):
+        return None
+    table = pd.DataFrame(cells, columns=header, dtype=str)
+    if not task.details.get("has_training_ids", True):
+        table.insert(0, task.id_column, [str(number) for number in range(len(table))])
+    is_fit = key in table and table.columns.is_unique and {*_names(task, "text_columns")} <= {*table.columns}
+    return table if is_fit else None
+
+
+def _found(ids: Iterable[str], held_out: HeldOut, most: int) -> tuple[Any, Any]:
+    """The positions of at most so many examples, and the places where their ids stand."""
+    import pandas as pd
+
+    rows = sampled(held_out, most)
+    unique = pd.Series(range(len(ids := pd.Index(ids))), ids)
+    unique = unique[~unique.index.duplicated()]
+    places = unique.reindex(held_out.ids[rows]).to_numpy()
+    is_there = ~pd.isna(places)
+    return rows[is_there], places[is_there].astype(int)
+
+
+def _as_numbers(column: Any, decimal: str) -> Any:
+    """A column of text as numbers: what they say, seconds of a date, or the rank of a category by how often it is."""
+    import pandas as pd
+
+    text = column.str.strip()
+    filled = text != ""
+    numbers = pd.to_numeric(text.str.replace(decimal, ".", regex=False) if decimal != "." else text, errors="coerce")
+    if numbers.notna().sum() >= _MOSTLY * filled.sum():
+        return numbers
+    counts = text.value_counts()
+    if len(counts) > _MOST_CATEGORIES:
+        return text.map(counts).astype(float)
+    return text.map({name: float(place) for place, name in enumerate(counts.index)})
+
+
+def _names(task: Task, key: str) -> list[str]:
+    names = task.details.get(key, [])
+    return list(names) if isinstance(names, list | tuple) else []
