@@ -220,9 +220,10 @@ def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
             )
 
 
-ALL_LAYOUTS = tuple(read_layouts(sorted(DATA.glob("*.toml"))))
-LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns and not layout.refused]
-WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
+_EVERY = tuple(read_layouts(sorted(DATA.glob("*.toml"))))
 _ON_KAGGLE = tuple(read_layouts(sorted(DATA.glob("kaggle/*.toml"))))
+ALL_LAYOUTS = tuple(layout for layout in _EVERY if not layout.refused)
+LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns]
+WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
 KAGGLE = [layout for layout in (*ALL_LAYOUTS, *_ON_KAGGLE) if layout.source and not layout.refused]
-REFUSED = [layout for layout in (*ALL_LAYOUTS, *_ON_KAGGLE) if layout.refused]
+REFUSED = [layout for layout in (*_EVERY, *_ON_KAGGLE) if layout.refused]
