@@ -2,7 +2,8 @@
 
 They stand as data in `layout_data/*.toml`, a table for each: what Kaggle calls the metric, what has to be read from
 the files (`task`, `details`; `absent` names details that there are none of), words that a warning has to have for what
-cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), the `files`.
+cannot be known (`warns`), what the user can decide so that nothing remains to be warned of (`settles`), what it is
+refused with (`refused`), the `files`.
 `layout_data/kaggle` has competitions as they stand on Kaggle, with their source: columns and first rows are quoted.
 
 The text of a file is written as it stands, but for what is in angle brackets. A line that begins with loops,
@@ -53,7 +54,7 @@ class Layout:
         metric: What Kaggle's API calls the metric.
         settles: What the user can decide so that nothing remains to be warned of.
         source: Where a competition as it stands on Kaggle is quoted from.
-        misread: Why the kit reads it otherwise, where it does.
+        refused: What the error says that it is refused with, a regular expression.
         text: The files, as the data describe them.
         scope: What the text can name.
         encoding: Of the tables.
@@ -67,7 +68,7 @@ class Layout:
     metric: str = ""
     settles: Mapping[str, str | list[str]] = field(default_factory=dict)
     source: str = ""
-    misread: str = ""
+    refused: str = ""
     text: Mapping[str, str] = field(default_factory=dict)
     scope: Mapping[str, object] = field(default_factory=dict)
     encoding: str = "utf-8"
@@ -219,7 +220,10 @@ def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
             )
 
 
-ALL_LAYOUTS = tuple(read_layouts(sorted(DATA.glob("*.toml"))))
+_EVERY = tuple(read_layouts(sorted(DATA.glob("*.toml"))))
+_ON_KAGGLE = tuple(read_layouts(sorted(DATA.glob("kaggle/*.toml"))))
+ALL_LAYOUTS = tuple(layout for layout in _EVERY if not layout.refused)
 LAYOUTS = [layout for layout in ALL_LAYOUTS if not layout.warns]
 WARNED = [layout for layout in ALL_LAYOUTS if layout.warns]
-KAGGLE = [*(layout for layout in ALL_LAYOUTS if layout.source), *read_layouts(sorted(DATA.glob("kaggle/*.toml")))]
+KAGGLE = [layout for layout in (*ALL_LAYOUTS, *_ON_KAGGLE) if layout.source and not layout.refused]
+REFUSED = [layout for layout in (*_EVERY, *_ON_KAGGLE) if layout.refused]

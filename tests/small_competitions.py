@@ -101,19 +101,19 @@ def write_shops(folder: Path) -> None:
 
 
 def write_breaths(folder: Path) -> None:
-    """Writes rows in groups; the answer of each is the flow in it and in the row before."""
+    """Writes rows in groups, asked for by group and time; the answer is the flow in a row and in the one before."""
     source, rows = some(6), []
     for breath in range(44):
         before = 0.0
         for step in range(12):
             flow = round(source.uniform(0, 4), 3)
             valve = source.choice(["on", "off"])
-            rows.append([len(rows), breath, round(step * 0.034, 4), flow, valve, round(flow + before, 3)])
+            rows.append([breath, round(step * 0.034, 4), flow, valve, round(flow + before, 3)])
             before = flow
-    header, cut = ["id", "breath_id", "time_step", "u_in", "valve", "pressure"], 40 * 12
+    header, cut = ["breath_id", "time_step", "u_in", "valve", "pressure"], 40 * 12
     table(folder / "train.csv", header, rows[:cut])
     table(folder / "test.csv", header[:-1], [row[:-1] for row in rows[cut:]])
-    table(folder / "sample_submission.csv", ["id", "pressure"], [[row[0], 0] for row in rows[cut:]])
+    table(folder / "sample_submission.csv", ["id", "pressure"], [[f"{row[0]}_{row[1]}", 0] for row in rows[cut:]])
 
 
 def write_comments(folder: Path) -> None:

@@ -56,6 +56,11 @@ IMAGES = (  # where images and their labels are; the last one for numbers only
     {"has_several_images": True},
     {"lookup_table": "it's.csv", "example_column": "image", "part_column": "target", "has_fixed_places": True},
 )
+IDS = (  # how test rows get them
+    {},
+    {"has_test_ids": False, "id_columns": ["it's", "a day"], "id_separator": "'"},
+    {"has_test_ids": False, "first_id": 7},
+)
 OFFERED = families().values()
 
 
@@ -81,6 +86,8 @@ class Combination:
         }
         if self.family == "sequence":
             details["group_column"] = "a group"
+        if self.family in ("tabular", "sequence", "text"):
+            details |= IDS[self.place % len(IDS)]
         if self.target is TargetKind.MASK:
             rows, classes, column = MASK_ROWS[self.place % len(MASK_ROWS)]
             details |= {"mask_rows": rows, "mask_classes": classes, "class_column": column}

@@ -126,9 +126,8 @@ def test_names_without_a_class_are_one_sentence(layout: Layout) -> None:
     assert (ended.cell, ended.error) == (
         "training-examples",
         (
-            f"ValueError: 2 of 3 image files of {layout.folder}/train have no class in their names, the first is "
-            "'0002.png'. If the labels are somewhere else, generate the pair again with another labels_from in its "
-            "pair.toml."
+            f"ValueError: 2 of 3 image files of {layout.folder}/train have no class in their names by "
+            "LABEL_IN_NAME, the first is '0002.png'."
         ),
     )
 

@@ -1,9 +1,10 @@
 """The layouts that Kaggle's competitions have are understood, and what is ambiguous in them is said."""
 
 import pytest
-from layouts import KAGGLE, LAYOUTS, WARNED, Layout
+from layouts import KAGGLE, LAYOUTS, REFUSED, WARNED, Layout
 
 from generator.competition.introspection import Reading
+from generator.competition.introspection.errors import IntrospectionError
 
 
 def check(layout: Layout, reading: Reading) -> None:
@@ -39,17 +40,12 @@ def test_after_the_users_decision_nothing_is_warned_of(layout: Layout) -> None:
         assert reading.findings[key].value == value
 
 
-@pytest.mark.parametrize(
-    "layout",
-    [
-        pytest.param(
-            layout,
-            id=layout.name,
-            marks=[pytest.mark.xfail(reason=layout.misread, strict=True)] if layout.misread else [],
-        )
-        for layout in KAGGLE
-    ],
-)
+@pytest.mark.parametrize("layout", KAGGLE, ids=lambda layout: layout.name)
 def test_a_competition_as_it_stands_on_kaggle_is_understood(layout: Layout) -> None:
-    assert layout.source
     check(layout, layout.read())
+
+
+@pytest.mark.parametrize("layout", REFUSED, ids=lambda layout: layout.name)
+def test_what_would_fail_in_a_notebook_is_refused_before(layout: Layout) -> None:
+    with pytest.raises(IntrospectionError, match=layout.refused):
+        layout.read()

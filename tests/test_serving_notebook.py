@@ -186,6 +186,15 @@ def test_a_batch_becomes_what_a_file_with_its_rows_would_be() -> None:
     assert read["nothing"].isna().all()
 
 
+def test_the_rows_of_a_batch_get_ids_of_their_columns() -> None:
+    task = replace(TASK, details={**TASK.details, "id_columns": ["shop", "day"], "id_separator": ":"})
+    names = executed_alone(["batch-as-table"], task, "infer")
+
+    rows, _ = names.table_of((pl.DataFrame({"shop": ["07", "7"], "day": [1, 1]}),))
+
+    assert rows["id"].tolist() == ["07:1", "7:1"]
+
+
 def test_a_batch_that_is_no_table_is_refused_in_words() -> None:
     names = executed_alone(["batch-as-table"], TASK, "infer")
 

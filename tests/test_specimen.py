@@ -148,6 +148,16 @@ def test_the_ids_of_the_sample_are_those_of_the_test_in_their_order(name: str, t
     assert not set(asked) & {row[task.id_column] for row in cells(folder / task.train_table)}
 
 
+@pytest.mark.parametrize("name", ["ids_of_a_sentence_and_a_token", "ids_of_an_essay_and_a_sentence"])
+def test_ids_that_are_put_together_name_each_a_row_of_the_test(name: str, tmp_path: Path) -> None:
+    folder = copy(named(name), tmp_path)
+
+    (one, other), separator = named(name).details["id_columns"], named(name).details["id_separator"]
+    made = [f"{row[one]}{separator}{row[other]}" for row in cells(folder / "test.csv")]
+    assert [row["id"] for row in cells(folder / "sample_submission.csv")] == made
+    assert len(set(made)) == len(made)
+
+
 def test_labels_in_a_table_of_their_own_are_those_of_the_training_rows(tmp_path: Path) -> None:
     folder = copy(named("one_prediction_for_each_series"), tmp_path)
 

@@ -10,7 +10,7 @@ import pytest
 from notebook_cells import executed_alone
 from written_submissions import submitted, table_task
 
-from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.facts import SubmissionKind, TargetKind, Task, Value
 from generator.competition.schema import keys_of, values_of
 from generator.installation import template_folder
 from generator.pair.rendering import environment
@@ -45,6 +45,35 @@ def test_numbers_go_to_columns_by_name_or_else_in_order(tmp_path: Path, sample: 
     written = text_of(tmp_path, task, sample, classes=["a", "b"], predictions=[[0.1, 0.2], [0.3, 0.4]])
 
     assert rounded(written) == expected
+
+
+@pytest.mark.parametrize(
+    ("details", "sample", "test"),
+    [
+        (
+            {"id_columns": ["shop", "day"], "id_separator": "_"},
+            "id,y\n7_2020-01-02,0\n07_2020-01-02,0\n",
+            "shop,day,a\n07,2020-01-02,1\n7,2020-01-02,1\n",
+        ),
+        ({"id_columns": ["ID"], "id_separator": ""}, "id,y\n2,0\n1,0\n", "ID,a\n1,1\n2,1\n"),
+        ({"first_id": 5}, "id,y\n6,0\n5,0\n", "a\n1\n1\n"),
+    ],
+)
+def test_ids_are_made_of_the_columns_of_the_test_table_or_count_its_rows(
+    tmp_path: Path, details: dict[str, Value], sample: str, test: str
+) -> None:
+    task = table_task(TargetKind.NUMBER, ["y"], has_test_ids=False, **details)
+
+    written = text_of(tmp_path, task, sample, classes=["y"], predictions=[[0.1], [0.3]], test=test)
+
+    assert [row[1] for row in rounded(written)] == ["y", "0.1", "0.3"]
+
+
+def test_test_rows_that_make_the_same_id_are_refused(tmp_path: Path) -> None:
+    task = table_task(TargetKind.NUMBER, ["y"], has_test_ids=False, id_columns=["shop"], id_separator="")
+
+    with pytest.raises(ValueError, match=r"test\.csv does not have one row for each id"):
+        text_of(tmp_path, task, "id,y\n1,0\n", classes=["y"], predictions=[[0.1]], test="shop,a\n1,1\n1,2\n")
 
 
 def test_a_sample_with_more_columns_than_there_are_numbers_is_refused(tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def submitted(
     ids: Sequence[str] = (),
     decision: dict[str, object] | None = None,
     separator: str = ",",
+    test: str = "",
     **parameters: object,
 ) -> Path:
     """The submission that inference writes for the sample in the folder.
@@ -65,15 +66,16 @@ def submitted(
         ids: The examples of the test table; by default the ids of a sample in csv.
         decision: What training handed over.
         separator: That of the test table.
+        test: The test table; by default it has these ids and a column.
         parameters: Others than those of the notebook.
     """
     if not ids:
         ids = pd.read_csv(folder / task.sample_submission, dtype=str, sep=None, engine="python")["id"].tolist()
     rows = [("id", "a"), *((name, "1") for name in reversed(ids))]
-    (folder / task.test_table).write_text("\n".join(separator.join(row) for row in rows))
+    (folder / task.test_table).write_text(test or "\n".join(separator.join(row) for row in rows))
     cells = list(rendered_cells("keras", "infer", task))
     first = next(cells.index(name) for name in ("class-of-column", "answers-of") if name in cells)
-    reading = [name for name in ("opened", "read-table", "read-rows", "test-rows", "decide") if name in cells]
+    reading = [name for name in ("opened", "read-table", "test-rows", "decide") if name in cells]
     known = executed_alone(
         [*reading, *cells[first:]],
         task,

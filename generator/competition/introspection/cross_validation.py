@@ -13,10 +13,17 @@ _REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
 _DISJOINT = 0.05
 
 
-def settle_folds(features: Features, keys: Collection[str], found: Findings) -> None:
-    """Settles by which columns folds are made, of those that a family's notebooks read."""
+def settle_folds(features: Features, keys: Collection[str], found: Findings, *, of_ids: Collection[str] = ()) -> None:
+    """Settles by which columns folds are made, of those that a family's notebooks read.
+
+    Args:
+        features: The columns.
+        keys: The keys that say by which columns folds are made.
+        found: Takes the findings.
+        of_ids: A column whose values the ids begin with: it names what several rows are of.
+    """
     if "group_column" in keys:
-        name, evidence = _group(features)
+        name, evidence = _group(features, of_ids)
         found.settle("group_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
     if "time_column" in keys:
         name = next((column.name for column in features.columns if _is_later(column, features)), "")
@@ -25,11 +32,11 @@ def settle_folds(features: Features, keys: Collection[str], found: Findings) -> 
         found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
 
 
-def _group(features: Features) -> tuple[str, str]:
+def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
     """The column whose groups the test examples have others of; "" if there is none."""
     for column in features.columns:
         test = features.in_test(column.name)
-        is_named = looks_like_id(column.name) or bool(words(column.name) & _GROUP)
+        is_named = column.name in of_ids or looks_like_id(column.name) or bool(words(column.name) & _GROUP)
         repeats = _FEWEST_GROUPS <= len(column.distinct) <= len(column.present) / _REPEATS
         if is_named and repeats and test is not None and overlap(column, test) <= _DISJOINT:
             return column.name, f"{column.name} repeats, and the test examples have other ones"

@@ -9,6 +9,7 @@ from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.features import Features, find_features
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.metric import KnownMetric, known_metric
+from generator.competition.introspection.row_ids import RowIds, find_row_ids
 from generator.competition.introspection.sequences import Groups, find_groups
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import Targets, find_targets
@@ -32,6 +33,7 @@ class Observations:
         features: What the tables hold beside ids and labels, or None.
         texts: The columns of text among them.
         groups: The rows that belong together in an order, or None.
+        row_ids: How the ids are made from the test rows, where these have no column of them; else None.
     """
 
     tables: Tables
@@ -44,6 +46,7 @@ class Observations:
     features: Features | None
     texts: TextColumns
     groups: Groups | None
+    row_ids: RowIds | None
 
     @property
     def classes(self) -> int:
@@ -75,6 +78,7 @@ def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: F
         features=features,
         texts=find_text_columns(features) if features is not None else TextColumns(()),
         groups=find_groups(features, found) if features is not None else None,
+        row_ids=find_row_ids(tables, targets, id_column, found) if files is None else None,
     )
 
 

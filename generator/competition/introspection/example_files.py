@@ -1,5 +1,6 @@
 """The files, records or pixels of the examples: where they are, how they are labelled, which are for the test."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from generator.competition.introspection.candidate_folders import (
     further_below,
     with_bare_names,
 )
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.findings import Candidate, Confidence, Findings, best_first
 from generator.competition.introspection.label_sources import LabelSource, label_sources
 from generator.competition.introspection.table_roles import Tables
@@ -20,8 +22,10 @@ from generator.competition.introspection.tfrecords import id_feature, test_recor
 from generator.competition.introspection.vocabulary import TEST, TRAIN, words
 from generator.competition.schema import families
 from generator.competition.survey.facts import AudioFormat, ImageFormat, Records, Survey
+from generator.untrusted import printable
 
 _LEAST_BESIDE_A_TABLE = 1.5
+_CLASSES_SHOWN = 3
 _HARDLY_A_FILE = 2  # a text that says so
 
 
@@ -86,12 +90,20 @@ def image_of(records: Records) -> ImageFormat | None:
 
 
 def find_example_files(survey: Survey, tables: Tables, id_column: str, found: Findings) -> ExampleFiles | None:
-    """Finds the files of the examples; None if the tables have everything, or if the user says so."""
+    """Finds the files of the examples; None if the tables have everything, or if the user says so.
+
+    Raises:
+        UnusableValueError: What the user says of names of files says no label.
+    """
     family = families().get(found.decided("family"))
     if family is not None and not family.medium.is_files:
         return None
     least = 0 if tables.train is None else _LEAST_BESIDE_A_TABLE
-    ways = [(medium, way) for medium, way in label_sources(survey, tables) if way.candidate.weight > least]
+    ways = [
+        (medium, way)
+        for medium, way in label_sources(survey, tables, _decided_pattern(found))
+        if way.candidate.weight > least
+    ]
     if not ways:
         return None
     decided = found.decided("labels_from")
@@ -120,6 +132,19 @@ def find_example_files(survey: Survey, tables: Tables, id_column: str, found: Fi
     )
 
 
+def _decided_pattern(found: Findings) -> str:
+    """Where the user says that the label is in the name of a file; "" if nothing is said."""
+    pattern = found.decided("label_in_name")
+    try:
+        groups = re.compile(pattern).groups if pattern else 1
+    except re.error:
+        groups = 0
+    if groups != 1:
+        wanted = "a regular expression whose only group is the label"
+        raise UnusableValueError(key="label_in_name", value=pattern, wanted=wanted)
+    return pattern
+
+
 def describe_files(files: ExampleFiles, found: Findings, *, is_served: bool) -> None:
     """Settles where the files of the examples are and what they are called.
 
@@ -132,6 +157,9 @@ def describe_files(files: ExampleFiles, found: Findings, *, is_served: bool) -> 
     path = records[0].path if records else source.train.path if source.train is not None else ""
     is_needed = not is_served and source.labels_from not in ("records", "pixels")
     found.choose("labels_from", files.rivals)
+    if source.pattern:
+        classes = ", ".join(map(printable, source.classes[:_CLASSES_SHOWN]))
+        found.settle("label_in_name", source.pattern, f"its group is the label, such as {classes}")
     found.settle(f"{medium}_column", source.column, _column_evidence(source))
     found.settle("train_folder", path, source.candidate.evidence)
     confidence = Confidence.THIN if is_needed and test is None else Confidence.SURE

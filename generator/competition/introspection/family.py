@@ -6,7 +6,7 @@ from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.audio import settle_audio
 from generator.competition.introspection.cross_validation import settle_folds
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import NoInputsError, UnusableValueError
+from generator.competition.introspection.errors import NoInputsError, UnknownKeyError, UnusableValueError
 from generator.competition.introspection.example_files import ExampleFiles, describe_files
 from generator.competition.introspection.feature_types import settle_columns
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
@@ -18,6 +18,7 @@ from generator.competition.introspection.images import (
     settle_target_images,
 )
 from generator.competition.introspection.masks import settle_masks
+from generator.competition.introspection.row_ids import settle_row_ids
 from generator.competition.introspection.sequences import settle_sequences
 from generator.competition.introspection.table_format import settle_format
 from generator.competition.introspection.text import settle_texts
@@ -54,6 +55,10 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         seen: What was seen.
         found: Takes the findings.
         is_served: Whether an inference server hands out the test data.
+
+    Raises:
+        UnmatchedIdsError: Nothing leads from the test rows to the ids that are asked for.
+        UnknownKeyError: The user said what ids are made of where they name files.
     """
     files = seen.files if family.medium.is_files else None
     features, groups, train = seen.features, seen.groups, seen.tables.train
@@ -61,7 +66,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     examples = files.examples if files is not None else train.rows if train is not None else 0
     folds = Findings(found.hints)
     if features is not None and has_table:
-        settle_folds(features, family.folds_by, folds)
+        settle_folds(features, family.folds_by, folds, of_ids=seen.row_ids.columns[:1] if seen.row_ids else ())
     if files is not None:
         examples //= len(seen.targets.row_labels) or 1
         _settle_files(family, seen, files, found, is_served=is_served)
@@ -78,6 +83,10 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     _settle_label_cells(seen, found)
     tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
     settle_format(tables, str(found["id_column"].value), seen.targets.names, found)
+    if files is None:
+        settle_row_ids(seen.row_ids, seen.tables, seen.targets, found)
+    elif "id_columns" in found.hints.overrides:
+        raise UnknownKeyError(key="id_columns", family=family.name, keys=found)
 
 
 def _can_be_read_as_text(name: str, seen: Observations) -> bool:

@@ -10,7 +10,7 @@ from generator.competition.introspection.errors import AmbiguousIdError, Missing
 from generator.competition.introspection.findings import Confidence, Findings, Reason, weighed
 from generator.competition.introspection.run_length import class_column
 from generator.competition.introspection.table_roles import Tables
-from generator.competition.introspection.vocabulary import looks_like_id
+from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
 
@@ -111,6 +111,7 @@ def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServ
         Reason((0.4 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
         Reason(-3 * is_new, "a target"),
         Reason(-2 * is_measured, "measured"),
+        Reason(-4 * is_nameless(column.name), "without a name"),
         Reason(-5 * (column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2), "prose"),
         Reason(8 * is_named, f"named in {gateway_name}"),
     ]

@@ -9,16 +9,17 @@ from generator.competition.introspection.errors import (
     NoTrainingDataError,
     TableForEachExampleError,
     UnknownKeyError,
+    UnmatchedFilesError,
 )
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.unsupported import unsupported_files
-from generator.competition.introspection.vocabulary import stem
+from generator.competition.introspection.vocabulary import TEST, stem, words
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Survey
 
-_CHECKED_BEFORE = frozenset(("id_column", "targets"))
+_CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
 
 
 def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFiles | None) -> None:
@@ -28,6 +29,7 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         NoTrainingDataError: There is neither a table nor files to learn from.
         NoTestDataError: There is nothing to predict.
         TableForEachExampleError: The test examples are tables, one each.
+        UnmatchedFilesError: The test files are called otherwise than what is asked for.
     """
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     unsupported = unsupported_files(survey)
@@ -40,6 +42,10 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
             raise TableForEachExampleError(sample=tables.sample.path, table=of_one)
         trained_on = tables.train.path if tables.train is not None else ""
         left = [path for path in seen if path != trained_on]
+        asked = tables.sample.columns[0].present if tables.sample is not None and tables.sample.columns else ()
+        file = _test_file(survey)
+        if tables.sample is not None and asked and file:
+            raise UnmatchedFilesError(sample=tables.sample.path, example=asked[0], file=file)
         raise NoTestDataError(seen=left, unsupported=unsupported, notes=survey.notes)
 
 
@@ -63,6 +69,12 @@ def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
             if is_column and train is not None and train.column(name) is None:
                 columns = train.column_names
                 raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
+
+
+def _test_file(survey: Survey) -> str:
+    """An image or a sound in a folder for the test; "" if there is none."""
+    folders = (folder for folder in survey.folders if words(folder.path) & TEST and (folder.images or folder.audio))
+    return next((f"{folder.path}/{folder.names[0]}" for folder in folders if folder.names), "")
 
 
 def _folders(survey: Survey) -> Iterator[str]:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from generator.competition.facts import Medium
 from generator.competition.introspection.candidate_folders import (
@@ -29,7 +30,10 @@ _COLUMNS_COMPARED = 60
 _FEWEST_DIFFERENT, _FEWEST_DIFFERENT_OF_MASKS = 0.2, 0.005
 _LISTED = 0.9
 _FILES_PER_CLASS = 3
-_NUMBER_BEHIND = re.compile(r"[._\- ]?\d+$")
+_FEWEST_FILES = 10  # of a class that other words of names could be by chance
+# Where the names of files say classes, as in `cat.123`, `rec_0017_cat` and `cat_jane_0017`.
+_BEFORE_A_NUMBER = r"^(.*?[^\W\d_].*?)(?:[\W_]*\d+\W*)?$"
+_LAST, _FIRST = r"^.*[\W_]([^\W_]+)$", r"^([^\W_]+)[\W_].*$"
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class LabelSource:
         label: The feature of the records with the label.
         classes: The classes, where folders or names say them.
         lists: The columns whose cells are lists of pixels, where the images are given so.
+        pattern: The regular expression whose group is the class in the name of a file, where names say it.
     """
 
     candidate: Candidate
@@ -53,6 +58,7 @@ class LabelSource:
     label: str = ""
     classes: tuple[str, ...] = ()
     lists: PixelLists | None = None
+    pattern: str = ""
 
     @property
     def labels_from(self) -> str:
@@ -65,21 +71,27 @@ class LabelSource:
         return self.labels_from in ("table", "pixels")
 
 
-def label_sources(survey: Survey, tables: Tables) -> Iterator[tuple[Medium, LabelSource]]:
-    """Every way that the files allow, with the medium of the examples."""
+def label_sources(survey: Survey, tables: Tables, pattern: str = "") -> Iterator[tuple[Medium, LabelSource]]:
+    """Every way that the files allow, with the medium of the examples.
+
+    Args:
+        survey: What was seen.
+        tables: The tables by their roles.
+        pattern: Where the user says that the names of files have the class; "" leaves that open.
+    """
     for medium in (Medium.IMAGE, Medium.AUDIO):
-        yield from ((medium, way) for way in _of_files(tables, candidate_folders(survey, medium)))
+        yield from ((medium, way) for way in _of_files(tables, candidate_folders(survey, medium), pattern))
     yield from ((Medium.IMAGE, way) for way in (*_pixels(tables), *_records(survey)))
 
 
-def _of_files(tables: Tables, folders: Sequence[CandidateFolder]) -> Iterator[LabelSource]:
+def _of_files(tables: Tables, folders: Sequence[CandidateFolder], pattern: str) -> Iterator[LabelSource]:
     if not folders:
         return
     named = tuple(_named_in_table(tables.train, folders))
     is_listed = any(found.match is not None and found.match.share > _LISTED for found in named)
     yield from named
     yield from _class_folders(folders, tables, is_listed=is_listed)
-    yield from _class_names(folders, tables)
+    yield from _class_names(folders, tables, pattern)
     yield from _plain_folder(folders, tables)
 
 
@@ -154,24 +166,36 @@ def _are_values(classes: Sequence[str], table: Table | None) -> bool:
     return any(len(column.distinct & set(classes)) > len(classes) / 2 for column in columns)
 
 
-def class_in_name(name: str) -> str:
-    """The class that the name of a file says, in front of a number: `cat.123.jpg`, `horse-1.png`."""
-    return _NUMBER_BEHIND.sub("", name.rpartition(".")[0])
+def class_in_name(name: str, pattern: str) -> str:
+    """The class that the name of a file says by the group of a pattern; "" if it says none."""
+    match = re.search(pattern, name.rpartition("/")[2].rpartition(".")[0])
+    return (match[1] or "") if match is not None else ""
 
 
-def _class_names(folders: Sequence[CandidateFolder], tables: Tables) -> Iterator[LabelSource]:
-    for folder in folders:
-        labels = Counter(map(class_in_name, folder.names))
+def _class_names(folders: Sequence[CandidateFolder], tables: Tables, decided: str) -> Iterator[LabelSource]:
+    tests = [name for folder in folders if folder.words & TEST for name in folder.names]
+    answers = tables.sample.columns[-1].distinct if tables.sample is not None and tables.sample.columns else frozenset()
+    usual = {_BEFORE_A_NUMBER: "in front", _LAST: "at the end", _FIRST: "in front"}
+    patterns = {decided: "where you say"} if decided else usual
+    for folder, (pattern, where) in product(folders, patterns.items()):
+        labels = Counter(class_in_name(name, pattern) for name in folder.names)
         if len(labels) < 2 or "" in labels or min(labels.values()) < 2 or folder.words & TEST:  # noqa: PLR2004 - two of each, at least
             continue
-        if not all(re.search("[A-Za-z]", label) for label in labels):
-            continue
+        is_plain = pattern in (_BEFORE_A_NUMBER, decided)
+        in_tests = sum(class_in_name(name, pattern) in labels for name in tests)
+        if not is_plain and (len(folder.names) < _FEWEST_FILES * len(labels) or 2 * in_tests > len(tests)):
+            continue  # such as left and right, which test files are as well
         reasons = [
-            Reason(2.5, f"the files of {folder.path or 'the folder'} are named for {len(labels)} classes"),
+            Reason(
+                2.5 if is_plain else 2,
+                f"the files of {folder.path or 'the folder'} are named for {len(labels)} classes, {where}",
+            ),
+            Reason(2 * bool(decided), "you say where"),
+            Reason(2 * (bool(answers) and answers <= labels.keys()), "the sample submission has such classes"),
             Reason(1 * bool(folder.words & TRAIN), "its name says that it is for training"),
             Reason(1 * (tables.train is None), "there is no table to train on"),
         ]
-        yield LabelSource(weighed("names", reasons), train=folder, classes=tuple(sorted(labels)))
+        yield LabelSource(weighed("names", reasons), train=folder, classes=tuple(sorted(labels)), pattern=pattern)
 
 
 def _plain_folder(folders: Sequence[CandidateFolder], tables: Tables) -> Iterator[LabelSource]:

@@ -29,7 +29,7 @@ def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> Su
         found.settle(_KEY, SubmissionKind.KEYED_ROWS, "each row is one pixel of an image, named by its id")
     elif kind is TargetKind.MASK:
         found.settle(_KEY, SubmissionKind.RUN_LENGTH, "masks are asked for as run-length codes")
-    elif _is_keyed(targets):
+    elif targets.are_keyed:
         found.settle(_KEY, SubmissionKind.KEYED_ROWS, f"ids are <id>_<part>, with {len(targets.parts)} parts for each")
     elif kind is TargetKind.LABELS and (len(targets.names) > 1 or len(targets.asked) > 1):
         found.settle(_KEY, SubmissionKind.NUMBERS, f"a probability in each of {few} columns")
@@ -62,15 +62,6 @@ def labels_per_cell(targets: Targets) -> int:
         return 1
     counts = Counter(len(value.split()) for value in targets.answers[0].present)
     return counts.most_common(1)[0][0]
-
-
-def _is_keyed(targets: Targets) -> bool:
-    """True if a row is for one part: the parts are columns or labels to predict, not something in the ids by chance."""
-    return (
-        len(targets.parts) > 1
-        and len(targets.asked) == 1
-        and set(targets.parts) <= {*targets.names, *targets.row_labels}
-    )
 
 
 def _for_number(seen: Observations) -> dict[SubmissionKind, list[Reason]]:

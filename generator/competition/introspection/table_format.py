@@ -44,6 +44,12 @@ def differences(tables: Tables) -> Iterator[str]:
         for table in examples
         if table.separator != examples[0].separator and len(table.columns) > 1
     )
+    yield from (
+        f"{printable(table.path)} has a space behind its separators, which becomes part of names and labels: write it "
+        "anew without these spaces."
+        for table in examples
+        if any(name.startswith(" ") for name in table.column_names)
+    )
     with_comma = [table for table in examples if table.decimal == ","]
     for table in examples if with_comma else ():
         cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)

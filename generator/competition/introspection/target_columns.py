@@ -53,6 +53,12 @@ class Targets:
     row_labels: tuple[str, ...] = ()
     lookup: Lookup | None = None
 
+    @property
+    def are_keyed(self) -> bool:
+        """True if a row is for one part: the parts are what is predicted, not something in the ids by chance."""
+        is_known = set(self.parts) <= {*self.names, *self.row_labels}
+        return len(self.parts) > 1 and len(self.asked) == 1 and is_known
+
 
 @dataclass(frozen=True)
 class _Question:

@@ -13,6 +13,7 @@ from generator.competition.introspection.submission import find_submission, labe
 from generator.competition.introspection.table_roles import find_tables
 from generator.competition.introspection.target_kind import find_target_kind
 from generator.competition.introspection.unsupported import (
+    check_that_files_can_be_read,
     check_that_targets_can_be_learned,
     check_that_there_are_templates,
 )
@@ -45,6 +46,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     id_column = find_id(tables, survey.server, found)
     files = find_example_files(survey, tables, id_column, found)
     check_that_there_are_data(survey, tables, files)
+    check_that_files_can_be_read(survey, tables, files, hints)
     seen = observe(survey, tables, files, found)
 
     check_that_there_are_templates(seen, hints)

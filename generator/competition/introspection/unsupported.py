@@ -3,16 +3,24 @@
 import json
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import NoFamilyError, UnlearnableTargetError, listed
+from generator.competition.introspection.errors import (
+    NoFamilyError,
+    UnlearnableTargetError,
+    UnreadableFilesError,
+    listed,
+)
+from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Hints
-from generator.competition.introspection.vocabulary import TEST, TRAIN, words
-from generator.competition.survey.facts import Column, ColumnKind, Survey, Table
+from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.vocabulary import TEST, TRAIN, stem, words
+from generator.competition.survey.facts import Column, ColumnKind, Folder, Survey, Table
 
 _ARCHIVES = frozenset((".7z", ".rar", ".tar", ".tgz", ".zst"))
-_PICTURES = {
+_UNREADABLE = {
     ".dcm": "DICOM images",
     ".dicom": "DICOM images",
     ".nii": "NIfTI volumes",
@@ -25,7 +33,18 @@ _PICTURES = {
     ".mp4": "Videos",
     ".avi": "Videos",
     ".mov": "Videos",
+    ".mp3": "mp3 files",
+    ".txt": "Texts in files of their own",
+    ".xls": "Excel files",
+    ".xlsx": "Excel files",
 }
+_REMEDIES = {
+    "mp3 files": "convert them to wav or ogg files in folders of the same names",
+    "Texts in files of their own": "put them into one table with the columns id, text and label",
+    "Excel files": "save them as csv",
+}
+_FEWEST_TEXTS = 10  # fewer are notes
+_NAMED = 0.1  # of the values of a column, since both are samples
 _ATTACH = "and on Kaggle attach a dataset with these files and the competition's tables"
 _FOR_EXAMPLES = TRAIN | TEST
 _BOX = re.compile(r"\[?\(?\s*-?[\d.]+(?:\s*,\s*|\s+)(?:-?[\d.]+(?:\s*,\s*|\s+)){2}-?[\d.]+\s*\)?\]?")
@@ -47,17 +66,39 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
         sentences.append(f"{listed(packed)} cannot be unpacked here: put the files in it beside it, {_ATTACH}.")
     found: dict[str, dict[str, int]] = defaultdict(dict)
     for folder in survey.folders:
-        is_for_examples = any(words(name) & _FOR_EXAMPLES for name in (folder.path, *folder.names))
-        for suffix, count in folder.suffixes.items():
-            if is_for_examples and suffix in _PICTURES:
-                found[_PICTURES[suffix]][folder.path or "the folder"] = count
+        for suffix in _unreadable_suffixes(folder):
+            found[_UNREADABLE[suffix]][folder.path or "the folder"] = folder.suffixes[suffix]
     for what, places in found.items():
         where, count = listed(list(places)), sum(places.values())
-        sentences.append(
-            f"{what} cannot be read here, and there are {count:,} in {where}: convert them to png images in folders of "
-            f"the same names, {_ATTACH}."
-        )
+        remedy = _REMEDIES.get(what, "convert them to png images in folders of the same names")
+        sentences.append(f"{what} cannot be read here, and there are {count:,} in {where}: {remedy}, {_ATTACH}.")
     return tuple(sentences)
+
+
+def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleFiles | None, hints: Hints) -> None:
+    """Refuses rows that name files which cannot be read, unless the user says of which family the task is.
+
+    Raises:
+        UnreadableFilesError: A column names them, so that they are what the examples are.
+    """
+    if files is not None or tables.train is None or "family" in hints.overrides:
+        return
+    suffixes = [(folder, suffix) for folder in survey.folders for suffix in _unreadable_suffixes(folder)]
+    known = {stem(name) for folder, suffix in suffixes for name in folder.names if name.lower().endswith(suffix)}
+    for column in tables.train.columns if known else ():
+        if len(column.distinct & known) > _NAMED * len(column.distinct):
+            sentences = unsupported_files(survey)
+            raise UnreadableFilesError(sentences=sentences, column=column.name, table=tables.train.path)
+
+
+def _unreadable_suffixes(folder: Folder) -> Iterator[str]:
+    """Yields the endings of the files for training or the test in a folder that cannot be read."""
+    for suffix, count in folder.suffixes.items():
+        names = (name for name in folder.names if name.lower().endswith(suffix))
+        is_for_examples = words(folder.path) & _FOR_EXAMPLES or any(words(name) & _FOR_EXAMPLES for name in names)
+        is_note = suffix == ".txt" and count < _FEWEST_TEXTS
+        if is_for_examples and suffix in _UNREADABLE and not is_note:
+            yield suffix
 
 
 def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:

@@ -37,6 +37,11 @@ def folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def is_nameless(name: str) -> bool:
+    """True if a column has no name, as the index that pandas writes: `Unnamed: 0`."""
+    return not name.strip() or name.startswith("Unnamed: ")
+
+
 def looks_like_id(name: str) -> bool:
     """True if people call an id so: `id`, `PassengerId`, `image_name`, `row_id`."""
-    return bool(words(name) & ID) or _GLUED_ID.fullmatch(name) is not None
+    return bool(words(name) & ID) or is_nameless(name) or _GLUED_ID.fullmatch(name) is not None

@@ -6,7 +6,7 @@ A `Survey` and a `Task` come in, a folder of files goes out, and a `SpecimenSumm
     examples ← masks                               the made-up training and test examples, with their labels
     example_folders, folders ← media_files ← images, sounds
                                                    their files, each in the folder that it belongs in
-    tables ← table_rows, column_cells, text, pixel_cells; table_files
+    tables ← table_rows, row_ids, column_cells, text, pixel_cells; table_files
                                                    the tables, column by column, and how they are written
     tfrecord_files ← tfrecord_format               their TFRecords
     inference_server, stand_in_server              what asks a notebook for answers

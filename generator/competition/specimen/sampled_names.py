@@ -78,11 +78,11 @@ def is_below(path: str, folder: str) -> bool:
 def names_by_class(original: Original) -> dict[str, list[str]]:
     """The names of the sampled training files of each class that folders or names say."""
     by_class: dict[str, list[str]] = defaultdict(list)
-    start = len(original.text("train_folder"))
+    start, pattern = len(original.text("train_folder")), original.text("label_in_name")
     for folder in training_folders(original):
         of_folder = folder.path[start:].strip("/").partition("/")[0]
         for name in folder.names:
-            by_class[of_folder if original.labels_from == "folders" else class_in_name(name)].append(name)
+            by_class[of_folder if original.labels_from == "folders" else class_in_name(name, pattern)].append(name)
     return by_class
 
 

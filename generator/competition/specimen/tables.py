@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from generator.competition.facts import TargetKind
@@ -15,6 +15,7 @@ from generator.competition.specimen.masks import run_length_code
 from generator.competition.specimen.original import Original
 from generator.competition.specimen.pixel_cells import pixel_cells
 from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
+from generator.competition.specimen.row_ids import ids_of_rows, with_different_ids
 from generator.competition.specimen.sampled_names import runs_of
 from generator.competition.specimen.table_rows import SizeOf, TableRows, rows_of_other, rows_of_role, rows_of_sample
 from generator.competition.survey.columns import kind_of
@@ -72,6 +73,7 @@ class TableMaker:
         """Where one table has both, the test rows stand behind the training rows, and lack the targets."""
         labelled, targets = self.done.get(test.path, {}), set(self.original.task.targets)
         self._add(test, rows_of_role(self.original, test, self.data.test))
+        self.done[test.path] = with_different_ids(self.original, self.done[test.path])
         if labelled:
             rows = self.done[test.path].items()
             unlabelled = {name: [None] * len(cells) if name in targets else cells for name, cells in rows}
@@ -235,6 +237,11 @@ class TableMaker:
         task, side = self.original.task, self.data.test
         frame = rows_of_sample(self.original, side, self.size_of)
         known = self.done.get(task.test_table, {})
+        ids = ids_of_rows(self.original, known)
+        if ids:
+            parts = [f"_{part}" if part else "" for part in frame.parts]
+            keys = tuple(f"{ids[row]}{part}" for row, part in zip(frame.examples, parts, strict=True))
+            frame = replace(frame, key_cells=keys)
         rows: Rows = {}
         for column in sample.columns:
             if len(side.parts) == 1 and column.name in known and len(known[column.name]) == len(frame):
@@ -248,8 +255,8 @@ class TableMaker:
                 rows[column.name] = [next(chain(telling, column.present), None)] * len(frame)
         if self.original.is_set("has_several_images"):
             # A row for each id, where the test table has one for each of its images.
-            ids = rows[task.id_column]
-            firsts = [row for row, owner in enumerate(ids) if owner not in ids[:row]]
+            owners = rows[task.id_column]
+            firsts = [row for row, owner in enumerate(owners) if owner not in owners[:row]]
             rows = {name: [cells[row] for row in firsts] for name, cells in rows.items()}
         self.done[sample.path] = rows
 
