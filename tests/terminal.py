@@ -25,8 +25,8 @@ def at_terminal(
     seen, left = "", list(answers)
     while chunk := _read(ours):
         seen += chunk
-        if left and seen.endswith("]: "):
-            os.write(ours, f"{left.pop(0)}\n".encode())
+        if seen.endswith("]: "):  # a question too many is left by Ctrl+D
+            os.write(ours, f"{left.pop(0)}\n".encode() if left else b"\x04")
     os.close(ours)
     return process.wait(60), seen.replace("\r\n", "\n")
 

@@ -116,6 +116,8 @@ def test_what_pair_toml_sets_as_a_parameter_is_not_set_past_it(generate: Tandem)
 
     refused = generate("--set", "epochs=7")
     assert (refused.code, "sets EPOCHS in its section parameters" in refused.err) == (1, True)
+    assert generate("-P", "EPOCHS=9").code == 0
+    assert choices()["parameters"]["EPOCHS"] == 9  # as the hand wrote it
     assert generate("-P", "EPOCHS=8").code == 0
     assert choices()["parameters"]["EPOCHS"] == {"value": 8, "by": "flag"}
     assert knobs(Role.TRAIN)["EPOCHS"] == "8"
@@ -133,6 +135,7 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     assert {"FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE"} <= set(first)
     assert not {"label_rows", "labels_table", "separator", "epochs", "SEED"} & set(first)
     assert {"id_column", "train_table"} <= set(first)
+    assert any(line.split()[:3] == ["BATCH_SIZE", "8", "default"] and "rows per replica" in line for line in lines)
     assert "Not used by the notebooks: description.txt, notes/, stations.csv." in lines
     assert "label_rows" in generate("--explain").out
     report = json.loads(generate("--json", "-P", "DROPOUT=0.3").out)

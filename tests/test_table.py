@@ -42,8 +42,9 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
     assert "\x1b[36mid_column" in shown(monkeypatch, 80)
     assert "\x1b" not in table(HEADER, ROWS, stream=io.StringIO())
     for name, value in (("TERM", "dumb"), ("NO_COLOR", "1")):
-        monkeypatch.setenv(name, value)
-        assert "\x1b" not in shown(monkeypatch, 80)
+        with monkeypatch.context() as wanted:
+            wanted.setenv(name, value)
+            assert "\x1b" not in shown(wanted, 80)
 
 
 def test_a_log_has_long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
