@@ -24,8 +24,8 @@ def epochs(examples: int) -> int:
 def settle_budget(examples: int, found: Findings) -> None:
     """Settles both; a backbone that has learned from ImageNet needs half of the epochs."""
     size, times, usual = batch_size(examples), epochs(examples), "usual for"
-    image = [found[key].value for key in ("channels", "image_size") if key in found]
-    if len(image) > 1 and are_photographs(*image, found.member("target_kind", TargetKind)):
+    channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
+    if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
         times, usual = max(_FEWEST_EPOCHS, times // 2), "usual for fine-tuning with"
     steps = max(1, int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit = "step" if steps == 1 else "steps"
