@@ -58,6 +58,7 @@ ALLOWED = {
     "pair/template_cache.py": ("the user's own cache", {"mkdir"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
+    "run/baseline.py": ("a temporary folder of the system", {"open"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
     "kaggle/chain/git.py": (
         "a temporary folder of the system",

@@ -25,8 +25,8 @@ def epochs(examples: int) -> int:
 def settle_budget(family: str, examples: int, found: Findings) -> None:
     """Settles both: what is fine-tuned needs fewer epochs, a backbone of ImageNet half of them."""
     size, times, usual = batch_size(examples), epochs(examples), f"usual for {examples:,} examples"
-    image = [found[key].value for key in ("channels", "image_size") if key in found]
-    if len(image) > 1 and are_photographs(image[0], image[1], found.member("target_kind", TargetKind)):
+    channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
+    if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
         times, usual = max(_FEWEST_EPOCHS, times // 2), f"usual for fine-tuning with {examples:,} examples"
     elif preset := preset_of(family, found.decided("pretrained")):
         size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
