@@ -16,7 +16,11 @@ BEGINNING, END = "<!-- listed by docs/list_knobs.py -->\n", "<!-- end of the lis
 LINE = re.compile(r"(?P<name>[A-Z][A-Z0-9_]*) = (?P<value>.+?)(?:  # (?P<comment>.+))?")
 CHOSEN = re.compile(r"\{\{task\.(\w+) \| py\}\}|\{\{.*\}\}")
 SECTIONS = {
-    "Every training notebook": ["shared/parameters.train.py.j2", "shared/parameters.data.train.py.j2"],
+    "Every training notebook": [
+        "shared/parameters.train.py.j2",
+        "shared/parameters.data.train.py.j2",
+        "shared/parameters.averages.train.py.j2",
+    ],
     "Every inference notebook": [
         "shared/parameters.infer.py.j2",
         "shared/parameters.data.infer.py.j2",
