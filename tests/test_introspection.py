@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from layout_files import images, keys, sentence, some, table
+from layouts import ALL_LAYOUTS
 
 from generator.competition import builtin
 from generator.competition.facts import TargetKind
@@ -566,3 +567,9 @@ def test_groups_that_the_sample_of_a_long_table_cuts_are_counted_as_whole_ones(t
     assert reading.task.family == "sequence"
     assert reading.task.details["sequence_length"] == 80
     assert reading.task.evidence["batch_size"].startswith("with 8 replicas, 1,0")
+
+
+def test_an_image_counts_once_however_many_rows_its_masks_have() -> None:
+    clouds = next(layout for layout in ALL_LAYOUTS if layout.name == "understanding_clouds")
+
+    assert clouds.read().task.evidence["batch_size"].startswith("with 8 replicas, 12 examples")

@@ -69,6 +69,8 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         settle_folds(features, family.folds_by, folds, of_ids=seen.row_ids.columns[:1] if seen.row_ids else ())
     if files is not None:
         examples //= len(seen.targets.row_labels) or 1
+        if files.source.train is not None:  # a mask of each class may have a row of its own
+            examples = min(examples, files.source.train.files)
         _settle_files(family, seen, files, found, is_served=is_served)
     elif family.medium is Medium.TEXT and features is not None:
         settle_texts(seen.texts, features, examples, found)
