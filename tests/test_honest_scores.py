@@ -80,7 +80,7 @@ def test_of_equal_epochs_the_later_one_is_the_best_and_none_is_flattered() -> No
 
 def test_what_is_tuned_is_judged_on_the_other_half() -> None:
     task = table_task(TargetKind.CLASS, metric="f1")
-    cells = ["competition-metric", "decide", "tune-decision"]
+    cells = ["metric", "decide", "tune-decision"]
     names = executed_alone(cells, task, "train")
     random, tuned, crossed = np.random.default_rng(0), [], []
     for _ in range(200):  # what is predicted has nothing to do with the truth

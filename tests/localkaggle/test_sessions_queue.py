@@ -141,7 +141,7 @@ def test_what_is_around_a_text_counts_for_the_size_of_a_log(tmp_path: Path, text
 def test_what_a_worker_says_that_is_no_message_is_passed_over(tmp_path: Path, said: str) -> None:
     ends: deque[str] = deque(maxlen=1)
     _take_down(
-        io.BytesIO(f'{said}\n{{"text": "on"}}\n{{"end": "well"}}\n'.encode()), SessionLog(tmp_path / "log"), ends
+        io.BytesIO(f'{said}\n{{"text": "on"}}\n{{"end": "well"}}\n'.encode()), SessionLog(tmp_path / "log"), ends.append
     )
 
     assert [event["data"] for event in read_all(tmp_path / "log")] == ["on"]
