@@ -56,6 +56,7 @@ def test_a_metric_of_ones_own_takes_the_place_of_the_rendered_one(
     assert 'average="macro"' in train["metric"]
     assert "import" not in train["metric"]
     assert "recall_score" in train["imports"]
+    assert 'METRIC = "metric.py"' in train["parameters"]
     assert train["metric-meaning"] == "From `metric.py`, beside `pair.toml`."
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from generator.errors import PairError, did_you_mean
 from generator.files import read_text
 from generator.pair.imports import CELL as IMPORTS
+from generator.pair.parameters import override, parameters_cell, read_parameters
 from generator.pair.percent import FOLDED_TAG, Cell, CellKind
 from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import PairFolder
@@ -68,7 +69,7 @@ def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]
             headings = [line for line in result[place - 1].source.splitlines() if line.startswith("#")]
             prose = "\n\n".join([*headings, f"From `{path.name}`, beside `pair.toml`."])
             result[place - 1] = replace(result[place - 1], source=prose)
-    return result
+    return [_named_for(cell, own) for cell in result]
 
 
 def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]) -> None:
@@ -83,6 +84,14 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]
         if path.name not in names:
             meant = did_you_mean(path.name, names)
             raise OwnCellError(path=path, problem=f"takes the place of no cell.{meant} It can be {', '.join(names)}.")
+
+
+def _named_for(cell: Cell, own: Mapping[Path, str]) -> Cell:
+    """Return the parameters cell with the file as the metric's name, if that is the user's."""
+    file = next((path.name for path in own if path.stem == "metric"), None)
+    if file is None or parameters_cell([cell]) is None or "METRIC" not in read_parameters(cell.source):
+        return cell
+    return replace(cell, source=override(cell.source, {"METRIC": file}))
 
 
 def _place(cells: Sequence[Cell], path: Path) -> int | None:
