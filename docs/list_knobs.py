@@ -8,7 +8,7 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 TEMPLATES, PAGE, ADVICE = ROOT / "templates", ROOT / "docs/knobs.md", ROOT / "docs/knobs.toml"
@@ -60,7 +60,7 @@ def knobs(paths: Iterable[str]) -> Iterator[Knob]:
                 yield from knobs([below[1]])
 
 
-def table(title: str, found: Iterable[Knob], advice: dict[str, dict[str, str]]) -> list[str]:
+def table(title: str, found: Iterable[Knob], advice: dict[str, dict[str, Any]]) -> list[str]:
     """Return a section of the page: what to tune as a table, and what says how the data are read as a list."""
     by_name: dict[str, list[Knob]] = {}
     for knob in found:
@@ -68,6 +68,7 @@ def table(title: str, found: Iterable[Knob], advice: dict[str, dict[str, str]]) 
     rows, data = [], []
     for name, same in by_name.items():
         said = advice.get(name, {})
+        said = {**said, **said.get(title.strip("`"), {})}
         if "when" not in said:
             data.append(f"`{name}`")
             continue
