@@ -20,6 +20,11 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, lambda *_: None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest test begins first, or a worker would wait for it at the end."""
+    items.sort(key=lambda item: item.path.name != "test_tutorial.py")
+
+
 @pytest.fixture(scope="session")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The caches that all tests of a run share: compiled templates and matplotlib's fonts take long to make anew."""

@@ -96,9 +96,11 @@ def _first_number(ids: Sequence[str], sample: Table, test: Table) -> int | None:
     head = ids if sample.is_complete else ids[:_HEAD]
     if not head or not all(key.isdecimal() and str(int(key)) == key for key in head):
         return None
-    is_growing = all(int(later) == int(key) + 1 for key, later in pairwise(head))
+    # Of all ids any order will do, as they are joined.
+    numbers = sorted(map(int, head)) if sample.is_complete else list(map(int, head))
+    is_growing = all(later == number + 1 for number, later in pairwise(numbers))
     fewer, more = sorted((sample.rows, test.rows))
-    return int(head[0]) if is_growing and fewer >= _AS_MANY * more else None
+    return numbers[0] if is_growing and fewer >= _AS_MANY * more else None
 
 
 def _decided_columns(test: Table, found: Findings) -> list[str]:
