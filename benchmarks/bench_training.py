@@ -109,7 +109,7 @@ def _checkpoint_seconds(cells: ModuleType, model: Any) -> list[float]:
     seconds = []
     for _ in range(3):
         started = time.perf_counter()
-        [cells.np.array(variable) for variable in model.variables + model.optimizer.variables]
+        [cells.np.asarray(each).copy() for each in model.variables + model.optimizer.variables]
         seconds.append(time.perf_counter() - started)
     return seconds
 
