@@ -181,7 +181,7 @@ class _PairRun:
         """Computes what a plain model scores while the block lasts, and for some seconds more."""
         predictions = self.output.working(Role.TRAIN) / "oof.npz"
         # With a metric of the user's own, scores by the kit's would be compared with others.
-        is_ours = self.pair.parameters[Role.TRAIN].value("METRIC") == self.pair.spec.task.metric
+        is_ours = self.pair.parameters[Role.TRAIN].value("METRIC") in (None, self.pair.spec.task.metric)
         if self.result.is_smoke or self.options.specimen or not is_ours or not predictions.is_file():
             yield
             return
