@@ -63,7 +63,7 @@ def predicted_from(folder: Path, task: Task | None = None) -> SimpleNamespace:
     names = known_after("make-preprocessor", task, "infer", folder)
     columns = trained_on(folder, task, until="columns").columns
     training, test = names.make_features(names.train, columns), names.make_features(names.test, columns)
-    preprocessor = names.make_preprocessor()
+    preprocessor = names.make_preprocessor()[:-1]  # without what rounds their number up
     wanted = [np.arange(len(training)) % 2] if names_target_encoding(preprocessor) else []
     preprocessor.fit(training, *wanted)
     names.training, names.features, names.inputs = training, test, preprocessor.transform(test)
@@ -78,7 +78,7 @@ def features_of(folder: Path, task: Task | None = None) -> Any:
 
 
 def names_target_encoding(preprocessor: Any) -> bool:
-    return any(name == "target" for name, *_ in getattr(preprocessor, "transformers", []))
+    return any(name == "target" for name, *_ in getattr(preprocessor[0], "transformers", []))
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,18 @@ def test_what_is_fitted_knows_nothing_of_the_rows_held_out(folder: Path) -> None
     assert before["outside"][1].tolist() != after["outside"][1].tolist()
 
 
+def test_folds_whose_categories_differ_have_equally_many_inputs(folder: Path) -> None:
+    write_shop(folder, {"colour": ["red", "green"] * (MANY // 2), "price": range(MANY)})
+    names = trained_on(folder, task_in(folder, "auc"))
+
+    few = names.make_preprocessor().fit_transform(names.features, names.truth.squeeze())
+    names.features.loc[:11, "colour"] = [colour for colour in ("ochre", "blue", "grey") for _ in range(4)]
+    many = names.make_preprocessor().fit_transform(names.features, names.truth.squeeze())
+
+    assert few.shape == many.shape
+    assert few.shape[1] % 16 == 0
+
+
 @pytest.mark.parametrize("metric", ["auc", "rmse"])
 def test_a_training_rows_average_target_says_nothing_of_its_own_target(folder: Path, metric: str) -> None:
     generator = random.Random(7)  # noqa: S311 - no secret
