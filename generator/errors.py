@@ -5,7 +5,7 @@ TandemError
 ├── PairError                 a pair of notebooks and its choices (generator.pair)
 ├── KaggleError               Kaggle, or the way to it (generator.kaggle.errors)
 ├── ChainError                carrying a pair to its score (generator.kaggle.chain.errors)
-├── LocalKaggleError          a Kaggle on this machine (generator.localkaggle.errors)
+├── LocalKaggleError          a Kaggle on this machine (generator.localkaggle)
 └── RunError                  running a pair on this machine (generator.run)
 
 The leaves stand beside the code that raises them. A constructor takes data by keyword and the class writes what
@@ -29,6 +29,10 @@ class CompetitionError(TandemError):
 
 class PairError(TandemError):
     """A pair of notebooks cannot be rendered, read or written."""
+
+
+class LocalKaggleError(TandemError):
+    """A local Kaggle cannot do what was asked of it by the person who runs it."""
 
 
 class RunError(TandemError):

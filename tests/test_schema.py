@@ -7,7 +7,7 @@ from miniature import write_tree
 
 from generator.competition.schema import SchemaError, common, families, keys_of, known_keys
 from generator.installation import template_folder
-from generator.pair.settings import SettingError, setting_of
+from generator.pair.assignments import SettingError, setting_of
 from generator.pair.template_catalog import FrameworkOfFamilyError, NotOfFamilyError, check_offered
 
 HEAD = 'title = "T"\ndescription = "D."\nmedium = "audio"\ntargets = ["number"]\n'

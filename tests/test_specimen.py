@@ -16,7 +16,7 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
 from generator.competition.specimen import MARKER, SpecimenSummary, write_specimen
 from generator.competition.specimen import specimen as writing
-from generator.competition.specimen.errors import NotASpecimenError, SpecimenExistsError
+from generator.competition.specimen.writing import NotASpecimenError, SpecimenExistsError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import (
     AudioFormat,

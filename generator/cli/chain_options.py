@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.chain_progress import chain_progress
+from generator.cli.options import shortest
 from generator.cli.terminal import warn
 from generator.errors import TandemError
 from generator.kaggle.chain.errors import StepError
@@ -87,7 +88,7 @@ def summary(receipt: Receipt, path: Path | None) -> str:
     if receipt.public is not None:
         rows.append(("leaderboard", f"{score(receipt.public)} public"))
     if path is not None:
-        rows.append(("receipt", _shortest(path)))
+        rows.append(("receipt", shortest(path)))
     lines = [f"{name:<13}{printable(value)}" for name, value in rows]
     if receipt.outcome is Outcome.READY:
         lines.append(f"Submit it with `tandem submit {printable(receipt.pair)} --to {receipt.target}`.")
@@ -115,8 +116,3 @@ def _receipt_path(workspace: Workspace, pair: str) -> Path:
 def is_interactive() -> bool:
     """True if there is somebody to ask."""
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _shortest(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

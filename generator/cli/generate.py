@@ -12,7 +12,14 @@ from generator import __version__
 from generator.cli.completion import words
 from generator.cli.generate_report import pair_as_json, pair_as_text
 from generator.cli.kaggle_facts import KaggleFactSource
-from generator.cli.options import HELP_OPTIONS, data_option, json_option, to_option, workspace_option
+from generator.cli.options import (
+    HELP_OPTIONS,
+    assignments_option,
+    data_option,
+    json_option,
+    to_option,
+    workspace_option,
+)
 from generator.cli.questions import asked
 from generator.cli.table import table
 from generator.cli.terminal import warn
@@ -80,14 +87,7 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
     help="How long the inference notebook may run, where the pages' limit is another.",
 )
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Any other key of the task in pair.toml.")
-@click.option(
-    "-P",
-    "--parameter",
-    "assignments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A knob of the notebooks, as their parameters cell calls it; repeatable.",
-)
+@assignments_option("A knob of the notebooks, as their parameters cell calls it; repeatable.")
 @click.option("--owner", metavar="NAME", help="Your Kaggle user name; by default the one that Kaggle's own tools know.")
 @click.option("--name", metavar="NAME", help="The folder below kernels/; by default the competition.")
 @click.option(

@@ -113,10 +113,9 @@ def main(arguments: Sequence[str], *, program: str = "tandem") -> int:
         sys.stdout.flush()
         return code
     except TandemError as error:
-        from generator.cli.terminal import styled
+        from generator.cli.terminal import complain
 
-        lines = "\n".join(map(printable, error.message.split("\n")))
-        click.echo(f"{styled('Error:', sys.stderr, fg='red')} {lines}", err=True)
+        complain(error.message)
         return EXIT_ERROR
     except click.ClickException as error:
         error.show()

@@ -52,6 +52,11 @@ pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=co
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 
 
+def assignments_option(text: str) -> Option:
+    """`-P`, with what it sets as its help."""
+    return click.option("-P", "--parameter", "assignments", metavar="NAME=VALUE", multiple=True, help=text)
+
+
 def to_option(text: str) -> Option:
     """`--to`, with what is asked of that Kaggle as its help."""
     return click.option("--to", type=click.Choice(TARGETS), help=text)

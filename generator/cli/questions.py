@@ -9,14 +9,13 @@ import click
 
 from generator.cli.generate_report import value_text
 from generator.cli.table import table
-from generator.cli.terminal import styled
+from generator.cli.terminal import complain
 from generator.competition.facts import Value
 from generator.competition.schema import called
 from generator.errors import TandemError
+from generator.pair.assignments import setting_of
 from generator.pair.generation import GenerateOptions
 from generator.pair.proposal import Proposal
-from generator.pair.settings import setting_of
-from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.competition.introspection import Finding
@@ -61,7 +60,7 @@ def _answered(finding: "Finding", options: GenerateOptions, understand: Understa
             answered = _with(options, finding.key, known[text] if text in known else _value(finding.key, text))
             understand(answered)
         except TandemError as error:
-            click.echo(f"{styled('Error:', sys.stderr, fg='red')} {printable(error.message)}", err=True)
+            complain(error.message)
         else:
             return answered
 

@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.options import HELP_OPTIONS, json_option, output_option, pair_argument, shortest, workspace_option
+from generator.cli.options import (
+    HELP_OPTIONS,
+    assignments_option,
+    json_option,
+    output_option,
+    pair_argument,
+    shortest,
+    workspace_option,
+)
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
@@ -17,14 +25,7 @@ if TYPE_CHECKING:
 @click.command(context_settings=HELP_OPTIONS)
 @pair_argument
 @click.option("--smoke", is_flag=True, help="Run every cell on very little data, in under a minute.")
-@click.option(
-    "-P",
-    "--parameter",
-    "assignments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Set a parameter in each notebook that has it; repeatable.",
-)
+@assignments_option("Set a parameter in each notebook that has it; repeatable.")
 @click.option("--only", type=click.Choice([str(role) for role in Role]), help="Run one of the two notebooks.")
 @click.option(
     "--timeout",
@@ -99,6 +100,7 @@ def _as_text(result: "RunResult") -> str:
 def _as_json(result: "RunResult") -> str:
     from generator.run.conclusions import conclusions
 
+    concluded = conclusions(result)
     report = {
         "pair": result.pair,
         "smoke": result.is_smoke,
@@ -114,9 +116,9 @@ def _as_json(result: "RunResult") -> str:
         },
         "out_of_fold": _score_fields(result.out_of_fold),
         "hidden_test": _score_fields(result.hidden_test),
-        "baselines": [{"name": one.name, "score": one.score, "rows": one.rows} for one in result.baselines],
-        "findings": list(conclusions(result).findings),
-        "advice": list(conclusions(result).advice),
+        "baselines": [vars(baseline) for baseline in result.baselines],
+        "findings": list(concluded.findings),
+        "advice": list(concluded.advice),
         "submission": None
         if result.submission is None
         else {"path": str(result.submission.path), "rows": result.submission.rows},

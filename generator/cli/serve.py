@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from generator.cli.options import HELP_OPTIONS
+from generator.errors import LocalKaggleError
 from generator.files import FileWriteError
 from generator.installation import install_command
 from generator.local_server import ServerRecord, default_root, read_record, remove_record, serve_command
-from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class UncontainedError(LocalKaggleError):
         )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(context_settings=HELP_OPTIONS)
 @click.option(
     "--root",
     type=click.Path(path_type=Path),

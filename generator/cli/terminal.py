@@ -28,6 +28,12 @@ def warn(text: str) -> None:
     click.echo(f"{styled('Warning:', sys.stderr, fg='yellow')} {printable(text)}", err=True)
 
 
+def complain(message: str) -> None:
+    """Tells the user why something cannot be done; each line of the message is made printable."""
+    lines = "\n".join(map(printable, message.split("\n")))
+    click.echo(f"{styled('Error:', sys.stderr, fg='red')} {lines}", err=True)
+
+
 def width_of(text: str) -> int:
     """Returns how many columns printable text takes: two for an East Asian character, none for an accent."""
     if text.isascii():

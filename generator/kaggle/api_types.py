@@ -128,7 +128,6 @@ class RemoteKernel:
     machine_shape: str = ""
     is_private: bool = True
     source: str = ""
-    last_run: datetime | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping
 
 from generator.kaggle import sdk
-from generator.kaggle.certificates import certificate_warning
 from generator.kaggle.competitions import Competitions
 from generator.kaggle.credentials import AccessToken, exposed_files
 from generator.kaggle.datasets_and_models import DatasetsAndModels
@@ -13,6 +12,9 @@ from generator.kaggle.errors import ForbiddenError, NotFoundError, RefusedError
 from generator.kaggle.http_errors import Operation
 from generator.kaggle.log_stream import LogStream
 from generator.untrusted import printable
+
+_OLDEST_SAFE = (2026, 10, 19)
+"""Before this, certifi trusts roots that were compromised (GHSA-6q48-6c7w-9gw2): a stranger could take the token."""
 
 
 class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
@@ -42,7 +44,7 @@ class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
             f"{printable(str(path))} can be read by other users of this machine: run `chmod 600` on it."
             for path in exposed_files(environment)
         )
-        return tuple(warning for warning in (certificate_warning(), *exposed) if warning)
+        return tuple(warning for warning in (_certificate_warning(), *exposed) if warning)
 
     def username(self) -> str:
         """The account that the credentials belong to, asked of the server at most once."""
@@ -62,3 +64,21 @@ class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
         if not found.active or not found.username:
             raise self._not_accepted()
         return str(found.username)
+
+
+def _certificate_warning() -> str:
+    """A sentence on certificates that are too old, or nothing."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        installed = version("certifi")
+    except PackageNotFoundError:
+        return ""
+    parts = tuple(int(part) for part in installed.split(".")[:3] if part.isdigit())
+    if parts >= _OLDEST_SAFE:
+        return ""
+    return (
+        f"certifi {installed} trusts certificates that were compromised, with which a stranger could take your Kaggle "
+        f"token: update it with `pip install 'certifi>={'.'.join(map(str, _OLDEST_SAFE))}'` as soon as your index of "
+        "packages has it."
+    )

@@ -137,7 +137,6 @@ class Kernels(ApiClient):
             machine_shape=metadata.machine_shape or "",
             is_private=metadata.is_private is not False,
             source=(blob.source or "") if blob else "",
-            last_run=metadata.last_run_time,
         )
 
     def _is_listed(self, ref: str) -> bool:

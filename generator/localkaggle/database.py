@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from generator.localkaggle.errors import LocalKaggleError
+from generator.errors import LocalKaggleError
 from generator.untrusted import printable
 
 _BUSY_SECONDS = 30

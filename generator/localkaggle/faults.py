@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from generator.localkaggle.errors import LocalKaggleError
+from generator.errors import LocalKaggleError
 from generator.untrusted import quoted
 
 TRANSPORT = {

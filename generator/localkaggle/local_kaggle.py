@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from generator.errors import LocalKaggleError
 from generator.localkaggle.clock import Clock, SystemClock
 from generator.localkaggle.database import Database
 from generator.localkaggle.download_links import Tickets
-from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
 from generator.localkaggle.root_folder import RootFolder

@@ -4,8 +4,8 @@ import fcntl
 import os
 from pathlib import Path
 
+from generator.errors import LocalKaggleError
 from generator.files import FileWriteError
-from generator.localkaggle.errors import LocalKaggleError
 from generator.untrusted import printable
 
 _LOCK = "server.lock"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import uvicorn
 
+from generator.errors import LocalKaggleError
 from generator.files import reason
 from generator.localkaggle.app import application
-from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.protocol import bounded
 from generator.localkaggle.http.server_state import Workers

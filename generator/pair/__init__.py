@@ -5,7 +5,7 @@ In goes a competition with the user's options, out come two notebooks with their
     generation               the story: propose, merge with what the user chose, render, write
     ├── proposal             the task that the kit infers from what `sources` know
     ├── choices              who chose what, and which choice prevails; `choices_toml` is the file of them
-    ├── assignments          what `--set` and `-P` say: `settings` are keys of the task, others `knobs` of the notebooks
+    ├── assignments          what `--set` and `-P` say: keys of the task, and `knobs` of the notebooks
     ├── spec                 all that templates are told; `task_properties` and `file_formats` are a part of it
     ├── kernel_files         files of both kernels: `rendering`, `percent`, `imports`, `parameters`, `kernel_metadata`
     │                        and `own_cells`, which the user has in files beside `pair.toml`

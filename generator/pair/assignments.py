@@ -2,23 +2,44 @@
 
 A knob that is called as a key of the task, as EPOCHS is, sets that key: what the templates make of it follows.
 
+SettingError                  text that sets no key of a task, or not to a value that it can have
+└── UnknownSettingError       there is no such key
 AssignedTwiceError            a knob that `pair.toml` sets as a parameter already, under the name of a key
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generator.competition.facts import Value
-from generator.competition.schema import keys_of, known_keys
-from generator.errors import PairError
+from generator.competition.schema import TYPE_NAMES, expected_anywhere, families, keys_of, known_keys, value_from
+from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.kernel_files import default_parameters
-from generator.pair.parameters import FIXED, FixedParameterError, parse_assignment
+from generator.pair.parameters import FIXED, FixedParameterError, parse_assignment, value_of
 from generator.pair.percent import Cell
-from generator.pair.settings import UnknownSettingError, key_of, setting_of
 from generator.pair.workspace import Role
 from generator.untrusted import printable
+
+
+class SettingError(PairError):
+    """Text that sets no key of a task, or not to a value that it can have."""
+
+    def __init__(self, *, text: str, problem: str, option: str = "--set") -> None:
+        super().__init__(f'{option} "{printable(text)}": {problem}')
+
+
+class UnknownSettingError(SettingError):
+    """A key that no task of the family has."""
+
+    def __init__(self, *, text: str, family: str, parameters: Iterable[str]) -> None:
+        key, knobs = _key_of(text), list(parameters)
+        nearest = did_you_mean(key, [*knobs, *keys_of(family)])
+        if any(f'"{name}"' in nearest for name in knobs):
+            nearest += " That is a knob of the notebooks: -P NAME=VALUE sets it."
+        few = f" Some that it has: {', '.join(_tuned(family))}; docs/knobs.md tells of all."
+        problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or few}'
+        super().__init__(text=text, problem=problem)
 
 
 class AssignedTwiceError(PairError):
@@ -59,11 +80,11 @@ def settled(settings: Sequence[str], assignments: Sequence[str], kept: Choices) 
         FixedParameterError: What is to be set is no knob.
     """
     for text in assignments:
-        if key_of(text) in FIXED:
-            raise FixedParameterError(name=key_of(text))
-    of_task = [text for text in assignments if key_of(text).lower() in known_keys() and "=" in text]
-    of_task = [text for text in of_task if key_of(text).isupper() and key_of(text) not in kept.parameters]
-    unknown = [text for text in settings if "=" in text and key_of(text) not in known_keys()]
+        if _key_of(text) in FIXED:
+            raise FixedParameterError(name=_key_of(text))
+    of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
+    of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in kept.parameters]
+    unknown = [text for text in settings if "=" in text and _key_of(text) not in known_keys()]
     task = dict(setting_of(text) for text in settings if text not in unknown)
     task |= dict(setting_of(text, option="-P") for text in of_task)
     return Assignments(task, [text for text in assignments if text not in of_task], unknown)
@@ -98,3 +119,45 @@ def assigned(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell
     kept = {name: choice.value for name, choice in choices.parameters.items()}
     flagged = {name: Choice(value, MadeBy.FLAG) for name, value in made.items() if kept.get(name) != value}
     return replace(choices, parameters={**choices.parameters, **flagged})
+
+
+def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
+    """The key and the value of a text such as `image_size=64` or `text_columns=title,body`.
+
+    Args:
+        text: What sets a key that some family has.
+        option: The option that the text stood behind. With `-P` it may be in capitals.
+
+    Raises:
+        SettingError: It is no setting of a task, or its value is of another kind.
+    """
+    given, equals, value = (part.strip() for part in text.partition("="))
+    key = given.lower() if option == "-P" else given
+    rules = known_keys().get(key)
+    if not equals:
+        raise SettingError(text=text, problem="it sets nothing; write KEY=VALUE, such as epochs=3.")
+    if rules is None:
+        raise SettingError(text=text, problem=f'there is no key "{printable(key)}".{did_you_mean(key, known_keys())}')
+    try:
+        # As `tandem run -P` takes it: in quotes, or a list as JSON.
+        setting = value_of(value, rules[0].type()) if option == "-P" else value
+        if isinstance(setting, str):
+            setting = value_from(setting, rules[0].type)
+    except ValueError as error:
+        problem = f"{given} must be {TYPE_NAMES[rules[0].type]}."
+        raise SettingError(text=text, problem=problem, option=option) from error
+    if expected := expected_anywhere(rules, setting):
+        raise SettingError(text=text, problem=f"{given} must be {expected}.", option=option)
+    return key, setting
+
+
+def _key_of(text: str) -> str:
+    """The key that a text such as `image_size=64` sets."""
+    return text.partition("=")[0].strip()
+
+
+def _tuned(family: str) -> list[str]:
+    """The keys that people turn: what is chosen without looking at the data, what folds go by, and lists of columns."""
+    known = families()[family]
+    own = [key for key, rule in known.task.items() if rule.chosen_blindly or key.endswith("_columns")]
+    return [*own, *known.folds_by]

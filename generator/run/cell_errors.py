@@ -72,7 +72,6 @@ class CellError(RunError):
     ) -> None:
         self.notebook = notebook
         self.running = running
-        self.excerpt = excerpt
         self.error = error
         super().__init__(
             f"{_headline(notebook, running, excerpt)}\n\n"

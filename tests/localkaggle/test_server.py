@@ -15,7 +15,7 @@ import requests
 from scripted import ScriptedRunner
 from serving import Served, served
 
-from generator.localkaggle.errors import LocalKaggleError
+from generator.errors import LocalKaggleError
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import AccountNameError, LocalKaggle

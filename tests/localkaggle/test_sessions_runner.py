@@ -18,9 +18,8 @@ import pytest
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.isolation import Isolation
+from generator.localkaggle.sessions.isolation import Isolation, PlainProcess
 from generator.localkaggle.sessions.notebook_runner import NotebookRunner, best_isolation
-from generator.localkaggle.sessions.plain import PlainProcess
 from generator.localkaggle.sessions.resource_limits import (
     MACHINE_IS_FULL,
     OUT_OF_MEMORY,

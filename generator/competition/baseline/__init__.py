@@ -5,7 +5,7 @@ In: a task, the folder of its data, and the `oof.npz` of a training. Out: `Basel
     evaluation          the story: read what was held out, score the best constant, then a plain model
     ├── held_out        the examples, folds and true answers of a training
     ├── answers         predictions as the metric wants them; the best constant
-    ├── table_features, image_features, sound_features    examples as `features` for scikit-learn, or None
+    ├── table_features, file_features    examples as `features` for scikit-learn, or None
     └── estimators      scikit-learn's models, by features and target
 
 `run` imports it, in a process of its own: what it reads was written by others, and scikit-learn takes its time.

@@ -1,11 +1,9 @@
 """scikit-learn's models, nearly with their defaults: for tables, for texts, for pixels and sounds."""
 
-from importlib import import_module
 from typing import Any
 
-from generator.competition.baseline.features import Features
+from generator.competition.baseline.features import GRADIENT_BOOSTING, Features
 from generator.competition.baseline.held_out import HeldOut
-from generator.competition.baseline.table_features import GRADIENT_BOOSTING
 from generator.competition.facts import TargetKind
 from generator.competition.metrics import loss_of
 
@@ -22,61 +20,48 @@ def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -
     """
     import numpy as np
 
-    training, asked = _numeric(features.values[inside], features.values[judged])
     truth, kind = held_out.truth[features.rows[inside]], held_out.task.target_kind
-    if kind is TargetKind.CLASS:
-        model = _classifier(features, many=held_out.class_count > _MOST_BOOSTED).fit(training, truth)
-        chances = np.zeros((len(judged), held_out.class_count))
-        chances[:, model.classes_] = model.predict_proba(asked)
-        return chances
-    many = truth.shape[1] > _MOST_BOOSTED
+    model = _model(features, held_out).fit(features.values[inside], truth)
+    asked = features.values[judged]
+    if kind is TargetKind.NUMBER:
+        return model.predict(asked)
+    found = model.predict_proba(asked)
     if kind is TargetKind.LABELS:
-        columns = [_chances(features, training, asked, column, many=many) for column in truth.T]
-    else:
-        is_log = loss_of(held_out.task.metric, kind) == "squared_log_error"
-        to, back = (np.log1p, np.expm1) if is_log else (np.asarray, np.asarray)
-        columns = [back(_regressor(features, many=many).fit(training, to(column)).predict(asked)) for column in truth.T]
-    return np.stack(columns, axis=1)
+        return found[:, -truth.shape[1] :]  # of a single label the first column says that it is not there
+    chances = np.zeros((len(judged), held_out.class_count))
+    chances[:, model.classes_] = found
+    return chances
 
 
-def _numeric(training: Any, asked: Any) -> tuple[Any, Any]:
-    """Texts as weights of their words and pairs of words, which the training rows decide; numbers as they are."""
-    if training.ndim > 1:
-        return training, asked
-    words = _sklearn("feature_extraction.text").TfidfVectorizer(
-        ngram_range=(1, 2), sublinear_tf=True, max_features=_MOST_WORDS
-    )
-    return words.fit_transform(training), words.transform(asked)
-
-
-def _chances(features: Features, training: Any, asked: Any, column: Any, *, many: bool) -> Any:
+def _model(features: Features, held_out: HeldOut) -> Any:
+    """Boosted trees, or a linear model of standardised numbers or of the weights of words and pairs of words."""
     import numpy as np
+    from sklearn import (  # type: ignore[import-untyped]  # scikit-learn brings no types
+        compose,
+        ensemble,
+        linear_model,
+        multiclass,
+        multioutput,
+        pipeline,
+        preprocessing,
+    )
+    from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]  # as above
 
-    if len(np.unique(column)) == 1:
-        return np.full(asked.shape[0], float(column[0]))
-    return _classifier(features, many=many).fit(training, column > 0).predict_proba(asked)[:, 1]
-
-
-def _classifier(features: Features, *, many: bool) -> Any:
+    task = held_out.task
+    is_number = task.target_kind is TargetKind.NUMBER
     if features.model == GRADIENT_BOOSTING:
-        ensemble = _sklearn("ensemble")
-        return ensemble.HistGradientBoostingClassifier(max_iter=_FEW_TREES if many else _TREES, random_state=0)
-    return _scaled(features, _sklearn("linear_model").LogisticRegression(max_iter=200))
-
-
-def _regressor(features: Features, *, many: bool) -> Any:
-    if features.model == GRADIENT_BOOSTING:
-        ensemble = _sklearn("ensemble")
-        return ensemble.HistGradientBoostingRegressor(max_iter=_FEW_TREES if many else _TREES, random_state=0)
-    return _scaled(features, _sklearn("linear_model").Ridge())
-
-
-def _scaled(features: Features, model: Any) -> Any:
-    """The model behind a standardisation, where the features are numbers."""
-    scaler = _sklearn("preprocessing").StandardScaler
-    return model if features.values.ndim == 1 else _sklearn("pipeline").make_pipeline(scaler(), model)
-
-
-def _sklearn(part: str) -> Any:
-    """A part of scikit-learn, which is slow to import and brings no types."""
-    return import_module(f"sklearn.{part}")
+        many = held_out.class_count if task.target_kind is TargetKind.CLASS else held_out.truth.shape[1]
+        options = {"max_iter": _FEW_TREES if many > _MOST_BOOSTED else _TREES, "random_state": 0}
+        boosting = ensemble.HistGradientBoostingRegressor if is_number else ensemble.HistGradientBoostingClassifier
+        first, model = "passthrough", boosting(**options)
+    else:
+        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=_MOST_WORDS)
+        first = words if features.values.ndim == 1 else preprocessing.StandardScaler()
+        model = linear_model.Ridge() if is_number else linear_model.LogisticRegression(max_iter=200)
+    if task.target_kind is TargetKind.LABELS:
+        model = multiclass.OneVsRestClassifier(model)
+    elif is_number:
+        model = multioutput.MultiOutputRegressor(model)
+        if loss_of(task.metric, task.target_kind) == "squared_log_error":
+            model = compose.TransformedTargetRegressor(model, func=np.log1p, inverse_func=np.expm1)
+    return pipeline.make_pipeline(first, model)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generator.competition.baseline import image_features, sound_features, table_features
+from generator.competition.baseline import file_features, table_features
 from generator.competition.baseline.answers import best_constant, decided
 from generator.competition.baseline.estimators import predicted
 from generator.competition.baseline.features import Features
@@ -16,8 +16,8 @@ from generator.competition.schema import families
 
 CONSTANT = "the best constant"
 _READERS = {
-    Medium.IMAGE: image_features.read,
-    Medium.AUDIO: sound_features.read,
+    Medium.IMAGE: file_features.read_images,
+    Medium.AUDIO: file_features.read_sounds,
     Medium.ROW: table_features.read_columns,
     Medium.SEQUENCE: table_features.read_columns,
     Medium.TEXT: table_features.read_texts,

@@ -5,6 +5,8 @@ from typing import Any
 
 from generator.competition.baseline.held_out import HeldOut
 
+GRADIENT_BOOSTING, LINEAR = "gradient boosting", "a linear model"
+
 
 @dataclass(frozen=True)
 class Features:
@@ -14,7 +16,7 @@ class Features:
         rows: The positions of the examples, ascending [features].
         values: Numbers [features, columns], with NaN for what is not known, or texts [features].
         name: What they are, such as "the raw columns".
-        model: The model that suits them, such as "gradient boosting".
+        model: The model that suits them: gradient boosting, or a linear one.
     """
 
     rows: Any

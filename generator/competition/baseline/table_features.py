@@ -1,22 +1,21 @@
 """The features of rows of a table: its raw columns, its texts, its pixels, or the statistics of a sequence."""
 
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from generator.competition.baseline.features import Features, sampled
+from generator.competition.baseline.features import GRADIENT_BOOSTING, LINEAR, Features, sampled
 from generator.competition.baseline.held_out import HeldOut
 from generator.competition.facts import Task
 from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.rows import table_rows
 from generator.files import contained
 
-GRADIENT_BOOSTING, LINEAR = "gradient boosting", "a linear model"
 _MOST_ROWS, _MOST_CELLS = 300_000, 6_000_000  # that are read
 _MOST_SAMPLED, _MOST_SAMPLED_CELLS = 20_000, 3_000_000
 _MOST_CATEGORIES = 200
 _MOSTLY = 0.9
-_STATISTICS = ("mean", "std", "min", "max", "first", "last")
 
 
 def read_columns(held_out: HeldOut, data: Path) -> Features | None:
@@ -31,14 +30,10 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
     if table is None:
         return None
     left_out = {key, task.id_column, *task.targets, *_names(task, "drop_columns")}
-    numbers = pd.DataFrame(
-        {
-            name: _as_numbers(table[name], str(task.details.get("decimal", ".")))
-            for name in table.columns.difference(left_out)
-        }
-    )
+    decimal = str(task.details.get("decimal", "."))
+    numbers = table[table.columns.difference(left_out)].apply(_as_numbers, decimal=decimal)
     if is_group:
-        numbers = numbers.groupby(table[key], sort=False).agg(list(_STATISTICS))
+        numbers = numbers.groupby(table[key], sort=False).agg(["mean", "std", "min", "max", "first", "last"])
     else:
         numbers.index = pd.Index(table[key])
     numbers = numbers.loc[:, numbers.nunique().to_numpy() > 1]
@@ -97,11 +92,8 @@ def _table(task: Task, data: Path, key: str) -> Any:
             contained(data / task.train_table, root=data), separator=str(task.details.get("separator", ""))
         )
         _, header = next(rows)
-        cells = []
-        for _, row in rows:
-            cells.append(row if len(row) == len(header) else (row + [""] * len(header))[: len(header)])
-            if len(cells) >= min(_MOST_ROWS, _MOST_CELLS // len(header)):
-                break
+        most = max(1, min(_MOST_ROWS, _MOST_CELLS // len(header)))
+        cells = [(row + [""] * len(header))[: len(header)] for _, row in islice(rows, most)]
     except (OSError, UnreadableTableError, StopIteration):
         return None
     table = pd.DataFrame(cells, columns=header, dtype=str)
@@ -116,15 +108,15 @@ def _found(ids: Iterable[str], held_out: HeldOut, most: int) -> tuple[Any, Any]:
     import pandas as pd
 
     rows = sampled(held_out, most)
-    unique = pd.Series(range(len(ids := pd.Index(ids))), ids)
-    unique = unique[~unique.index.duplicated()]
-    places = unique.reindex(held_out.ids[rows]).to_numpy()
-    is_there = ~pd.isna(places)
-    return rows[is_there], places[is_there].astype(int)
+    known = pd.Index(ids)
+    places = (
+        pd.Series(range(len(known)), known)[~known.duplicated()].reindex(held_out.ids[rows], fill_value=-1).to_numpy()
+    )
+    return rows[places >= 0], places[places >= 0]
 
 
 def _as_numbers(column: Any, decimal: str) -> Any:
-    """A column of text as numbers: what they say, seconds of a date, or the rank of a category by how often it is."""
+    """A column of text as numbers: what they say, or how often a category is, as a rank where there are few."""
     import pandas as pd
 
     text = column.str.strip()

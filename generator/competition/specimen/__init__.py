@@ -10,7 +10,7 @@ A `Survey` and a `Task` come in, a folder of files goes out, and a `SpecimenSumm
                                                    the tables, column by column, and how they are written
     tfrecord_files ← tfrecord_format               their TFRecords
     inference_server, stand_in_server              what asks a notebook for answers
-    writing, randomness, errors                    a folder that appears as a whole, chance that can be repeated
+    writing, randomness                            a folder that appears as a whole, chance that can be repeated
 
 `cli` and `localkaggle` write specimens; they know this module alone.
 """

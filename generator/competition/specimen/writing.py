@@ -1,4 +1,8 @@
-"""Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it."""
+"""Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it.
+
+SpecimenExistsError           there is a specimen already
+NotASpecimenError             something else stands where it should be written
+"""
 
 import zipfile
 from collections import Counter
@@ -9,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from generator.competition.specimen.errors import NotASpecimenError, SpecimenExistsError
+from generator.errors import CompetitionError
 from generator.files import FileWriteError, PathOutsideError, contained
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
@@ -22,6 +26,23 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
 def is_specimen(folder: Path) -> bool:
     """True if a folder holds a specimen rather than real data."""
     return (folder / MARKER).is_file()
+
+
+class SpecimenExistsError(CompetitionError):
+    """There is a specimen already."""
+
+    def __init__(self, *, folder: Path) -> None:
+        super().__init__(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
+
+
+class NotASpecimenError(CompetitionError):
+    """Something that is not a specimen stands where it should be written; it is never removed."""
+
+    def __init__(self, *, folder: Path) -> None:
+        super().__init__(
+            f"{printable(str(folder))} is not empty and no specimen, and was left alone; "
+            "write the specimen elsewhere: --output DIR."
+        )
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.competition.submission import UnreadableSubmissionError, read_table
-from generator.localkaggle.errors import LocalKaggleError
+from generator.errors import LocalKaggleError
 from generator.untrusted import printable, quoted
 
 _USAGE = "usage"

@@ -9,9 +9,8 @@ from typing import Any
 
 from generator.competition.facts import SubmissionKind
 from generator.competition.metrics import parsed
-from generator.errors import did_you_mean
+from generator.errors import LocalKaggleError, did_you_mean
 from generator.files import read_text
-from generator.localkaggle.errors import LocalKaggleError
 from generator.localkaggle.hosting.hosted import DAILY_LIMIT, PUBLIC_SHARE, HostedFacts, HostedPage, Question
 from generator.untrusted import is_slug, printable
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.metrics import Wants, function_of, parsed
-from generator.localkaggle.errors import LocalKaggleError
+from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.composite_ids import table_of
 from generator.localkaggle.hosting.hosted import Question

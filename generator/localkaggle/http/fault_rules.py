@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from generator.localkaggle.errors import LocalKaggleError
+from generator.errors import LocalKaggleError
 from generator.localkaggle.faults import FaultRule, parse_rule
 from generator.localkaggle.http.authentication import has_credentials
 from generator.localkaggle.http.responses import json_object, refusal

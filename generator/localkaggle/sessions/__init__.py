@@ -3,7 +3,7 @@
     queue            which sessions run now
     runner           the seam: `SessionOrder`, `SessionEnd`, and the protocol of what executes them
     notebook_runner  starts a worker in an isolation, listens to it, and watches it
-        isolation        what every isolation has to be: bubblewrap where it works, else plain
+        isolation        what every isolation has to be: bubblewrap where it works, else plain processes
         system_calls     what a sandbox refuses (seccomp)
         environment      the variables of a session
         resource_limits, trees   its time, memory, processes and files, from outside

@@ -20,8 +20,7 @@ import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.sessions.bubblewrap import Bubblewrap
 from generator.localkaggle.sessions.environment import process_variables, session_variables
-from generator.localkaggle.sessions.isolation import Isolation, Launch, SessionPaths, session_folders
-from generator.localkaggle.sessions.plain import PlainProcess
+from generator.localkaggle.sessions.isolation import Isolation, Launch, PlainProcess, SessionPaths, session_folders
 from generator.localkaggle.sessions.resource_limits import GRACE, Watch
 from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.localkaggle.sessions.session_log import SessionLog

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.localkaggle.sessions.scripts import notebook_of
 from generator.localkaggle.web.kernel_views import KernelView, machine_name
-from generator.localkaggle.web.notebook_source import SourceCell, one_cell_notebook, source_cells, with_sources
+from generator.localkaggle.web.notebook_source import SourceCell, source_cells, with_sources
 
 _SEPARATORS = re.compile(r"[\s,]+")
 _CELL = re.compile(r"cell-(\d{1,4})")
@@ -109,7 +110,7 @@ def draft_of(view: KernelView, source: str, *, title: str = "") -> Draft:
 
 def new_draft(competition: str) -> Draft:
     """A notebook to begin with, on the data of a competition if one is named."""
-    base = one_cell_notebook("inputs", _FIRST_CODE)
+    base = notebook_of(_FIRST_CODE, name="inputs")
     return Draft(title="", competitions=competition, base=base, cells=tuple(source_cells(base)))
 
 

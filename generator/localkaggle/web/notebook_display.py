@@ -48,13 +48,9 @@ def beginning_of(path: Path) -> bytes:
         return file.read(_LARGEST_NOTEBOOK + 1)
 
 
+@lru_cache(maxsize=8)  # people go to and fro between pages
 def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
-    """Renders a notebook or a script; the last few are kept, as people go to and fro between pages."""
-    return _rendered(content, is_script)
-
-
-@lru_cache(maxsize=8)
-def _rendered(content: bytes, is_script: bool) -> ShownNotebook:
+    """Renders a notebook or a script."""
     if is_script:
         return ShownNotebook(script=code_html(content.decode("utf-8", "replace")[:_LARGEST_SOURCE]))
     text = content.decode("utf-8", "replace") if len(content) <= _LARGEST_NOTEBOOK else ""

@@ -42,14 +42,6 @@ def with_sources(text: str, sources: Mapping[int, str], added: Iterable[tuple[st
     return json.dumps({**notebook, "cells": cells})
 
 
-def one_cell_notebook(name: str, source: str) -> str:
-    """The text of a notebook with a code cell, with the kernel that Kaggle's notebooks name."""
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    cells = [_cell("code", source, name=name)]
-    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
-
-
 def _cell(kind: str, source: str, *, name: str) -> dict[str, Any]:
     cell = {"cell_type": kind, "metadata": {}, **({"id": name} if name else {})}
     return _with_source(cell, source)
