@@ -12,10 +12,9 @@ from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained, read_text
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
-from generator.untrusted import JsonObject, storable
+from generator.untrusted import JsonObject, slug_of, storable
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
 _LARGEST_NOTEBOOK = 16 * 1024 * 1024
@@ -112,8 +111,8 @@ def _check_names(metadata: JsonObject, path: Path) -> None:
     if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
         problem = f'its title "{title}" has {len(title)} characters'
         raise KernelUnfitError(path=path, problem=problem, remedy="Kaggle takes 5 to 50.")
-    if ref.count("/") != 1 or ref.partition("/")[2] != slugified(title):
-        problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slugified(title)}"'
+    if ref.count("/") != 1 or ref.partition("/")[2] != slug_of(title):
+        problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slug_of(title)}"'
         raise KernelUnfitError(path=path, problem=problem, remedy="Make the two agree, or the kernel is lost.")
     if metadata.get("docker_image"):
         problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
