@@ -2,6 +2,7 @@
 
 import math
 import re
+import unicodedata
 from typing import Any
 
 _SHORT_ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -142,6 +143,16 @@ def storable(text: str) -> str:
 def is_slug(text: str) -> bool:
     """True if the text can be a folder and part of a Kaggle URL: lower-case letters, digits, hyphens between them."""
     return len(text) <= _LONGEST_SLUG and _SLUG.fullmatch(text) is not None
+
+
+def slug_of(title: str) -> str:
+    """The slug that Kaggle makes of a title.
+
+    The rules are those of python-slugify: letters without their accents, a comma between digits left out, and a hyphen
+    for everything else that is no letter or digit.
+    """
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=\d),(?=\d)", "", plain)).strip("-")
 
 
 def _one_line(text: str) -> str:

@@ -168,7 +168,7 @@ def test_a_process_of_its_own_has_time_and_what_it_wrote_is_not_trusted(
     heard: list[object] = []
     asked = dict.fromkeys(("workspace", "data", "predictions"), tmp_path)
 
-    with of_a_run.baseline_process(pair="tiny", said=tmp_path / "said", **asked) as process:
+    with of_a_run.baseline_process(pair="tiny", scores_file=tmp_path / "scores", **asked) as process:
         found = process.scores(heard.append)
 
     assert found == (Baseline("a\\x1b[31m model", 0.5, 3),)

@@ -13,8 +13,7 @@ from generator.pair.kernel_files import render_kernels
 from generator.pair.notebook import CellSyntaxError
 from generator.pair.parameters import ParameterTypeError, UnknownParameterError, read_parameters
 from generator.pair.percent import PercentError
-from generator.pair.rendering import TemplateRenderError, environment
-from generator.pair.template_cache import compiled_templates
+from generator.pair.rendering import TemplateRenderError, compiled_templates, environment
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")

@@ -55,7 +55,7 @@ ALLOWED = {
     "kaggle/downloads.py": ("a handle of workspace_files", {"fdopen"}),
     "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
     "local_server.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
-    "pair/template_cache.py": ("the user's own cache", {"mkdir"}),
+    "pair/rendering.py": ("the user's own cache", {"mkdir"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/baseline.py": ("a temporary folder of the system", {"open"}),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.progress import clock
+from generator.cli.terminal import live_console
 from generator.kaggle.chain.events import Event, EventKind, Listener
 from generator.untrusted import printable
 
@@ -24,7 +25,7 @@ _LONGEST_LINE = 500
 @contextmanager
 def chain_progress(*, as_json: bool) -> Iterator[Listener]:
     """Whom to tell, from any thread: what suits where it goes."""
-    console = None if as_json else _terminal()
+    console = None if as_json else live_console()
     if console is None:
         yield _JsonLines() if as_json else _Lines()
         return
@@ -93,15 +94,3 @@ class _JsonLines(_Lines):
         fields: dict[str, Any] = {"event": str(event.kind), "step": str(event.step), "text": event.text}
         click.echo(json.dumps({**fields, **event.fields}))
         sys.stdout.flush()
-
-
-def _terminal() -> "Console | None":
-    """The terminal on stderr, if that is one and rich is installed."""
-    if not sys.stderr.isatty():
-        return None
-    try:
-        from rich.console import Console
-    except ImportError:
-        return None
-    console = Console(stderr=True)
-    return console if console.is_terminal and not console.is_dumb_terminal else None

@@ -1,15 +1,14 @@
 """Live progress of a run on stderr: a status line on a terminal, plain lines elsewhere."""
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from generator.cli.terminal import live_console
 from generator.run.events import (
     BaselineAwaited,
     CellFinished,
@@ -127,10 +126,5 @@ def terminal_progress(console: "Console") -> Iterator[Listener]:
 
 def progress() -> AbstractContextManager[Listener]:
     """The progress that suits where stderr goes."""
-    if sys.stderr.isatty() and find_spec("rich") is not None:
-        from rich.console import Console
-
-        console = Console(stderr=True)
-        if console.is_terminal and not console.is_dumb_terminal:
-            return terminal_progress(console)
-    return nullcontext(PlainProgress())
+    console = live_console()
+    return nullcontext(PlainProgress()) if console is None else terminal_progress(console)

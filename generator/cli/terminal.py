@@ -3,11 +3,14 @@
 import os
 import sys
 import unicodedata
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def columns_of(stream: TextIO) -> int | None:
@@ -15,6 +18,18 @@ def columns_of(stream: TextIO) -> int | None:
     import shutil
 
     return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def live_console() -> "Console | None":
+    """Returns the terminal on stderr, if it can show what changes in place and rich is installed."""
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+    except ImportError:
+        return None
+    console = Console(stderr=True)
+    return console if console.is_terminal and not console.is_dumb_terminal else None
 
 
 def styled(text: str, stream: TextIO, **style: Any) -> str:

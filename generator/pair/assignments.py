@@ -67,7 +67,7 @@ class Assignments:
     unknown: Sequence[str] = ()
 
 
-def settled(settings: Sequence[str], assignments: Sequence[str], kept: Choices) -> Assignments:
+def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: Choices) -> Assignments:
     """Sorts the texts of a command line.
 
     Args:
@@ -90,7 +90,7 @@ def settled(settings: Sequence[str], assignments: Sequence[str], kept: Choices) 
     return Assignments(task, [text for text in assignments if text not in of_task], unknown)
 
 
-def assigned(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
+def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
     """Adds to the choices of a pair the knobs that the command line sets.
 
     Args:

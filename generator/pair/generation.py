@@ -12,7 +12,7 @@ from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
-from generator.pair.assignments import assigned, settled
+from generator.pair.assignments import read_assignments, with_knobs
 from generator.pair.choices import Choices, completed, decisions, merged, proposed
 from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
@@ -113,8 +113,8 @@ def draft(
         ),
     )
     understand = partial(_understood, known, kept)
-    settings = settled(options.settings, options.assignments, kept)
-    options = replace(options, task_flags={**options.task_flags, **settings.task})
+    said = read_assignments(options.settings, options.assignments, kept)
+    options = replace(options, task_flags={**options.task_flags, **said.task})
     options = ask(options, understand) if ask else options
     made = understand(options)
 
@@ -126,7 +126,7 @@ def draft(
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
     cells = rendered_cells(choices, templates=templates, own=read_own_cells(folder))
-    choices = assigned(choices, settings, cells, path=folder.choices)
+    choices = with_knobs(choices, said, cells, path=folder.choices)
     check_storable(choices, path=folder.choices)
     existing = read_text(folder.choices) if folder.choices.exists() else None
     text = text_of(choices, existing=existing, may_leave_open=made.is_built_in)

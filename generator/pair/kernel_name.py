@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generator.pair.workspace import Role
+from generator.untrusted import slug_of
 
 _LONGEST_TITLE = 50
 
@@ -20,17 +21,12 @@ class KernelName:
     @property
     def slug(self) -> str:
         """The slug that Kaggle makes of the title."""
-        return slugified(self.title)
+        return slug_of(self.title)
 
     @property
     def ref(self) -> str:
         """The id in `kernel-metadata.json`."""
         return f"{self.owner}/{self.slug}"
-
-
-def slugified(title: str) -> str:
-    """The slug that Kaggle makes of a title that consists of ASCII letters, digits, spaces and hyphens."""
-    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
 
 
 def kernel_name(chosen: Mapping[str, Any], role: Role) -> KernelName:
@@ -44,7 +40,7 @@ def kernel_name(chosen: Mapping[str, Any], role: Role) -> KernelName:
 
 def _shortened(slug: str, room: int) -> str:
     """Cuts a slug at a hyphen, and adds four digits of its hash so that two long ones do not become the same."""
-    slug = slugified(slug)
+    slug = slug_of(slug)
     if len(slug) <= room:
         return slug
     digest = hashlib.sha256(slug.encode()).hexdigest()[:4]

@@ -105,7 +105,7 @@ def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
         name = cell.get("id")
         if not isinstance(name, str) or name in cells:
             name = f"#{position}"
-        cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=_joined(cell.get("source")))
+        cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=joined(cell.get("source")))
     return cells
 
 
@@ -135,7 +135,8 @@ def _lines(source: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def _joined(source: object) -> str:
+def joined(source: object) -> str:
+    """The source of a cell as a text, which may stand in a file as a list of lines."""
     if isinstance(source, list):
         return "".join(str(line) for line in source)
     return source if isinstance(source, str) else ""

@@ -1,5 +1,6 @@
 """Rendering the two notebook templates to py:percent text with Jinja."""
 
+import os
 import traceback
 from collections.abc import Mapping
 from functools import cache
@@ -7,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import jinja2
+from jinja2.bccache import Bucket
 
 from generator.errors import PairError
 from generator.installation import template_folder
@@ -14,10 +16,10 @@ from generator.pair.imports import gathered
 from generator.pair.own_cells import with_own_cells
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
-from generator.pair.template_cache import compiled_templates
 from generator.pair.workspace import Role
 from generator.untrusted import markdown, markdown_code, printable, python_literal
 
+_OTHERS_MAY_WRITE = 0o022
 _PATTERN = "*.j2"
 
 
@@ -129,3 +131,37 @@ def _line_in_templates(folder: Path, text: str) -> str:
             if text.strip() and line == text:
                 return f"the template {path.relative_to(folder).as_posix()}, line {number}"
     return ""
+
+
+class CompiledTemplates(jinja2.FileSystemBytecodeCache):
+    """Compiled templates in files of the user's own, since compiling them takes longer than rendering a pair.
+
+    Nothing depends on it, so whatever goes wrong with it goes unsaid.
+    """
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Fills the bucket if there is something for its template as it stands now."""
+        try:
+            super().load_bytecode(bucket)
+        except Exception:  # noqa: BLE001 - a damaged file can raise anything, and compiling anew is no harm
+            bucket.reset()
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keeps what the bucket has."""
+        try:
+            super().dump_bytecode(bucket)
+        except OSError:
+            return
+
+
+def compiled_templates() -> CompiledTemplates | None:
+    """The cache, or None where there is no folder that only this user writes to: what is read from it is executed."""
+    try:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = caches / "tandem" / f"templates-{jinja2.__version__}"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except (OSError, RuntimeError):
+        return None
+    is_mine = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & _OTHERS_MAY_WRITE)
+    return CompiledTemplates(str(folder)) if is_mine else None

@@ -24,7 +24,7 @@ class BaselineProcess:
     """A process that computes a baseline, and the file that it writes its scores to."""
 
     process: subprocess.Popen[bytes]
-    said: Path
+    scores_file: Path
     until: float
 
     def scores(self, listener: Listener) -> tuple[Baseline, ...]:
@@ -35,13 +35,13 @@ class BaselineProcess:
         with suppress(subprocess.TimeoutExpired):
             self.process.wait(timeout=left)
         self.process.kill()
-        with self.said.open("rb") as file:
+        with self.scores_file.open("rb") as file:
             return tuple(_baselines(file.read(_LONGEST_ANSWER).decode(errors="replace")))
 
 
 @contextmanager
 def baseline_process(
-    *, workspace: Path, pair: str, data: Path, predictions: Path, said: Path
+    *, workspace: Path, pair: str, data: Path, predictions: Path, scores_file: Path
 ) -> Iterator[BaselineProcess]:
     """Computes a baseline for as long as the block lasts, at most.
 
@@ -50,7 +50,7 @@ def baseline_process(
         pair: Its name.
         data: The competition's files.
         predictions: The `oof.npz` of its training.
-        said: The file to write the scores to.
+        scores_file: The file to write the scores to.
     """
     asked = {"workspace": workspace.absolute(), "pair": pair, "data": data.absolute(), "predictions": predictions}
     # Without -P the folder that the kit was started in could bring modules along.
@@ -58,13 +58,13 @@ def baseline_process(
     environment = {name: value for name, value in os.environ.items() if not name.startswith("KAGGLE_")}
     environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the notebook has the other cores
     with (
-        said.open("wb") as output,
+        scores_file.open("wb") as output,
         subprocess.Popen(  # noqa: S603 - the kit's own module
             command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL
         ) as process,
     ):
         try:
-            yield BaselineProcess(process, said, time.monotonic() + SECONDS)
+            yield BaselineProcess(process, scores_file, time.monotonic() + SECONDS)
         finally:
             process.kill()
 

@@ -1,8 +1,8 @@
 """The events of a run, in the order in which a listener hears of them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,5 @@ Event = (
 )
 
 
-class Listener(Protocol):
-    """Whoever wants to know how a run is getting on."""
-
-    def __call__(self, event: Event, /) -> None:
-        """Hears of one event, in the order in which they happen."""
+Listener = Callable[[Event], None]
+"""Whoever wants to know how a run is getting on; hears of events in the order in which they happen."""

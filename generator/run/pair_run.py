@@ -190,7 +190,7 @@ class _PairRun:
             pair=self.pair.folder.name,
             data=self.options.data(self.pair.spec.competition.slug),
             predictions=predictions,
-            said=self.private / "baseline.jsonl",
+            scores_file=self.private / "baseline.jsonl",
         ) as process:
             yield
             self.result.baselines = process.scores(self.listener)

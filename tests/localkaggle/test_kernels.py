@@ -10,7 +10,7 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.services.kernel_sources import Sources
-from generator.localkaggle.services.kernel_validation import slug_of
+from generator.untrusted import slug_of
 
 
 @pytest.fixture

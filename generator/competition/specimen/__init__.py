@@ -8,7 +8,7 @@ A `Survey` and a `Task` come in, a folder of files goes out, and a `SpecimenSumm
                                                    their files, each in the folder that it belongs in
     tables ← table_rows, row_ids, column_cells, text, pixel_cells; table_files
                                                    the tables, column by column, and how they are written
-    tfrecord_files ← tfrecord_format               their TFRecords
+    tfrecord_files                                 their TFRecords
     inference_server, stand_in_server              what asks a notebook for answers
     writing, randomness                            a folder that appears as a whole, chance that can be repeated
 

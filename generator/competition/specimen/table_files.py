@@ -15,6 +15,7 @@ from typing import Any
 from generator.competition.specimen.column_cells import Cells
 from generator.competition.survey.columns import kind_of, numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table, TableFormat
+from generator.untrusted import storable
 
 _SPACES = r"\s+"
 _LARGEST_INTEGER = 1 << 63
@@ -115,7 +116,7 @@ def _typed(kind: ColumnKind, cell: str | None) -> bool | int | float | str | Non
     if kind is ColumnKind.BOOLEAN:
         return cell in _YES
     try:
-        return int(cell) if kind is ColumnKind.INTEGER else float(cell) if kind is ColumnKind.NUMBER else _unicode(cell)
+        return int(cell) if kind is ColumnKind.INTEGER else float(cell) if kind is ColumnKind.NUMBER else storable(cell)
     except ValueError:
         return cell
 
@@ -125,13 +126,13 @@ def _parquet(table: Table, cells: Mapping[str, Cells]) -> bytes:
     arrow, arrow_parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     stream = io.BytesIO()
     arrays = [arrow.array(_of_one_type(column, cells[column.name])) for column in table.columns]
-    names = [_unicode(name) for name in table.column_names]
+    names = [storable(name) for name in table.column_names]
     arrow_parquet.write_table(arrow.Table.from_arrays(arrays, names=names), stream)
     return stream.getvalue()
 
 
 def _of_one_type(column: Column, cells: Cells) -> Sequence[object]:
-    texts = [None if cell is None else _unicode(cell) for cell in cells]
+    texts = [None if cell is None else storable(cell) for cell in cells]
     if column.kind is ColumnKind.DATE:
         try:
             return [None if cell is None else datetime.fromisoformat(cell) for cell in cells]
@@ -141,7 +142,3 @@ def _of_one_type(column: Column, cells: Cells) -> Sequence[object]:
     is_large = any(isinstance(value, int) and abs(value) >= _LARGEST_INTEGER for value in typed)
     is_mixed = len({type(value) for value in typed if value is not None}) > 1
     return texts if is_large or is_mixed else typed
-
-
-def _unicode(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -13,9 +13,9 @@ from generator.competition.specimen.labels import column_of_values
 from generator.competition.specimen.media_files import MediaFiles
 from generator.competition.specimen.randomness import even_quantiles
 from generator.competition.specimen.sampled_names import id_feature
-from generator.competition.specimen.tfrecord_format import Values, example_of, record_file
 from generator.competition.specimen.writing import Writer
 from generator.competition.survey.facts import RecordFeature, Records
+from generator.competition.tfrecord import Values, example_of, record_file
 from generator.untrusted import printable
 
 _MOST_FILES = 8

@@ -12,6 +12,7 @@ from generator.competition.submission.checking import (
     SubmissionSummary,
     read_rows,
     read_shape,
+    read_table,
     summarize,
     validate,
 )
@@ -23,7 +24,6 @@ from generator.competition.submission.errors import (
     SubmissionRowError,
     UnreadableSubmissionError,
 )
-from generator.competition.submission.reading import read_table
 from generator.competition.submission.tolerance import Tolerance, tolerance_of, tolerance_of_kind
 
 __all__ = [

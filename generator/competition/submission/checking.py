@@ -7,14 +7,16 @@ from enum import StrEnum
 from pathlib import Path
 
 from generator.competition.submission.errors import (
+    MissingReaderError,
     SubmissionColumnsError,
     SubmissionIdsError,
     SubmissionRowError,
     UnreadableSubmissionError,
 )
-from generator.competition.submission.reading import read_table
 from generator.competition.submission.tolerance import Tolerance
-from generator.competition.tables.rows import Row, separator_within, unit_of
+from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
+from generator.competition.tables.rows import Row, separator_within, table_rows, unit_of
+from generator.files import reason
 from generator.untrusted import quoted
 
 _NONE = Tolerance()
@@ -54,6 +56,23 @@ class SubmissionSummary:
     rows: int
     columns: tuple[str, ...]
     has_sample: bool = True
+
+
+def read_table(path: Path, *, separator: str = "") -> Iterator[Row]:
+    """Yields the header and then each row, as `table_rows` does.
+
+    Raises:
+        MissingReaderError: A package that reads the format is not installed.
+        UnreadableSubmissionError: It cannot be read as what its name says.
+    """
+    try:
+        yield from table_rows(path, separator=separator)
+    except OSError as error:
+        raise UnreadableSubmissionError(path=path, why=reason(error)) from error
+    except PyarrowMissingError as error:
+        raise MissingReaderError(path=path, package="pyarrow") from error
+    except UnreadableTableError as error:
+        raise UnreadableSubmissionError(path=path, why=f"it {error.problem}") from error
 
 
 def validate(submission: Path, sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionSummary:

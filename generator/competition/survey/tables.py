@@ -2,11 +2,13 @@
 
 from generator.competition.survey.columns import columns_of, kind_of, with_points
 from generator.competition.survey.facts import ColumnKind, Table
-from generator.competition.survey.file_sources import FileSource
+from generator.competition.survey.file_sources import FileSource, TableFile
 from generator.competition.survey.listing import suffix_of
+from generator.competition.tables.delimited import sample_delimited
 from generator.competition.tables.formats import FORMATS, LOOSE_SUFFIXES, PACKED, TableFormat
+from generator.competition.tables.json_records import sample_json
+from generator.competition.tables.parquet import sample_parquet
 from generator.competition.tables.sample import Sample, SampleBounds
-from generator.competition.tables.sampling import sample_table
 
 _NUMBERS = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 
@@ -37,8 +39,8 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         OSError: It cannot be read at all.
     """
     stored = source.table_file(path, bounds.size)
-    with stored.file as file:
-        sample = sample_table(file, suffix=stored.suffix, total=stored.total, bounds=bounds)
+    with stored.file:
+        sample = _sample(stored, bounds)
     columns, renamed = columns_of(sample)
     # Where commas separate cells, or may stand between thousands, a comma is no decimal point.
     pointed = with_points(columns) if sample.separator == ";" else None
@@ -55,6 +57,15 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         compression=stored.compression,
     )
     return table, (*stored.remarks, *renamed, *sample.remarks, *_remarks(sample))
+
+
+def _sample(stored: TableFile, bounds: SampleBounds) -> Sample:
+    """Reads some rows by the reader of the format that the name promises."""
+    promised = FORMATS.get(stored.suffix)
+    if promised is TableFormat.PARQUET:
+        return sample_parquet(stored.file, bounds)
+    read = sample_json if promised in (TableFormat.JSON, TableFormat.JSON_LINES) else sample_delimited
+    return read(stored.file, suffix=stored.suffix, total=stored.total, bounds=bounds)
 
 
 def _remarks(sample: Sample) -> tuple[str, ...]:

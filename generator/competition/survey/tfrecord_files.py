@@ -10,7 +10,7 @@ from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
 from generator.competition.survey.facts import RecordFeature, Records
 from generator.competition.survey.files import Files
 from generator.competition.survey.listing import Directory, suffix_of
-from generator.competition.survey.tfrecord import (
+from generator.competition.tfrecord import (
     Feature,
     NotRecordsError,
     begins_like_records,

@@ -12,10 +12,10 @@ from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained, read_text
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.pair.kernel_name import slugified
+from generator.pair.notebook import joined
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
-from generator.untrusted import JsonObject, storable
+from generator.untrusted import JsonObject, slug_of, storable
 
 _SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
 _LARGEST_NOTEBOOK = 16 * 1024 * 1024
@@ -91,7 +91,7 @@ def digest_of_cells(text: str) -> str:
     """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
     try:
         cells = json.loads(text)["cells"]
-        said = [[cell["cell_type"], _joined(cell["source"])] for cell in cells]
+        said = [[cell["cell_type"], joined(cell["source"])] for cell in cells]
     except (ValueError, KeyError, TypeError, RecursionError):
         said = [["text", text]]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
@@ -112,8 +112,8 @@ def _check_names(metadata: JsonObject, path: Path) -> None:
     if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
         problem = f'its title "{title}" has {len(title)} characters'
         raise KernelUnfitError(path=path, problem=problem, remedy="Kaggle takes 5 to 50.")
-    if ref.count("/") != 1 or ref.partition("/")[2] != slugified(title):
-        problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slugified(title)}"'
+    if ref.count("/") != 1 or ref.partition("/")[2] != slug_of(title):
+        problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slug_of(title)}"'
         raise KernelUnfitError(path=path, problem=problem, remedy="Make the two agree, or the kernel is lost.")
     if metadata.get("docker_image"):
         problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
@@ -159,7 +159,7 @@ def _clean(notebook: dict[str, Any]) -> str:
     """The notebook as it is sent: sources as text, no outputs, nothing that the editor of Kaggle left in it."""
     cells = []
     for cell in notebook["cells"]:
-        sent = {**cell, "source": _joined(cell.get("source", ""))}
+        sent = {**cell, "source": joined(cell.get("source", ""))}
         if cell["cell_type"] == "code":
             sent.update(outputs=[], execution_count=None)
         cells.append(sent)
@@ -172,7 +172,7 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
     for cell in notebook["cells"]:
         if _has_parameters(cell):
             try:
-                return read_parameters(_joined(cell["source"]))
+                return read_parameters(joined(cell["source"]))
             except ParameterError as error:
                 raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
     return {}
@@ -211,7 +211,3 @@ def _kind_of(push: KernelPush) -> AcceleratorKind:
 def _has_parameters(cell: Mapping[str, Any]) -> bool:
     tags = JsonObject.of(cell.get("metadata")).get("tags")
     return isinstance(tags, list) and PARAMETERS_TAG in tags
-
-
-def _joined(source: object) -> str:
-    return "".join(map(str, source)) if isinstance(source, list) else str(source)

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from generator.files import FileWriteError
 from generator.kaggle.chain.errors import ChainError
+from generator.pair.notebook import joined
 from generator.untrusted import printable, python_literal
 from generator.workspace_files import WorkspaceFiles
 
@@ -163,8 +164,7 @@ def _dependencies(wheel: Path) -> list[str]:
 def _code(notebook: str) -> Iterator[str]:
     for cell in json.loads(notebook)["cells"]:
         if cell["cell_type"] == "code":
-            source = cell["source"]
-            yield "".join(source) if isinstance(source, list) else source
+            yield joined(cell["source"])
 
 
 def _imports(source: str) -> Iterator[str]:

@@ -10,7 +10,8 @@ from generator.localkaggle.services.kernel_quota import next_week
 from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
 from generator.localkaggle.services.kernel_sources import KernelSources
-from generator.localkaggle.services.kernel_validation import PushError, SaveRequest, read_request, slug_of
+from generator.localkaggle.services.kernel_validation import PushError, SaveRequest, read_request
+from generator.untrusted import slug_of
 
 SAVE_KERNEL = "kernels.KernelsApiService/SaveKernel"
 

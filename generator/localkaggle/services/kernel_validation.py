@@ -1,14 +1,12 @@
 """Requests to save a kernel, read and checked as Kaggle checks them."""
 
 import json
-import re
-import unicodedata
 from dataclasses import dataclass
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.localkaggle.rpc import ApiError, Call
 from generator.localkaggle.services.kernel_records import KernelSettings
-from generator.untrusted import quoted
+from generator.untrusted import quoted, slug_of
 
 TITLE_LENGTHS = range(5, 51)
 LANGUAGES = ("python", "r", "rmarkdown")
@@ -35,16 +33,6 @@ class SaveRequest:
     settings: KernelSettings
     is_private: bool
     runs: bool
-
-
-def slug_of(title: str) -> str:
-    """The slug that Kaggle makes of a title.
-
-    The rules are those of python-slugify: letters without their accents, a comma between digits left out, and a hyphen
-    for everything else that is no letter or digit.
-    """
-    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=\d),(?=\d)", "", plain)).strip("-")
 
 
 def read_request(call: Call) -> SaveRequest:

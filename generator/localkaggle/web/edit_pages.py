@@ -7,12 +7,13 @@ from starlette.responses import Response
 from generator.localkaggle.rpc import ApiError, Fields
 from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
 from generator.localkaggle.services.kernel_records import KernelRecord
-from generator.localkaggle.services.kernel_validation import TITLE_LENGTHS, slug_of
+from generator.localkaggle.services.kernel_validation import TITLE_LENGTHS
 from generator.localkaggle.web.drafts import Draft, draft_of, machines, new_draft, typed
 from generator.localkaggle.web.formats import path
 from generator.localkaggle.web.kernel_pages import opened
 from generator.localkaggle.web.kernel_views import KernelView
 from generator.localkaggle.web.page_request import PageRequest, redirect
+from generator.untrusted import slug_of
 
 _REFUSED = 422
 _COPY = " copy"

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
+from generator.competition.metrics import parsed
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
 from generator.localkaggle.rpc import ApiError, Call, Fields, page
 from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions import messages
-from generator.localkaggle.services.competitions.ranking import ranking
-from generator.localkaggle.services.competitions.records import Submissions
+from generator.localkaggle.services.competitions.records import Submission, Submissions
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 # A competition without an end: far enough for every client that asks how long it still runs.
@@ -119,3 +119,26 @@ def has_ended(facts: HostedFacts, now: datetime) -> bool:
 def is_private_now(facts: HostedFacts, now: datetime) -> bool:
     """True if the private part of the test decides, as it does from the end of a competition on."""
     return facts.deadline is not None and facts.deadline <= now
+
+
+def ranking(facts: HostedFacts, scored: Iterable[Submission], *, is_private: bool) -> list[Submission]:
+    """The leaderboard of a competition.
+
+    Args:
+        facts: The competition; its metric says which way is better.
+        scored: All submissions that have scores.
+        is_private: Whether they are ranked on the private part of the test.
+
+    Returns:
+        One submission for each team; of equal ones the earlier is better.
+    """
+    sign = -1 if parsed(facts.question.metric)[0].higher_is_better else 1
+
+    def place(submission: Submission) -> tuple[float, int]:
+        score = submission.private if is_private else submission.public
+        return sign * (score if score is not None else 0.0), submission.ref
+
+    best: dict[str, Submission] = {}
+    for submission in sorted(scored, key=place):
+        best.setdefault(submission.owner, submission)
+    return list(best.values())

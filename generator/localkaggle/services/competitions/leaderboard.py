@@ -8,8 +8,7 @@ from generator.localkaggle.clock import as_wire
 from generator.localkaggle.hosting import HostedFacts
 from generator.localkaggle.rpc import Call, Content, Fields, page
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions.catalog import Catalog, is_private_now
-from generator.localkaggle.services.competitions.ranking import ranking
+from generator.localkaggle.services.competitions.catalog import Catalog, is_private_now, ranking
 from generator.localkaggle.services.competitions.records import Submission, Submissions
 from generator.localkaggle.services.competitions.submitting import score_text
 

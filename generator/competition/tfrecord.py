@@ -5,15 +5,20 @@ the length, its bytes, and a checksum of these.
 """
 
 import struct
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, BinaryIO
 
+from generator.untrusted import storable
+
+Values = Sequence[bytes] | Sequence[int] | Sequence[float]
 _FRAME = 12 + 4
 _LARGEST_RECORD = 16 << 20
 _POLYNOMIAL, _MASK = 0x82F63B78, 0xA282EAD8
 _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
+_HALF = 1 << 63  # of the whole numbers that an int64 can be
 # As tensorflow/core/example/{example,feature}.proto have it; a map is a list of entries, whose names may be repeated.
 _SCHEMA = """
 name: "tandem/example.proto" package: "tandem" syntax: "proto3"
@@ -52,7 +57,7 @@ class Feature:
 
 def begins_like_records(head: bytes) -> bool:
     """True if the first 12 bytes are a length and its checksum."""
-    return len(head) >= 12 and struct.unpack_from("<I", head, 8)[0] == _checksum(head[:8])  # noqa: PLR2004 - length and checksum
+    return len(head) >= 12 and head[8:12] == _checksum(head[:8])  # noqa: PLR2004 - length and checksum
 
 
 def first_records(stream: BinaryIO, count: int) -> list[bytes]:
@@ -100,6 +105,33 @@ def features_of(record: bytes) -> dict[str, Feature]:
     return {entry.key: _feature(entry.value) for entry in entries}
 
 
+def record_file(examples: Iterable[bytes]) -> bytes:
+    """The bytes of a TFRecord file with these records."""
+    framed = []
+    for example in examples:
+        length = struct.pack("<Q", len(example))
+        framed += [length, _checksum(length), example, _checksum(example)]
+    return b"".join(framed)
+
+
+def example_of(features: Mapping[str, tuple[str, Values]]) -> bytes:
+    """One tf.train.Example.
+
+    Args:
+        features: By name, "bytes", "float" or "int64" with the values.
+    """
+    message, _ = _example()
+    example = message()
+    for name, (kind, values) in features.items():
+        entry = example.features.feature.add(key=storable(name))
+        listed = getattr(entry.value, f"{kind}_list")
+        listed.SetInParent()
+        # A number of more bits loses the upper ones.
+        is_whole = kind == "int64"
+        listed.value.extend([(int(each) + _HALF) % (2 * _HALF) - _HALF for each in values] if is_whole else values)
+    return bytes(example.SerializeToString())
+
+
 def _feature(value: Any) -> Feature:
     which = value.WhichOneof("kind")
     return Feature(_KINDS.get(which, "bytes"), tuple(getattr(value, which).value) if which else ())
@@ -119,12 +151,21 @@ def _example() -> tuple[Any, type[Exception]]:
     return factory.GetMessageClass(own.FindMessageTypeByName("tandem.Example")), decode_error
 
 
-def _checksum(content: bytes) -> int:
-    """CRC-32C, rotated and shifted as TFRecord files have it."""
-    remainder = 0xFFFFFFFF
+def _checksum(content: bytes) -> bytes:
+    """CRC-32C, rotated and shifted as TFRecord files have it; TensorFlow checks it."""
+    remainder, table = 0xFFFFFFFF, _table()
     for byte in content:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (_POLYNOMIAL if remainder & 1 else 0)
+        remainder = remainder >> 8 ^ table[(remainder ^ byte) & 0xFF]
     remainder ^= 0xFFFFFFFF
-    return ((remainder >> 15 | remainder << 17) + _MASK) & 0xFFFFFFFF
+    return struct.pack("<I", ((remainder >> 15 | remainder << 17) + _MASK) & 0xFFFFFFFF)
+
+
+@cache
+def _table() -> tuple[int, ...]:
+    entries = []
+    for byte in range(256):
+        entry = byte
+        for _ in range(8):
+            entry = entry >> 1 ^ (_POLYNOMIAL if entry & 1 else 0)
+        entries.append(entry)
+    return tuple(entries)
