@@ -1,0 +1,1 @@
+"""The rules, a module a theme; `RULES` has them all, by their ids."""
