@@ -30,10 +30,11 @@ _SHORTEST_CALL = 2
 
 @dataclass(frozen=True)
 class Write:
-    """A call that writes, and the path as far as it can be read (None where only a run would tell)."""
+    """A call that writes: the expression of the path, and its text (None where only a run would tell)."""
 
     cell: CodeCell
     node: ast.Call
+    target: ast.expr
     path: str | None
 
 
@@ -42,7 +43,7 @@ def writes(code: NotebookCode) -> Iterator[Write]:
     for cell, node, name in code.calls():
         target = _target(code, node, name)
         if target is not None:
-            yield Write(cell, node, text_of(code, target))
+            yield Write(cell, node, target, text_of(code, target))
 
 
 def _target(code: NotebookCode, node: ast.Call, name: str) -> ast.expr | None:

@@ -53,10 +53,11 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
             message = f"{_name(write.path)} is a whole model, which the GPU image's older Keras does not load."
             remedy = "Save its weights as .weights.h5, and build the model in both notebooks."
             yield Problem(kernel.code.place(write.cell, write.node), message, remedy)
+    own = {_name(write.path) for write in writes(kernel.code) if write.path}
     for cell, node, name in kernel.code.calls():
         path = text_of(kernel.code, node.args[0]) if node.args else None
-        is_input = path is not None and path.startswith(("/kaggle/input", "../input"))
-        if name in _KERAS_LOADS and path and path.endswith(".keras") and is_input and kernel.has_no_internet:
+        is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
+        if is_whole and path and _name(path) not in own and kernel.has_no_internet:
             message = f"{_name(path)} is a whole model, which loads only in the Keras that saved it, or a newer one."
             remedy = "Build the model here, and load weights (.weights.h5) that training saved."
             yield Problem(kernel.code.place(cell, node), message, remedy)

@@ -123,15 +123,15 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
 
 
 def _input_paths(code: NotebookCode) -> Iterator[tuple[CodeCell, ast.AST, str]]:
-    """Every path to something below the inputs, each expression once: the widest that can be read."""
-    seen: set[int] = set()
+    """Every path that is read below the inputs, each expression once: the widest that can be read."""
+    seen = {id(write.target) for write in writes(code)}
     for cell, node in code.nodes():
         if id(node) in seen or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
             continue
         path = _normal(text_of(code, node))
         if path is not None and path.startswith(f"{_INPUT}/") and _parts(path):
             seen.update(id(inside) for inside in ast.walk(node))
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            if not _parts(path)[0].startswith(UNKNOWN):
                 yield cell, node, path
 
 

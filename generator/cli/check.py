@@ -1,0 +1,170 @@
+"""The verb `check`: what is wrong with notebooks and their metadata, before they cost quota."""
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator import __version__
+from generator.cli.completion import complete_pair
+from generator.cli.options import HELP_OPTIONS, json_option, shortest, workspace_option
+from generator.cli.terminal import styled
+from generator.errors import TandemError, did_you_mean
+from generator.untrusted import is_slug, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from generator.check.finding import Finding
+    from generator.check.source import KernelSource
+    from generator.pair.workspace import Workspace
+
+_COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
+
+
+class UnknownRuleError(TandemError):
+    """A rule that does not exist."""
+
+    def __init__(self, *, rule: str, known: "Sequence[str]") -> None:
+        super().__init__(
+            f'There is no rule "{printable(rule)}".{did_you_mean(rule, known)} `tandem check --explain all` lists them.'
+        )
+
+
+@click.command(context_settings=HELP_OPTIONS)
+@click.argument("targets", nargs=-1, metavar="PAIR|PATH...", shell_complete=complete_pair)
+@click.option("--explain", metavar="RULE", help="Say what a rule is about, or list all of them, and stop.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Report as SARIF 2.1.0.")
+@click.option(
+    "--baseline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Leave out the findings that this file has.",
+)
+@click.option("--write-baseline", is_flag=True, help="Write what is found into the file of --baseline, and stop.")
+@click.option(
+    "--code-competition",
+    is_flag=True,
+    help="Notebooks without a pair.toml are submitted to a code competition: they have no internet.",
+)
+@workspace_option
+@json_option
+@click.pass_context
+def check(context: click.Context, /, **options: Any) -> int:
+    """Check notebooks and their metadata: of a pair, a kernel's folder, a notebook, or all below a folder.
+
+    Nothing is executed or sent. The exit code is 1 if there are errors. A comment `# tandem: ignore[N042] the reason`
+    on a line or above it ignores a finding there.
+
+    \b
+    tandem check titanic
+    tandem check ~/Downloads/notebook.ipynb --code-competition
+    tandem check kernels --baseline check-baseline.json
+    tandem check --explain N042
+    """  # noqa: D301 - click wants the character itself
+    if options["explain"]:
+        click.echo(_explained(options["explain"]))
+        return 0
+    if not options["targets"]:
+        context.fail("Name a pair, a notebook or a folder; `tandem check .` checks every one below the current folder.")
+    if options["as_json"] and options["as_sarif"]:
+        context.fail("--json and --sarif are two formats: choose one.")
+    if options["write_baseline"] and options["baseline"] is None:
+        context.fail("--write-baseline needs the file: --baseline FILE.")
+
+    from generator.check import checking
+
+    kernels = [
+        kernel
+        for target in options["targets"]
+        for kernel in _kernels(options["workspace"], target, is_code_competition=options["code_competition"])
+    ]
+    findings = checking.check(kernels)
+    if options["write_baseline"]:
+        return _write_baseline(findings, options["baseline"])
+    if options["baseline"] is not None:
+        from generator.check.baseline import new_findings
+
+        findings = new_findings(findings, options["baseline"])
+    click.echo(_report(findings, len(kernels), as_json=options["as_json"], as_sarif=options["as_sarif"]))
+    return 1 if checking.errors(findings) else 0
+
+
+def _kernels(workspace: "Workspace", target: str, *, is_code_competition: bool) -> "list[KernelSource]":
+    """Both kernels of a pair that is named, or what a path leads to."""
+    from generator.check.reading import read_pair, read_target
+    from generator.pair.folder import existing_pair
+
+    is_name = is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target))
+    if is_name:
+        return read_pair(existing_pair(workspace, target))
+    return read_target(Path(target), is_code_competition=is_code_competition)
+
+
+def _report(findings: "list[Finding]", kernels: int, *, as_json: bool, as_sarif: bool) -> str:
+    if as_sarif:
+        from generator.check.rules import RULES
+        from generator.check.sarif import sarif
+
+        return json.dumps(sarif(findings, RULES, root=Path.cwd(), version=__version__), indent=2)
+    counts = Counter(str(finding.severity) for finding in findings)
+    if as_json:
+        entries = [_fields(finding) for finding in findings]
+        return json.dumps(
+            {"kernels": kernels, **{name: counts[name] for name in _COLOURS}, "findings": entries}, indent=2
+        )
+    return "\n".join([*map(_lines, findings), _summary(counts, kernels)])
+
+
+def _fields(finding: "Finding") -> dict[str, Any]:
+    place = finding.place
+    return {
+        "rule": finding.rule,
+        "severity": str(finding.severity),
+        "path": shortest(place.path),
+        "cell": place.cell,
+        "line": place.line,
+        "message": finding.message,
+        "remedy": finding.remedy,
+    }
+
+
+def _lines(finding: "Finding") -> str:
+    """A finding on two lines: where and what, and then what to do."""
+    place = finding.place
+    where = ":".join(map(printable, filter(None, (shortest(place.path), place.cell, str(place.line or "")))))
+    severity = styled(str(finding.severity), sys.stdout, fg=_COLOURS[finding.severity])
+    rule = styled(finding.rule, sys.stdout, bold=True)
+    return f"{where}: {rule} {severity}: {printable(finding.message)}\n    {printable(finding.remedy)}"
+
+
+def _summary(counts: "Counter[str]", kernels: int) -> str:
+    checked = "1 notebook" if kernels == 1 else f"{kernels:,} notebooks"
+    if not counts:
+        return f"Nothing was found in {checked}."
+    found = ", ".join(f"{counts[name]:,} {name}{'s' * (counts[name] > 1)}" for name in _COLOURS if counts[name])
+    return f"{found} in {checked}; `tandem check --explain RULE` tells more of a rule."
+
+
+def _explained(name: str) -> str:
+    from generator.check.rules import RULES
+
+    if name == "all":
+        return "\n".join(f"{rule.id}  {rule.severity:<8} {rule.name}" for rule in RULES)
+    found = next((rule for rule in RULES if name.casefold() in (rule.id.casefold(), rule.name)), None)
+    if found is None:
+        raise UnknownRuleError(rule=name, known=[rule.id for rule in RULES])
+    return f"{found.id} {found.name} ({found.severity})\n\n{found.explanation}"
+
+
+def _write_baseline(findings: "list[Finding]", path: Path) -> int:
+    from generator.check.baseline import baseline_text
+    from generator.workspace_files import WorkspaceFiles
+
+    WorkspaceFiles(path.parent).write(path, baseline_text(findings, path.parent).encode("utf-8", "replace"))
+    click.echo(f"{printable(shortest(path))}: {len(findings):,} findings, which a check with --baseline leaves out.")
+    return 0
