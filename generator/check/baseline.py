@@ -23,9 +23,7 @@ class BaselineError(TandemError):
     """A file that is no baseline."""
 
     def __init__(self, *, path: Path) -> None:
-        super().__init__(
-            f"{printable(str(path))} is no baseline of `tandem check`; write one with `--baseline FILE --write-baseline`."
-        )
+        super().__init__(f"{printable(str(path))} is no baseline of `tandem check`; write one with `--write-baseline`.")
 
 
 def relative(path: Path, root: Path) -> str:

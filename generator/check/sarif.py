@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from generator.check.baseline import fingerprint, relative
-from generator.check.finding import Finding, Place
+from generator.check.finding import Finding, where
 from generator.check.rule import Rule
 from generator.untrusted import printable
 
@@ -32,13 +32,6 @@ def sarif(findings: Iterable[Finding], rules: Iterable[Rule], *, root: Path, ver
     results = [_result(finding, root, index) for finding in findings]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def where(place: Place) -> str:
-    """A place within its file, in words; nothing for the whole of it."""
-    line = f"line {place.line}" if place.line else ""
-    cell = f"cell {place.cell}" if place.cell and not place.cell.startswith("cell ") else place.cell
-    return printable(", ".join(filter(None, (cell, line))))
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """The corpus of the rules: sound notebooks in other people's styles, and cases that put one fault into one of them.
 
-`corpus/sound/NAME.percent` is a notebook. It begins with its metadata, TOML in comments (what every kernel has is added;
-`code_competition = true` says what it is submitted to); cells begin with `# %%`, `# %% a-name` or `# %% [markdown]`.
+`corpus/sound/NAME.percent` is a notebook. It begins with its metadata, TOML in comments (what every kernel has is
+added; `code_competition = true` says what it is submitted to); cells begin with `# %%`, `# %% a-name` or
+`# %% [markdown]`.
 
-`corpus/*.toml` has the cases, a table for each: `rule`, the `base` that the fault is put into, and the `cell` and `line`
-where it has to be found; without a cell it is a fault of the metadata, or of the notebook where `in = "notebook"` says
-so. The fault is any of `metadata` (fields that replace others, "" removes one), `code` (a cell `fault` at the end),
-`cells` (other text for a cell), `notebook` (fields of its metadata), `outputs` (of the first code cell), `raw` and
-`raw_metadata` (the whole text of either file), `purpose` (train or infer), `half` (of a character, which TOML cannot say).
+`corpus/*.toml` has the cases, a table for each: `rule`, the `base` that the fault is put into, and the `cell` and
+`line` where it has to be found; without a cell it is a fault of the metadata, or of the notebook where
+`in = "notebook"` says so. The fault is any of `metadata` (fields that replace others, "" removes one), `code` (a cell
+`fault` at the end), `cells` (other text for a cell), `notebook` (fields of its metadata), `outputs` (of the first code
+cell), `raw` and `raw_metadata` (the whole text of either file), `purpose` (train or infer), `half` (of a character,
+which TOML cannot say).
 """
 
 import json
