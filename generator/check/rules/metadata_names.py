@@ -29,7 +29,7 @@ def unreadable_metadata(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("M002", "title-length")
 def title_length(kernel: KernelSource) -> Iterator[Problem]:
-    """The title of a kernel has 5 to 50 characters.
+    """The title has fewer than 5 characters, or more than 50.
 
     A shorter one is refused by the client; a longer one by the server, with an error 500 that names no reason.
     Shorten the title, and make the id its slug.
@@ -46,7 +46,7 @@ def title_length(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("M003", "slug-mismatch")
 def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
-    """The id is OWNER/SLUG, and the slug is the one that Kaggle makes of the title.
+    """The id is not OWNER/SLUG with the slug that Kaggle makes of the title.
 
     Kaggle saves the kernel under the title's slug whatever the id says. Then status, output and deletion ask for a
     kernel that is not there: they answer 403, while the session burns quota.
@@ -64,7 +64,7 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("M004", "code-file")
 def code_file(kernel: KernelSource) -> Iterator[Problem]:
-    """code_file names a notebook, or a script, that is in the kernel's folder.
+    """code_file names no notebook, or no script, of the kernel's folder.
 
     It is the only file that is pushed: helper modules beside it stay behind, and a name that leads elsewhere could send
     a file that nobody meant.
@@ -78,9 +78,9 @@ def code_file(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("M005", "language-or-type")
 def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
-    """The language is python, r or rmarkdown; the kernel_type is script or notebook, as the file is.
+    """The language or the kernel_type is none that Kaggle knows, or not that of the file.
 
-    The client refuses everything else, and a type cannot be changed once the kernel exists.
+    The client takes python, r and rmarkdown, script and notebook; the type cannot be changed once the kernel exists.
 
     Source: kernels_push in kaggle 2.2.
     """
@@ -98,7 +98,7 @@ def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("M006", "field-type")
 def field_type(kernel: KernelSource) -> Iterator[Problem]:
-    """Switches are true or false, and sources and keywords are lists of texts.
+    """A switch is neither true nor false, or sources or keywords are no list of texts.
 
     The client refuses other texts than "true" and "false", and iterates over a source that is a text letter by letter.
 

@@ -27,7 +27,7 @@ _PARTS_WITH_VERSION = 5
 
 @rule("M040", "source-prefix")
 def source_prefix(kernel: KernelSource) -> Iterator[Problem]:
-    """A source begins with the part of its address that says what it is: `datasets/`, `c/`, `code/`, `models/`.
+    """A source begins with `datasets/`, `c/`, `code/` or `models/`, as its address does.
 
     Kaggle's own `kernels pull -m` writes them so, and does not attach them on the way back: /kaggle/input is empty.
     Take the prefix off.

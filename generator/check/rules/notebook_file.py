@@ -141,7 +141,7 @@ def secret(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("N009", "waits-for-somebody")
 def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
-    """The notebook asks something of whoever sits at it.
+    """The notebook waits for somebody who sits at it.
 
     Nobody does in a session that was pushed or submitted: input() ends it with an error, a debugger waits until the
     session's time is over.

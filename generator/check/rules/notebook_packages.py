@@ -41,9 +41,9 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("N021", "install-needs-internet")
 def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
-    """Pip is to install from an index, and the notebook runs without the internet.
+    """A package is installed from an index, and the notebook runs without the internet.
 
-    It retries for minutes, and the session ends there. In a code competition the rerun with the hidden data has no
+    pip retries for minutes, and the session ends there. In a code competition the rerun with the hidden data has no
     network either, whatever the editor had.
     Attach a dataset with the wheels, and install with `--no-index --find-links /kaggle/input/…`; `tandem push
     --offline-wheels` does both.
@@ -84,7 +84,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
 def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
-    """Kagglehub fetches an input in a notebook that is submitted.
+    """An input is fetched by kagglehub, in a notebook that runs without the internet.
 
     In a session that nobody sits at it cannot attach anything new ("New Models cannot be attached in non-interactive
     sessions"), waits without end for a mount that never comes, and its competition_download has failed in the rerun
