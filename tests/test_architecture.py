@@ -17,10 +17,13 @@ BELOW = {
     "pair": {"competition", "accelerators", "pair"},
     "run": {"competition", "accelerators", "pair", "run"},
     "check": {"competition", "accelerators", "pair", "check"},
+    "tpu_compiler": {"competition", "accelerators", "pair", "run", "tpu_compiler"},
     "kaggle": {"competition", "accelerators", "pair", "check", "kaggle"},
     # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
     "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
-    "cli": {"competition", "accelerators", "pair", "check", "run", "kaggle", "localkaggle", "cli"},
+    "cli": {
+        *("competition", "accelerators", "pair", "check", "run", "tpu_compiler", "kaggle", "localkaggle", "cli"),
+    },
 }
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
