@@ -11,13 +11,19 @@ from generator.check.rules import RULES
 
 PAGE = Path(__file__).resolve().with_name("check.md")
 BEGINNING, END = "<!-- listed by docs/list_rules.py -->\n", "<!-- end of the list -->\n"
-THEMES = {"M": "Metadata", "N": "Notebooks on Kaggle", "T": "Training on TPUs"}
+THEMES = {
+    "M": "Metadata",
+    "N": "Notebooks on Kaggle",
+    "T": "Training on TPUs",
+    "C": "What the compiler says, with libtpu",
+}
 
 
 def listing() -> str:
     """Return a table for each theme."""
     lines: list[str] = []
-    for letter, rules in groupby(RULES, key=lambda rule: rule.id[0]):
+    by_theme = sorted(RULES, key=lambda rule: list(THEMES).index(rule.id[0]))
+    for letter, rules in groupby(by_theme, key=lambda rule: rule.id[0]):
         lines += [f"### {THEMES[letter]}", "", "| rule | name | | what it finds |", "|---|---|---|---|"]
         for rule in rules:
             first = " ".join(rule.explanation.partition("\n\n")[0].split()).replace("|", "\\|")

@@ -37,6 +37,17 @@ class Fault:
 
 
 @dataclass(frozen=True)
+class CompilerWord:
+    """What the TPU's compiler said of a notebook, of one of the kinds that the rules C… are for."""
+
+    kind: str
+    message: str
+    remedy: str
+    cell: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True)
 class KernelSource:
     """A kernel's folder, or a notebook alone: then there is no metadata."""
 
@@ -49,6 +60,7 @@ class KernelSource:
     submission_name: str = ""  # what the competition calls a submission, where that is known
     text: str = ""  # of the notebook's file
     fault: Fault | None = None
+    compiler: tuple[CompilerWord, ...] = ()  # where somebody asked it
 
     def in_metadata(self) -> Place:
         """The place of a problem of the metadata."""

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from generator.check.finding import Finding
     from generator.check.source import KernelSource
     from generator.pair.workspace import Workspace
+    from generator.tpu_compiler.report import CompileReport
 
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -51,14 +53,21 @@ class UnknownRuleError(TandemError):
     is_flag=True,
     help="Notebooks without a pair.toml are submitted to a code competition: they have no internet.",
 )
+@click.option(
+    "--compile/--no-compile",
+    "compiles",
+    default=None,
+    help="Run notebooks up to their first step, and have it compiled for a TPU; by default for pairs, with libtpu.",
+)
+@click.option("--topology", default="v5e:2x4", show_default=True, help="The TPU to compile for.")
 @workspace_option
 @json_option
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> int:
     """Check notebooks and their metadata: of a pair, a kernel's folder, a notebook, or all below a folder.
 
-    Nothing is executed or sent. The exit code is 1 if there are errors. A comment `# tandem: ignore[N042] the reason`
-    on a line or above it ignores a finding there.
+    Nothing is sent, and nothing executed but what is compiled. The exit code is 1 if there are errors. A comment
+    `# tandem: ignore[N042] the reason` on a line or above it ignores a finding there.
 
     \b
     tandem check titanic
@@ -78,11 +87,11 @@ def check(context: click.Context, /, **options: Any) -> int:
 
     from generator.check import checking
 
-    kernels = [
-        kernel
-        for target in options["targets"]
-        for kernel in _kernels(options["workspace"], target, is_code_competition=options["code_competition"])
-    ]
+    kernels, reports = [], []
+    for target in options["targets"]:
+        read, told = _kernels(options["workspace"], target, options)
+        kernels += read
+        reports += told
     findings = checking.check(kernels)
     if options["write_baseline"]:
         return _write_baseline(findings, options["baseline"])
@@ -90,34 +99,63 @@ def check(context: click.Context, /, **options: Any) -> int:
         from generator.check.baseline import new_findings
 
         findings = new_findings(findings, options["baseline"])
-    click.echo(_report(findings, len(kernels), as_json=options["as_json"], as_sarif=options["as_sarif"]))
+    if options["as_sarif"]:
+        click.echo(_sarif(findings))
+    elif options["as_json"]:
+        click.echo(_json(findings, len(kernels), reports))
+    else:
+        click.echo("\n".join([*map(_lines, findings), *_compiler_lines(reports), _summary(findings, len(kernels))]))
     return 1 if checking.errors(findings) else 0
 
 
-def _kernels(workspace: "Workspace", target: str, *, is_code_competition: bool) -> "list[KernelSource]":
-    """Both kernels of a pair that is named, or what a path leads to."""
+def _kernels(
+    workspace: "Workspace", target: str, options: dict[str, Any]
+) -> "tuple[list[KernelSource], list[CompileReport]]":
+    """Both kernels of a pair that is named, or what a path leads to, with the compiler's word where it is asked."""
     from generator.check.reading import read_pair, read_target
     from generator.pair.folder import existing_pair
 
-    is_name = is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target))
-    if is_name:
-        return read_pair(existing_pair(workspace, target))
-    return read_target(Path(target), is_code_competition=is_code_competition)
+    compiles, topology = options["compiles"], options["topology"]
+    if is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target)):
+        kernels = read_pair(existing_pair(workspace, target))
+        if compiles is False or (compiles is None and find_spec("libtpu") is None):
+            return kernels, []
+        from generator.cli.compiler_word import pair_compiled
+
+        return pair_compiled(kernels, workspace, target, topology=topology, is_asked_for=bool(compiles))
+    kernels = read_target(Path(target), is_code_competition=options["code_competition"])
+    # A notebook of anybody's is executed only when somebody says so.
+    if not compiles:
+        return kernels, []
+    from generator.cli.compiler_word import notebooks_compiled
+
+    return notebooks_compiled(kernels, workspace, topology=topology)
 
 
-def _report(findings: "list[Finding]", kernels: int, *, as_json: bool, as_sarif: bool) -> str:
-    if as_sarif:
-        from generator.check.rules import RULES
-        from generator.check.sarif import sarif
+def _sarif(findings: "list[Finding]") -> str:
+    from generator.check.rules import RULES
+    from generator.check.sarif import sarif
 
-        return json.dumps(sarif(findings, RULES, root=Path.cwd(), version=__version__), indent=2)
+    return json.dumps(sarif(findings, RULES, root=Path.cwd(), version=__version__), indent=2)
+
+
+def _json(findings: "list[Finding]", kernels: int, reports: "list[CompileReport]") -> str:
     counts = Counter(str(finding.severity) for finding in findings)
-    if as_json:
-        entries = [_fields(finding) for finding in findings]
-        return json.dumps(
-            {"kernels": kernels, **{name: counts[name] for name in _COLOURS}, "findings": entries}, indent=2
-        )
-    return "\n".join([*map(_lines, findings), _summary(counts, kernels)])
+    said: dict[str, Any] = {"kernels": kernels, **{name: counts[name] for name in _COLOURS}}
+    said["findings"] = [_fields(finding) for finding in findings]
+    if reports:
+        from generator.cli.compiler_word import compiler_fields
+
+        said["compiled"] = [compiler_fields(report) for report in reports]
+    return json.dumps(said, indent=2)
+
+
+def _compiler_lines(reports: "list[CompileReport]") -> list[str]:
+    if not reports:
+        return []
+    from generator.cli.compiler_word import compiler_lines
+
+    return [line for report in reports for line in compiler_lines(report)]
 
 
 def _fields(finding: "Finding") -> dict[str, Any]:
@@ -142,7 +180,8 @@ def _lines(finding: "Finding") -> str:
     return f"{where}: {rule} {severity}: {printable(finding.message)}\n    {printable(finding.remedy)}"
 
 
-def _summary(counts: "Counter[str]", kernels: int) -> str:
+def _summary(findings: "list[Finding]", kernels: int) -> str:
+    counts = Counter(str(finding.severity) for finding in findings)
     checked = "1 notebook" if kernels == 1 else f"{kernels:,} notebooks"
     if not counts:
         return f"Nothing was found in {checked}."

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,11 @@ from generator.check.checking import check
 from generator.check.code import code_cell
 from generator.check.reading import read_target
 from generator.check.rules import RULES
+from generator.cli import check as check_verb
+from generator.cli import compiler_word
+from generator.tpu_compiler.report import CompileReport, Problem
+from generator.tpu_compiler.step_cost import StepCost
+from generator.tpu_compiler.targets import NotebookTarget
 
 Tandem = Callable[..., Outcome]
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
@@ -262,6 +268,54 @@ def test_commands_are_taken_out_of_cells(source: str, commands: dict[int, str]) 
 
     assert cell.syntax_error is None
     assert cell.commands == commands
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
+    """A compiler that finds every notebook's step too large; the notebooks that it was asked about."""
+    asked: list[NotebookTarget] = []
+    step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
+    words = (Problem("memory", True, "It does not fit.", "own-cell", 2, "Give a core a smaller batch."),)
+
+    def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
+        asked.append(target)
+        progress(f"compiling for {options.topology}")
+        return CompileReport(options.topology, "libtpu 0", (step,), words, ("Not everything is known.",), None, 2.5)
+
+    monkeypatch.setattr(compiler_word, "compile_steps", compile_steps)
+    return asked
+
+
+def test_what_the_compiler_says_is_a_finding_like_others(
+    tmp_path: Path, tandem: Tandem, compiler: list[NotebookTarget]
+) -> None:
+    (tmp_path / "input" / "competitions" / "titanic").mkdir(parents=True)
+    notebook = write_kernel(tmp_path / "mine")
+    outcome = tandem("check", notebook, "--compile", "--workspace", tmp_path)
+
+    assert outcome.code == 1
+    assert f"{notebook}:own-cell:2: C003 error: It does not fit.\n    Give a core a smaller batch." in outcome.out
+    assert "train of 512 examples on each of 8 cores: 3,000.0 GFLOP, 20.00 of 16.0 GiB, padding 1.50" in outcome.out
+    assert "Not everything is known." in outcome.out
+    assert "compiling for v5e:2x4" in outcome.err
+    assert [str(mount.at) for mount in compiler[0].mounted] == ["competitions/titanic"]
+    said = json.loads(tandem("check", notebook, "--compile", "--json", "--workspace", tmp_path).out)
+    assert said["compiled"][0]["steps"][0]["batch_per_core"] == 512
+
+
+def test_notebooks_of_others_are_not_executed_unasked(
+    tmp_path: Path, tandem: Tandem, compiler: list[NotebookTarget], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_verb, "find_spec", lambda _: object())  # libtpu is installed
+    write_kernel(tmp_path / "mine")
+    shutil.copytree(KERNELS / "titanic", tmp_path / "kernels" / "titanic")
+
+    assert tandem("check", tmp_path / "mine").code == 0
+    outcome = tandem("check", "titanic", "--workspace", tmp_path)
+    assert outcome.code == 0
+    assert "The TPU's compiler was not asked: " in outcome.err
+    assert tandem("check", "titanic", "--workspace", tmp_path, "--compile").code == 1
+    assert compiler == []
 
 
 def test_the_corpus_has_what_it_promises() -> None:
