@@ -3,47 +3,22 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from enum import Flag, auto
 
 from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.kinds import (
+    BASES,
+    CALLBACKS,
+    GRADIENTS,
+    JIT,
+    KERAS_METHODS,
+    LOOPS,
+    PIPELINE,
+    PMAP,
+    Kind,
+    transformed,
+)
 from generator.check.analysis.platform import Platform, is_keras
 from generator.check.analysis.values import Values
-
-
-class Kind(Flag):
-    """How a function is run."""
-
-    NOTHING = 0
-    TRACED = auto()  # its Python runs once, while it is compiled
-    DEVICE = auto()  # and what was compiled runs on the TPU
-    JAX = auto()  # by JAX, which has no AutoGraph
-    TENSORFLOW = auto()
-    TORCH = auto()  # lazily: its Python runs in every step, and the TPU behind it
-    GRADIENT = auto()  # a training step
-    PMAP = auto()  # on each device by itself
-    HOST = auto()  # in an input pipeline
-
-
-_JIT = {
-    "jax.jit", "flax.nnx.jit", "equinox.filter_jit", "haiku.jit", "jax.experimental.pjit.pjit", "jax.shard_map",
-    "jax.experimental.shard_map.shard_map",
-}  # fmt: skip
-_PMAP = {"jax.pmap", "flax.nnx.pmap", "equinox.filter_pmap", "flax.jax_utils.pmap"}
-_LOOPS = {"scan", "fori_loop", "while_loop", "cond", "switch", "map", "associative_scan"}
-_GRADIENTS = {
-    "jax.grad", "jax.value_and_grad", "flax.nnx.grad", "flax.nnx.value_and_grad", "equinox.filter_grad",
-    "equinox.filter_value_and_grad", "tensorflow.GradientTape",
-}  # fmt: skip
-_PIPELINE = {"map", "filter", "flat_map", "interleave", "scan", "from_generator", "map_with_options", "apply"}
-_CALLBACKS = {"py_function", "numpy_function", "py_func", "pure_callback", "io_callback", "callback"}
-_KERAS_METHODS = {"call", "train_step", "test_step", "predict_step", "compute_loss", "update_state"}
-_BASES: dict[str, tuple[set[str], Kind]] = {
-    "flax.linen.Module": ({"__call__"}, Kind.JAX),
-    "flax.nnx.Module": ({"__call__"}, Kind.JAX),
-    "haiku.Module": ({"__call__"}, Kind.JAX),
-    "equinox.Module": ({"__call__"}, Kind.JAX),
-    "torch.nn.Module": ({"forward"}, Kind.TORCH),
-}
 
 
 class Compiled:
@@ -57,7 +32,7 @@ class Compiled:
         self.inner: set[FunctionNode] = set()  # compiled because others call them
         self._called: dict[FunctionNode, set[FunctionNode]] = {}
         self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
-        for function in index.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        for function in index.defined:
             for decorator in function.decorator_list:
                 self._decorated(function, decorator)
             self._method(function)
@@ -70,7 +45,7 @@ class Compiled:
         kind = Kind.NOTHING
         for function in self.index.functions_around(node):
             given_to = self.index.call(self.index.parent(function))
-            if given_to is not None and given_to.last in _CALLBACKS:
+            if given_to is not None and given_to.last in CALLBACKS:
                 return Kind.NOTHING
             own = self.kinds.get(function, Kind.NOTHING)
             kind |= own
@@ -107,7 +82,7 @@ class Compiled:
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
         call = self.index.call(node)
-        known = _JIT | _PMAP | _GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"}
+        known = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"}
         return call is not None and call.name not in known
 
     def _methods_beside(self, node: ast.Attribute) -> list[FunctionNode]:
@@ -118,26 +93,26 @@ class Compiled:
                 return [each for each in known if self.index.class_of(each) is owner]
         return []
 
-    def _decorated(self, function: FunctionNode, decorator: ast.expr) -> None:
+    def _decorated(self, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:
         call, name = self.index.call(decorator), self.index.name(decorator)
         if call is not None:
             name = call.name
             if call.last == "partial" and call.node.args:
                 name = self.index.name(call.node.args[0])
-        self._mark(function, _transformed(name, call), call)
+        self._mark(function, transformed(name, call), call)
 
-    def _method(self, function: FunctionNode) -> None:
+    def _method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         owner = self.index.class_of(function)
         if owner is None:
             return
         for base in self._bases(owner):
             last = base.rpartition(".")[2]
             if is_keras(base, self.index) and last in {"Model", "Layer", "Loss", "Metric", "Sequential", "Functional"}:
-                if function.name in _KERAS_METHODS:  # type: ignore[union-attr]  # a lambda is no method
+                if function.name in KERAS_METHODS:
                     kind = Kind.JAX if self.platform.keras_jax and not self.platform.tensorflow else Kind.TENSORFLOW
                     self._mark(function, Kind.DEVICE | Kind.TRACED | kind)
-            elif base in _BASES and function.name in _BASES[base][0]:  # type: ignore[union-attr]  # as above
-                kind = _BASES[base][1]
+            elif base in BASES and function.name in BASES[base][0]:
+                kind = BASES[base][1]
                 traced = Kind.NOTHING if kind is Kind.TORCH else Kind.TRACED
                 if kind is not Kind.TORCH or self.platform.torch:
                     self._mark(function, Kind.DEVICE | traced | kind)
@@ -145,7 +120,7 @@ class Compiled:
     def _bases(self, owner: ast.ClassDef, depth: int = 0) -> Iterator[str]:
         for base in owner.bases:
             name = self.index.name(base)
-            if name in self.index.classes and depth < len(_BASES):
+            if name in self.index.classes and depth < len(BASES):
                 yield from self._bases(self.index.classes[name], depth + 1)
             else:
                 yield name
@@ -153,9 +128,9 @@ class Compiled:
     def _passed(self, call: Call) -> None:
         """Mark the functions that are given to a call which compiles them."""
         arguments = [*call.node.args, *(each.value for each in call.node.keywords)]
-        if kind := _transformed(call.name, call):
+        if kind := transformed(call.name, call):
             self._mark_all(arguments[:1], kind, call)
-        elif call.name.startswith("jax.lax.") and call.last in _LOOPS:
+        elif call.name.startswith("jax.lax.") and call.last in LOOPS:
             self._mark_all(arguments, Kind.TRACED | Kind.DEVICE | Kind.JAX, call)
         elif call.last in {"run", "experimental_run_v2"} and self._is_strategy(call):
             self._mark_all(arguments[:1], Kind.TRACED | Kind.DEVICE | Kind.TENSORFLOW, call)
@@ -165,7 +140,7 @@ class Compiled:
             given = [call.keyword("loss"), *(metrics.elts if isinstance(metrics, ast.List) else [])]
             given = [each for each in given if isinstance(each, ast.Name | ast.Lambda)]
             self._mark_all(given, Kind.TRACED | Kind.DEVICE | kind, call)
-        elif call.last in _PIPELINE and "tensorflow" in self.index.code.modules and not call.name.startswith("jax."):
+        elif call.last in PIPELINE and "tensorflow" in self.index.code.modules and not call.name.startswith("jax."):
             self._mark_all(arguments, Kind.HOST, None)
 
     def _is_strategy(self, call: Call) -> bool:
@@ -216,6 +191,11 @@ class Compiled:
                         waiting.append(called)
         for function in self._with_gradient() & set(self.kinds):
             self.kinds[function] |= Kind.GRADIENT
+        waiting = self.functions(Kind.GRADIENT)
+        while waiting:
+            function = waiting.pop()
+            self.kinds[function] |= Kind.STEP
+            waiting += [each for each in self.calls_of(function) & set(self.kinds) if Kind.STEP not in self.kinds[each]]
 
     def training_steps(self) -> list[FunctionNode]:
         """The compiled functions of the outermost level that compute a gradient, in the order of the text."""
@@ -225,10 +205,10 @@ class Compiled:
     def _with_gradient(self) -> set[FunctionNode]:
         """The functions that compute a gradient, by themselves or by what they call."""
         callers: dict[FunctionNode, set[FunctionNode]] = defaultdict(set)
-        for function in self.index.nodes(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda):
+        for function in self.index.functions:
             for called in self.calls_of(function):
                 callers[called].add(function)
-        waiting = [around for call in self.index.calls if call.name in _GRADIENTS for around in self._own(call)]
+        waiting = [around for call in self.index.calls if call.name in GRADIENTS for around in self._own(call)]
         found = set(waiting)
         while waiting:
             new = callers[waiting.pop()] - found
@@ -247,9 +227,9 @@ class Compiled:
             return []
         given_to = self.index.call(parent)
         if given_to is not None and given_to.node.func is not node:
-            is_pipeline = given_to.last in _PIPELINE and given_to.receiver is not None
+            is_pipeline = given_to.last in PIPELINE and given_to.receiver is not None
             is_pipeline = is_pipeline and not given_to.name.startswith("jax.")
-            if is_pipeline or given_to.last in _CALLBACKS or not isinstance(node, ast.Name):
+            if is_pipeline or given_to.last in CALLBACKS or not isinstance(node, ast.Name):
                 return []
             found = self.referred(node)
             self.by_reference.update(found)
@@ -279,16 +259,3 @@ class Compiled:
             for node in self.index.inside(each):
                 if isinstance(node, ast.Call):
                     yield self.index.call_of[node]
-
-
-def _transformed(name: str, call: Call | None) -> Kind:
-    """How a function is run that is given to a decorator or a call of this name."""
-    if name in _JIT:
-        return Kind.TRACED | Kind.DEVICE | Kind.JAX
-    if name in _PMAP:
-        return Kind.TRACED | Kind.DEVICE | Kind.JAX | Kind.PMAP
-    if name == "tensorflow.function":
-        asked = call.keyword("jit_compile", "experimental_compile") if call is not None else None
-        is_compiled = isinstance(asked, ast.Constant) and asked.value is True
-        return Kind.TRACED | Kind.TENSORFLOW | (Kind.DEVICE if is_compiled else Kind.NOTHING)
-    return Kind.NOTHING

@@ -70,11 +70,14 @@ class Index:
             self._add(cell)
         self._aliases: dict[str, str] = {}
         self._aliases = self._module_aliases()
+        self.stars = {
+            node.module or "" for node in self.nodes(ast.ImportFrom) for alias in node.names if alias.name == "*"
+        }
         self.calls = [Call(node, self.name(node.func)) for node in self.nodes(ast.Call)]
         self.call_of = {call.node: call for call in self.calls}
         self.functions_named: dict[str, list[FunctionNode]] = defaultdict(list)
         self.classes = {node.name: node for node in self.nodes(ast.ClassDef)}
-        for function in self.nodes(ast.FunctionDef, ast.AsyncFunctionDef):
+        for function in self.defined:
             self.functions_named[function.name].append(function)
 
     def _add(self, cell: CodeCell) -> None:
@@ -91,9 +94,19 @@ class Index:
                 for child in reversed(children)
             ]
 
-    def nodes(self, *kinds: type[NodeT]) -> list[NodeT]:
-        """Every node of these kinds."""
-        return [node for kind in kinds for node in self._by_kind[kind] if isinstance(node, kind)]
+    def nodes(self, kind: type[NodeT]) -> list[NodeT]:
+        """Every node of a kind."""
+        return [node for node in self._by_kind[kind] if isinstance(node, kind)]
+
+    @property
+    def defined(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """Every function that has a name."""
+        return [*self.nodes(ast.FunctionDef), *self.nodes(ast.AsyncFunctionDef)]
+
+    @property
+    def functions(self) -> list[FunctionNode]:
+        """Every function, lambdas included."""
+        return [*self.defined, *self.nodes(ast.Lambda)]
 
     def inside(self, function: FunctionNode | None) -> list[ast.AST]:
         """The nodes of a function's body, or those outside of all; not those of functions that are defined there."""

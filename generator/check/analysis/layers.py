@@ -24,7 +24,7 @@ class Layers:
             for call in index.calls
             if call.last in {"compile", "fit"} and isinstance(call.receiver, ast.Name)
         }
-        scopes = [*index.nodes(ast.FunctionDef, ast.AsyncFunctionDef), None] if "Input" in _ends(index) else []
+        scopes: list[FunctionNode | None] = [*index.defined, None] if "Input" in _ends(index) else []
         for _ in range(_ROUNDS):
             before = len(self._symbolic)
             for scope in scopes:
@@ -88,20 +88,21 @@ class Layers:
         while isinstance(parent, ast.List | ast.Tuple | ast.IfExp | ast.Starred):
             node, parent = parent, self.index.parent(parent)
         call = self.index.call(parent)
-        if call is not None and call.node.func is node:
+        if call is not None:
+            return self._is_put_in_model(call, node, depth)
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+            return self._is_used(parent.targets[0].id, depth)
+        if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Attribute):
+            return self._is_called_by_model(parent.targets[0].attr)
+        return isinstance(parent, ast.Return) and self._is_returned_to_model(parent, depth)
+
+    def _is_put_in_model(self, call: Call, node: ast.AST, depth: int) -> bool:
+        """True if a call applies a layer to what flows through a model, or puts it in a container of layers."""
+        if call.node.func is node:
             return self._takes_symbolic(call.node) or self.compiled.is_on_device(call.node)
-        if call is not None and call.last == "Sequential":
+        if call.last == "Sequential":
             return self._is_in_model(call.node, depth + 1)
-        if call is not None and call.last == "add" and isinstance(call.receiver, ast.Name):
-            return self._is_used(call.receiver.id, depth)
-        if isinstance(parent, ast.Assign) and len(parent.targets) == 1:
-            target = parent.targets[0]
-            if isinstance(target, ast.Name):
-                return self._is_used(target.id, depth)
-            return isinstance(target, ast.Attribute) and self._is_called_by_model(target.attr)
-        if isinstance(parent, ast.Return):
-            return self._is_returned_to_model(parent, depth)
-        return False
+        return call.last == "add" and isinstance(call.receiver, ast.Name) and self._is_used(call.receiver.id, depth)
 
     def _is_used(self, name: str, depth: int) -> bool:
         """True if what has this name is trained, called in a model, put in a container, or returned to one that is."""

@@ -61,7 +61,7 @@ def platform_of(kernel: KernelSource, index: Index, values: Values) -> Platform:
 
 def is_keras(name: str, index: Index) -> bool:
     """True for what Keras calls so, also after `from keras.layers import *`."""
-    return name.startswith(KERAS) or ("." not in name and index.code.imported.get("*", "").startswith("keras"))
+    return name.startswith(KERAS) or ("." not in name and any(f"{each}.".startswith(KERAS) for each in index.stars))
 
 
 def _asked_for(kernel: KernelSource) -> bool | None:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from generator.check.analysis.compiled import Compiled, Kind
+from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.kinds import Kind
 from generator.check.analysis.layers import Layers
 from generator.check.analysis.platform import Platform, platform_of
 from generator.check.analysis.traced import Traced

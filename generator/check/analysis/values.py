@@ -42,10 +42,11 @@ class Values:
         self._bound: dict[tuple[FunctionNode | None, str], list[ast.expr | None]] = defaultdict(list)
         for target, value in self._bindings():
             self._bind(target, value)
-        for function in index.nodes(ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda):
+        for function in index.functions:
             for argument in parameters(function):
                 self._bound[function, argument.arg].append(None)
-        self.device_names = self._device_names()
+        self.device_names: set[str] = set()
+        self._find_device_names()
 
     def _bindings(self) -> Iterator[tuple[ast.expr, ast.expr | None]]:
         for assign in self.index.nodes(ast.Assign):
@@ -57,8 +58,10 @@ class Values:
             yield named.target, named.value
         for changed in self.index.nodes(ast.AugAssign):
             yield changed.target, None
-        for loop in self.index.nodes(ast.For, ast.AsyncFor, ast.comprehension):
+        for loop in self.index.nodes(ast.For):
             yield loop.target, None
+        for part in self.index.nodes(ast.comprehension):
+            yield part.target, None
         for entered in self.index.nodes(ast.withitem):
             if entered.optional_vars is not None:
                 yield entered.optional_vars, None
@@ -97,16 +100,14 @@ class Values:
         if node is None or depth > _DEEPEST:
             return None
         if isinstance(node, ast.Constant):
-            is_number = isinstance(node.value, int | float) and not isinstance(node.value, bool)
-            return node.value if is_number and abs(node.value) < _LARGEST else None
+            return _finite(node.value)
         if self.is_device_count(node):
             return DEVICES
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
             left, right = self.number(node.left, depth + 1), self.number(node.right, depth + 1)
             if left is None or right is None or (right == 0 and isinstance(node.op, ast.Div | ast.FloorDiv)):
                 return None
-            result = _OPERATIONS[type(node.op)](left, right)
-            return result if abs(result) < _LARGEST else None
+            return _finite(_OPERATIONS[type(node.op)](left, right))
         return None
 
     def text(self, node: ast.expr | None) -> str | None:
@@ -138,9 +139,8 @@ class Values:
                 return True
         return False
 
-    def _device_names(self) -> set[str]:
-        """The names whose values depend on what the session runs on, in any scope."""
-        self.device_names: set[str] = set()
+    def _find_device_names(self) -> None:
+        """Find the names whose values depend on what the session runs on, in any scope."""
         bindings = [pair for pair in self._bindings() if pair[1] is not None]
         for _ in range(_DEEPEST):
             found = {
@@ -154,7 +154,12 @@ class Values:
                 break
             self.device_names |= found
             bindings = [pair for pair in bindings if not _names_in(pair[0]) <= self.device_names]
-        return self.device_names
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < _LARGEST else None
 
 
 def _names_in(target: ast.expr) -> set[str]:

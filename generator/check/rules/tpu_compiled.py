@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.compiled import Kind
 from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
@@ -50,7 +50,10 @@ def branch_on_traced(kernel: KernelSource) -> Iterator[Problem]:
     Source: JAX, "Control flow and logical operators with JIT".
     """
     tpu = tpu_code(kernel)
-    for node in tpu.index.nodes(ast.If, ast.While, ast.IfExp, ast.Assert):
+    index = tpu.index
+    decisions: list[ast.If | ast.While | ast.IfExp | ast.Assert] = [*index.nodes(ast.If), *index.nodes(ast.While)]
+    decisions += [*index.nodes(ast.IfExp), *index.nodes(ast.Assert)]
+    for node in decisions:
         if Kind.TRACED | Kind.JAX in tpu.compiled.kind(node) and _asks_for_value(tpu, node.test):
             message = "Python decides here on the value of an array, which is not known while the function is compiled."
             yield Problem(tpu.index.place(node), message, "Use jnp.where or jax.lax.cond.")
@@ -60,8 +63,8 @@ def branch_on_traced(kernel: KernelSource) -> Iterator[Problem]:
 def side_effect_in_compiled(kernel: KernelSource) -> Iterator[Problem]:
     """A compiled function prints, appends to a list outside, or sets a global name.
 
-    Its Python runs once, while it is traced: a `print` shows a symbol and never again, a list gets one symbol that leaks
-    out of the function, a counter stays at 1. Return what is to be kept, and print or collect it in the loop outside.
+    Its Python runs once, while it is traced: a `print` shows a symbol and never again, a list gets one symbol that
+    leaks out of the function, a counter stays at 1. Return what is to be kept, and print or collect it outside.
 
     Source: JAX, "Sharp bits", pure functions; TensorFlow's guide to tf.function.
     """
@@ -74,7 +77,8 @@ def side_effect_in_compiled(kernel: KernelSource) -> Iterator[Problem]:
         elif call.last in {"append", "extend"} and traced and _is_outside(tpu, call):
             message = "This list outside gets one symbol, while the step is compiled, and no values."
             yield Problem(tpu.index.place(call.node), message, remedy)
-    for node in tpu.index.nodes(ast.Global, ast.Nonlocal):
+    outer: list[ast.Global | ast.Nonlocal] = [*tpu.index.nodes(ast.Global), *tpu.index.nodes(ast.Nonlocal)]
+    for node in outer:
         if Kind.TRACED in tpu.compiled.kind(node):
             message = f"`{node.names[0]}` changes once, while the step is compiled, and not in every step."
             yield Problem(tpu.index.place(node), message, remedy)
@@ -110,7 +114,7 @@ def constant_key(kernel: KernelSource) -> Iterator[Problem]:
     """
     tpu = tpu_code(kernel)
     for call in tpu.calls("jax.random.PRNGKey", "jax.random.key"):
-        is_step = Kind.TRACED | Kind.JAX | Kind.GRADIENT in tpu.compiled.kind(call.node)
+        is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
         parent = tpu.index.call(tpu.index.parent(call.node))
         is_folded = parent is not None and parent.last == "fold_in"
         if is_step and not is_folded and tpu.values.number(call.argument(0, "seed")) is not None:
@@ -148,7 +152,7 @@ def host_callback(kernel: KernelSource) -> Iterator[Problem]:
     tpu = tpu_code(kernel)
     for call in tpu.index.calls:
         is_callback = call.name in _CALLBACKS or call.name.startswith("jax.experimental.host_callback.")
-        if is_callback and Kind.TRACED | Kind.JAX | Kind.GRADIENT in tpu.compiled.kind(call.node):
+        if is_callback and Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node):
             message = f"Every step waits for Python on the host (`{call.last}`)."
             yield Problem(tpu.index.place(call.node), message, "Return the value, and look at it outside of the step.")
 
@@ -187,8 +191,8 @@ def number_that_compiles_anew(kernel: KernelSource) -> Iterator[Problem]:
     """A learning rate or a step's number is part of the compiled program, and changes.
 
     A static argument of `jax.jit`, and a Python number given to a `tf.function`, is compiled in: each new value is a
-    compilation of a minute, until the memory is full. Hand it in as an array (`jnp.asarray(rate)`, `tf.constant(step)`),
-    or let the optimizer's schedule compute it from the step's number.
+    compilation of a minute, until the memory is full. Hand it in as an array (`jnp.asarray(rate)`,
+    `tf.constant(step)`), or let the optimizer's schedule compute it from the step's number.
 
     Source: TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" (static arguments).
     """

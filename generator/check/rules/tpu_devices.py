@@ -172,9 +172,8 @@ def builds_some_model(tpu: TpuCode, call: Call) -> bool:
 
 def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
-    for check in tpu.index.nodes(ast.Assert):
-        if tpu.values.is_of_devices(check.test):
-            return True
+    if any(tpu.values.is_of_devices(claim.test) for claim in tpu.index.nodes(ast.Assert)):
+        return True
     for check in tpu.index.nodes(ast.If):
         stops = any(isinstance(each, ast.Raise) for each in ast.walk(check)) or _stops(tpu, check)
         if stops and tpu.values.is_of_devices(check.test):

@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.compiled import Kind
 from generator.check.analysis.datasets import batched_datasets, is_false, is_true, training_loaders
 from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
@@ -24,7 +24,7 @@ def ragged_last_batch(kernel: KernelSource) -> Iterator[Problem]:
     long as the first time; a hand-written loop fails, or compiles again in each epoch. Drop it
     (`batch(n, drop_remainder=True)`, in torch `drop_last=True`), or repeat the examples before they are batched.
 
-    Source: Cloud TPU performance guide; measured with google's compiler, see docs/adr/0017.
+    Source: Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
     """
     tpu = tpu_code(kernel)
     for batched in batched_datasets(tpu):
@@ -132,11 +132,9 @@ def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
 
 def _slices_by(loop: ast.For) -> bool:
     """True if the number of a loop is where a slice begins."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Slice) and isinstance(node.lower, ast.Name) and isinstance(loop.target, ast.Name):
-            if node.lower.id == loop.target.id and isinstance(node.upper, ast.BinOp):
-                return True
-    return False
+    number = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    slices = [each for each in ast.walk(loop) if isinstance(each, ast.Slice) and isinstance(each.upper, ast.BinOp)]
+    return any(isinstance(each.lower, ast.Name) and each.lower.id == number for each in slices)
 
 
 def _trains(tpu: TpuCode, loop: ast.For) -> bool:

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.compiled import Kind
 from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
@@ -182,7 +182,7 @@ def stateful_chance(kernel: KernelSource) -> Iterator[Problem]:
     """The TPU's step draws stateful random numbers.
 
     The compiler replaces them by a generator of its own, which neither `tf.random.set_seed` nor a `seed` argument
-    reaches: no run can be repeated. Draw with `tf.random.stateless_uniform` and the like, from a seed that is handed in.
+    reaches: no run can be repeated. Draw with `tf.random.stateless_uniform` and the like, from a seed handed in.
 
     Source: TensorFlow, tf.random on XLA; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.compiled import Kind
+from generator.check.analysis.kinds import CALLBACKS, Kind
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
@@ -68,8 +68,8 @@ def _is_on_device(tpu: TpuCode, node: ast.AST) -> bool:
 def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
     """True for a type that an array on the device gets: `tf.cast(x, tf.float64)`, `dtype=jnp.float64`."""
     parent = tpu.index.parent(node)
-    is_given = isinstance(parent, ast.keyword | ast.Call)
-    return is_given and _is_on_device(tpu, node)
+    given_to = tpu.index.call(tpu.index.parent(parent) if isinstance(parent, ast.keyword) else parent)
+    return given_to is not None and given_to.last not in CALLBACKS and _is_on_device(tpu, node)
 
 
 def _is_chosen(tpu: TpuCode, node: ast.AST) -> bool:

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.compiled import Kind
 from generator.check.analysis.datasets import batched_datasets, training_loaders
+from generator.check.analysis.kinds import Kind
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.analysis.values import DEVICES
@@ -34,15 +34,12 @@ def batch_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
     Source: Cloud TPU performance guide.
     """
     tpu = tpu_code(kernel)
-    sizes: list[tuple[ast.Call, ast.expr | None, bool]] = []
-    for batched in batched_datasets(tpu):
-        if batched.is_for_training or "repeat" in batched.before | batched.after:
-            sizes.append((batched.call.node, batched.call.argument(0, "batch_size"), True))
-    for call in training_loaders(tpu) if tpu.platform.torch else ():
-        sizes.append((call.node, call.argument(1, "batch_size"), False))
-    for call in tpu.index.calls:
-        if call.last == "fit" and not tpu.platform.torch:
-            sizes.append((call.node, call.keyword("batch_size"), True))
+    datasets = [each for each in batched_datasets(tpu) if each.is_for_training or "repeat" in each.before | each.after]
+    sizes = [(each.call.node, each.call.argument(0, "batch_size"), True) for each in datasets]
+    if tpu.platform.torch:
+        sizes += [(call.node, call.argument(1, "batch_size"), False) for call in training_loaders(tpu)]
+    else:
+        sizes += [(call.node, call.keyword("batch_size"), True) for call in tpu.index.calls if call.last == "fit"]
     for node, size, is_global in sizes:
         number = tpu.values.number(size)
         if number is None or number < 1:

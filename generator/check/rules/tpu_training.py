@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.compiled import Kind
 from generator.check.analysis.datasets import batched_datasets
 from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
 from generator.check.analysis.models import is_model
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
@@ -22,9 +22,9 @@ _CACHES = ("jax_compilation_cache_dir", "JAX_COMPILATION_CACHE_DIR", "compilatio
 def learning_rate_not_scaled(kernel: KernelSource) -> Iterator[Problem]:
     """The batch grows with the number of devices, and the learning rate does not.
 
-    Eight devices take eight times fewer steps an epoch; with the learning rate of one they learn too slowly. Multiply it
-    by the number of replicas (linear scaling), with a warm-up over the first epochs. A rate that was tuned on the TPU
-    itself needs nothing.
+    Eight devices take eight times fewer steps an epoch; with the learning rate of one they learn too slowly. Multiply
+    it by the number of replicas (linear scaling), with a warm-up over the first epochs. A rate that was tuned on the
+    TPU itself needs nothing.
 
     Source: He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
     """
