@@ -47,7 +47,7 @@ class CompilerWord:
     line: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # it is what it is, so that what is known of it can be kept
 class KernelSource:
     """A kernel's folder, or a notebook alone: then there is no metadata."""
 
