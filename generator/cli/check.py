@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,13 +19,14 @@ from generator.errors import TandemError, did_you_mean
 from generator.untrusted import is_slug, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from generator.check.finding import Finding
     from generator.check.source import KernelSource
     from generator.pair.workspace import Workspace
     from generator.tpu_compiler.report import CompileReport
 
+_SILENT_SECONDS = 2.0
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
@@ -92,7 +94,7 @@ def check(context: click.Context, /, **options: Any) -> int:
         read, told = _kernels(options["workspace"], target, options)
         kernels += read
         reports += told
-    findings = checking.check(kernels)
+    findings = checking.check(_told(kernels))
     if options["write_baseline"]:
         return _write_baseline(findings, options["baseline"])
     if options["baseline"] is not None:
@@ -130,6 +132,16 @@ def _kernels(
     from generator.cli.compiler_word import notebooks_compiled
 
     return notebooks_compiled(kernels, workspace, topology=topology)
+
+
+def _told(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
+    """The kernels one after the other; how far it is, where that takes long."""
+    said = time.monotonic()
+    for number, kernel in enumerate(kernels):
+        if time.monotonic() - said > _SILENT_SECONDS:
+            click.echo(f"{number:,} of {len(kernels):,} notebooks are checked", err=True)
+            said = time.monotonic()
+        yield kernel
 
 
 def _sarif(findings: "list[Finding]") -> str:

@@ -110,8 +110,8 @@ def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: the code requirements of competitions; kernels_push in kaggle 2.2.
     """
-    is_training = kernel.purpose is Purpose.TRAINING
-    if kernel.metadata is None or not kernel.needs_internet_off or is_training or kernel.is_on_tpu:
+    is_training = kernel.purpose is Purpose.TRAINING or (kernel.is_on_tpu and kernel.purpose is Purpose.UNKNOWN)
+    if kernel.metadata is None or not kernel.needs_internet_off or is_training:
         return
     if str(kernel.setting("enable_internet")).lower() != "false":
         message = "This is the inference of a code competition, and has the internet switched on."
@@ -132,6 +132,20 @@ def internet_not_said(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(kernel.in_metadata(), message, "Write true or false.")
 
 
+@rule("M027", "submission-from-tpu", Severity.WARNING)
+def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """The inference of a code competition asks for a TPU.
+
+    Most of these competitions accept CPU and GPU notebooks only: "TPUs will not be available for making submissions".
+    Train on the TPU, hand over the weights, and infer on a GPU; that is what a pair is for.
+
+    Source: the code requirements of competitions, 2020 to 2026.
+    """
+    if kernel.purpose is Purpose.INFERENCE and kernel.needs_internet_off and kernel.is_on_tpu:
+        message = "Code competitions accept no submissions from a TPU, with few exceptions."
+        yield Problem(kernel.in_metadata(), message, "Infer on a GPU: NvidiaTeslaT4.")
+
+
 RULES = (
     machine_shape_retired,
     machine_shape_not_public,
@@ -140,4 +154,5 @@ RULES = (
     accelerators_disagree,
     internet_in_code_competition,
     internet_not_said,
+    submission_from_tpu,
 )

@@ -168,6 +168,23 @@ def ignore_without_reason(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(place, f"This ignores nothing, since {missing} is missing.", remedy)
 
 
+@rule("N011", "secret-of-the-editor", Severity.NOTE)
+def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook reads a secret of Kaggle's, and is pushed by the API.
+
+    The API cannot attach secrets, and a push takes away those that were attached in the editor: the cell fails with
+    "No user secrets exist for kernel", however often it worked there.
+    Catch that and go on without, or attach the secret in the editor after each push and run it from there.
+
+    Source: Kaggle/kaggle-cli#582 and #944.
+    """
+    for cell, node, name in kernel.code.calls():
+        is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(node))
+        if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
+            message = "A push takes away the secrets that were attached in the editor."
+            yield Problem(kernel.code.place(cell, node), message, "Go on without it where there is none.")
+
+
 def _cells(kernel: KernelSource) -> list[object]:
     cells = kernel.notebook.get("cells")
     return cells if isinstance(cells, list) else []
@@ -227,4 +244,5 @@ RULES = (
     secret,
     waits_for_somebody,
     ignore_without_reason,
+    secret_of_the_editor,
 )

@@ -82,6 +82,27 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(cell, node), message, remedy)
 
 
+@rule("N063", "bfloat16-on-t4", Severity.WARNING)
+def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
+    """A kernel on a T4 computes in bfloat16, which a T4 does not have.
+
+    It is emulated, several times slower than float32; the policy comes along with code that was made for a TPU, and
+    with every model that was saved under it.
+    Build the model in float32, or in mixed_float16.
+
+    Source: the T4 is of compute capability 7.5; bfloat16 begins with 8.0.
+    """
+    if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
+        return
+    for cell, node, name in kernel.code.calls():
+        is_policy = name.rpartition(".")[2] in ("set_global_policy", "set_dtype_policy", "Policy", "DTypePolicy")
+        named = [*node.args, *(keyword.value for keyword in node.keywords)]
+        is_torch = name.endswith("autocast") and any(kernel.code.name_of(each) == "torch.bfloat16" for each in named)
+        if is_torch or (is_policy and any("bfloat16" in (text_of(kernel.code, each) or "") for each in named)):
+            message = "A T4 has no bfloat16, and emulates it slowly."
+            yield Problem(kernel.code.place(cell, node), message, "Compute in float32 or mixed_float16.")
+
+
 def _saved(kernel: KernelSource) -> Iterator[Write]:
     return writes(kernel.code) if _trains_on_tpu(kernel) else iter(())
 
@@ -107,4 +128,4 @@ def _name(path: str) -> str:
     return PurePosixPath(path.replace(UNKNOWN, "…")).name
 
 
-RULES = (submission_name, keras_file_handed_over, pickle_handed_over)
+RULES = (submission_name, keras_file_handed_over, pickle_handed_over, bfloat16_on_t4)

@@ -17,6 +17,7 @@ _SEPARATORS = re.compile(r"&&|\|\||;|\|")
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
 _WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
 _FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "npm"}
+_FETCHING |= {"git clone", "kaggle datasets", "kaggle competitions", "kaggle models"}
 _FETCHES = {"requests.get", "urllib.request.urlopen", "urllib.request.urlretrieve", "wget.download", "gdown.download"}
 _FETCHES |= {"torch.hub.load", "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "nltk.download"}
 _FETCHES |= {"datasets.load_dataset", "wandb.init", "wandb.login", "tensorflow_datasets.load"}
@@ -72,7 +73,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
         return
     for cell, line, command in kernel.code.commands():
         for words in _commands(command):
-            if words[0] in _FETCHING or words[:2] in (["git", "clone"], ["git", "lfs"], ["kaggle", "datasets"]):
+            if words[0] in _FETCHING or " ".join(words[:2]) in _FETCHING:
                 message = f"{words[0]} needs the internet, which this notebook runs without."
                 yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
     for cell, node, name in kernel.code.calls():

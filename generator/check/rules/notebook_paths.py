@@ -14,6 +14,12 @@ from generator.check.writes import writes
 
 _INPUT = "/kaggle/input"
 _KINDS = ("competitions", "datasets", "notebooks", "models")
+_SOURCES = {
+    "competitions": ("competition_sources", 1),
+    "datasets": ("dataset_sources", 2),
+    "notebooks": ("kernel_sources", 2),
+    "models": ("model_sources", 2),
+}
 _WRITABLE = ("/kaggle/working", "/kaggle/temp", "/tmp", "/dev")  # noqa: S108 - of a session on Kaggle
 _AUTHORS = re.compile(
     r"/(?:home|Users)/(?!jovyan\b|runner\b)[^/\s\0]+/|[A-Za-z]:[\\/](?![\\/])\S|\\\\[\w.-]+\\\w|/content/(?:drive|gdrive)\b|/mnt/[a-z]/"
@@ -122,6 +128,27 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(cell, node), message, "Attach the data, and use their path on Kaggle.")
 
 
+@rule("N046", "input-not-attached", Severity.WARNING)
+def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
+    """A path leads to an input that the metadata do not attach.
+
+    What was added in the editor is not in kernel-metadata.json; a push attaches what stands there, and nothing else.
+    Add it to competition_sources, dataset_sources, kernel_sources or model_sources.
+
+    Source: Kaggle/kaggle-cli#377, #1140.
+    """
+    for cell, node, path in _input_paths(kernel.code):
+        parts = _parts(path)
+        source, length = _SOURCES.get(parts[0], ("", 0))
+        name = "/".join(parts[1 : 1 + length]).lower()
+        if kernel.metadata is None or not source or len(parts) <= length or UNKNOWN in name:
+            continue
+        # One that is named there in another form than it should be is the matter of another rule.
+        if parts[length].lower() not in str(kernel.setting(source)).lower():
+            message = f"{_shown(path)} is not attached: {name} is not in {source}."
+            yield Problem(kernel.code.place(cell, node), message, f"Add it to {source} of kernel-metadata.json.")
+
+
 def _input_paths(code: NotebookCode) -> Iterator[tuple[CodeCell, ast.AST, str]]:
     """Every path that is read below the inputs, each expression once: the widest that can be read."""
     seen = {id(write.target) for write in writes(code)}
@@ -213,4 +240,5 @@ RULES = (
     write_into_input,
     write_outside,
     path_of_the_author,
+    input_not_attached,
 )
