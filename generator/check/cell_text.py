@@ -11,11 +11,9 @@ from dataclasses import dataclass
 _LONGEST = 1_000_000
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
-_COMMAND = re.compile(
-    r"(?P<indent>\s*)(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL
-)
-_TIMED = re.compile(r"\s*%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
-_HELP = re.compile(r"(?P<indent>\s*)(?:\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2})\s*")
+_COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
+_TIMED = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
+_HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,8 @@ def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
     reader = _Reader()
     while len(kept) < len(lines):
         line = lines[len(kept)]
-        found = _COMMAND.fullmatch(line) or _HELP.fullmatch(line) if reader.is_between_statements else None
+        stripped = line.strip()
+        found = _COMMAND.fullmatch(stripped) or _HELP.fullmatch(stripped) if reader.is_between_statements else None
         if found is None:
             reader.read(line)
             kept.append(line)
@@ -81,13 +80,11 @@ def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
         fields = found.groupdict()
         count, text = _joined(lines, len(kept))
         if fields.get("command") is not None:
-            commands[len(kept) + 1] = text[found.start("command") :].strip()
-        timed = _TIMED.fullmatch(text)
+            commands[len(kept) + 1] = text.lstrip()[found.start("command") :].strip()
+        timed = _TIMED.fullmatch(text.strip())
         target = (fields.get("target") or "").strip()
-        if timed is not None:
-            kept += [found["indent"] + timed["statement"], *[""] * (count - 1)]
-            continue
-        kept += [found["indent"] + (f"{target} None" if target else "pass"), *[""] * (count - 1)]
+        instead = timed["statement"] if timed else f"{target} None" if target else "pass"
+        kept += [line[: len(line) - len(line.lstrip())] + instead, *[""] * (count - 1)]
     return kept, commands
 
 

@@ -14,7 +14,7 @@ from generator.check.cell_text import read_cell
 from generator.check.finding import Place
 from generator.untrusted import JsonObject
 
-_MOST_CELLS = 2_000
+_MOST_CELLS, _MOST_CODE = 2_000, 4_000_000
 # What people and this kit call cells; the ids that editors make up have digits among their letters.
 _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
@@ -72,6 +72,11 @@ class NotebookCode:
         return {name: value for name, value in values.items() if bound[name] == 1}
 
     @cached_property
+    def texts(self) -> dict[ast.AST, str | None]:
+        """What `text_of` has read already."""
+        return {}
+
+    @cached_property
     def _nodes(self) -> tuple[tuple[CodeCell, ast.AST], ...]:
         return tuple((cell, node) for cell in self.cells for node in ast.walk(cell.tree))
 
@@ -122,16 +127,22 @@ class NotebookCode:
 def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
     """Read the code cells of a notebook; what is no cell is passed by."""
     cells = notebook.get("cells")
-    found = []
+    found: list[CodeCell] = []
+    length = 0
     for number, cell in enumerate(cells[:_MOST_CELLS] if isinstance(cells, list) else (), start=1):
         known = JsonObject.of(cell)
         if known.get("cell_type") == "code":
-            found.append(code_cell(cell_name(known, number), joined(known.get("source"))))
+            source = joined(known.get("source"))
+            length += len(source)
+            found.append(code_cell(cell_name(known, number), source, is_too_much=length > _MOST_CODE))
     return NotebookCode(path, tuple(found))
 
 
-def code_cell(name: str, source: str) -> CodeCell:
-    """Make a code cell of its text."""
+def code_cell(name: str, source: str, *, is_too_much: bool = False) -> CodeCell:
+    """Make a code cell of its text; one that would be too much to read counts as no Python."""
+    if is_too_much:
+        problem = SyntaxError(f"the notebook has more than {_MOST_CODE:,} characters of code")
+        return CodeCell(name, source, ast.Module(body=[], type_ignores=[]), syntax_error=problem)
     text = read_cell(source)
     return CodeCell(name, source, text.tree, text.commands, text.syntax_error)
 

@@ -8,7 +8,7 @@ from generator.check.code import NotebookCode
 UNKNOWN = "\0"
 """Stands for a part of a text that only a run would tell."""
 
-_DEEPEST = 20
+_DEEPEST, _LONGEST = 20, 4_000
 _SAME = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
 _JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
 _UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
@@ -19,9 +19,16 @@ def text_of(code: NotebookCode, node: ast.AST | None, depth: int = 0) -> str | N
 
     Constants, f-strings, sums, `/` and `joinpath` of paths, `os.path.join`, and names that are bound once are followed.
     """
-    text: str | None = None
-    if depth > _DEEPEST:
+    if node is None or depth > _DEEPEST:
         return None
+    if node not in code.texts:
+        text = _text_of(code, node, depth)
+        code.texts[node] = None if text is None or len(text) > _LONGEST else text
+    return code.texts[node]
+
+
+def _text_of(code: NotebookCode, node: ast.AST, depth: int) -> str | None:
+    text: str | None = None
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         text = node.value
     elif isinstance(node, ast.Name):

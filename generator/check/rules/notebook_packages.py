@@ -13,6 +13,7 @@ from generator.check.texts import UNKNOWN, text_of
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 _RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "get_ipython.system"}
+_LONGEST_COMMAND = 10_000
 _SEPARATORS = re.compile(r"&&|\|\||;|\|")
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
 _WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
@@ -121,7 +122,7 @@ def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str]]]:
 
 def _commands(line: str) -> Iterator[list[str]]:
     """The words of each command of a line of shell."""
-    for part in _SEPARATORS.split(line):
+    for part in _SEPARATORS.split(line[:_LONGEST_COMMAND]):
         try:
             words = shlex.split(part, comments=True)
         except ValueError:  # a quote that is not closed
