@@ -1,0 +1,261 @@
+"""The functions of a notebook that a TPU runs, those that are traced, and those of the host's input pipeline."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.kinds import (
+    BASES,
+    CALLBACKS,
+    GRADIENTS,
+    JIT,
+    KERAS_METHODS,
+    LOOPS,
+    PIPELINE,
+    PMAP,
+    Kind,
+    transformed,
+)
+from generator.check.analysis.platform import Platform, is_keras
+from generator.check.analysis.values import Values
+
+
+class Compiled:
+    """How each function of a notebook is run."""
+
+    def __init__(self, index: Index, values: Values, platform: Platform) -> None:
+        self.index, self.values, self.platform = index, values, platform
+        self.kinds: dict[FunctionNode, Kind] = {}
+        self.static: dict[FunctionNode, set[str]] = {}  # parameters that are no arrays
+        self.by_reference: set[FunctionNode] = set()  # given to a transformation: every parameter is an array
+        self.inner: set[FunctionNode] = set()  # compiled because others call them
+        self._called: dict[FunctionNode, set[FunctionNode]] = {}
+        self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
+        for function in index.defined:
+            for decorator in function.decorator_list:
+                self._decorated(function, decorator)
+            self._method(function)
+        for call in index.calls:
+            self._passed(call)
+        self._propagate()
+
+    def kind(self, node: ast.AST) -> Kind:
+        """How the code is run that a node is in."""
+        kind = Kind.NOTHING
+        for function in self.index.functions_around(node):
+            given_to = self.index.call(self.index.parent(function))
+            if given_to is not None and given_to.last in CALLBACKS:
+                return Kind.NOTHING
+            own = self.kinds.get(function, Kind.NOTHING)
+            kind |= own
+            if Kind.HOST in own or (own and not isinstance(function, ast.Lambda)):
+                break
+        return kind
+
+    def is_on_device(self, node: ast.AST) -> bool:
+        """True if a TPU runs the code that a node is in."""
+        return Kind.DEVICE in self.kind(node)
+
+    def functions(self, kind: Kind) -> list[FunctionNode]:
+        """The functions that are run so, in every way that is asked for."""
+        return [function for function, own in self.kinds.items() if kind in own]
+
+    def referred(self, node: ast.AST | None) -> list[FunctionNode]:
+        """The functions of the notebook that an expression may stand for."""
+        if isinstance(node, ast.Lambda):
+            return [node]
+        if isinstance(node, ast.Call):  # partial(f, x), jax.grad(f), tf.function(f)
+            return [each for inner in node.args[:1] for each in self.referred(inner)]
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            return self._methods_beside(node)
+        if not isinstance(node, ast.Name):
+            return []
+        around = [*self.index.functions_around(node), None]
+        known = self.index.functions_named.get(node.id, [])
+        seen = [each for each in known if self.index.class_of(each) is None and self.index.function(each) in around]
+        if seen:
+            return seen[-1:]
+        given = self.values.resolved(node)
+        return self.referred(given) if isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given) else []
+
+    def _is_made(self, node: ast.AST) -> bool:
+        """True if a call gives something else than its first argument transformed."""
+        call = self.index.call(node)
+        known = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"}
+        return call is not None and call.name not in known
+
+    def _methods_beside(self, node: ast.Attribute) -> list[FunctionNode]:
+        for function in self.index.functions_around(node):
+            owner = self.index.class_of(function)
+            if owner is not None:
+                known = self.index.functions_named.get(node.attr, [])
+                return [each for each in known if self.index.class_of(each) is owner]
+        return []
+
+    def _decorated(self, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:
+        call, name = self.index.call(decorator), self.index.name(decorator)
+        if call is not None:
+            name = call.name
+            if call.last == "partial" and call.node.args:
+                name = self.index.name(call.node.args[0])
+        self._mark(function, transformed(name, call), call)
+
+    def _method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        owner = self.index.class_of(function)
+        if owner is None:
+            return
+        for base in self._bases(owner):
+            last = base.rpartition(".")[2]
+            if is_keras(base, self.index) and last in {"Model", "Layer", "Loss", "Metric", "Sequential", "Functional"}:
+                if function.name in KERAS_METHODS:
+                    kind = Kind.JAX if self.platform.keras_jax and not self.platform.tensorflow else Kind.TENSORFLOW
+                    self._mark(function, Kind.DEVICE | Kind.TRACED | kind)
+            elif base in BASES and function.name in BASES[base][0]:
+                kind = BASES[base][1]
+                traced = Kind.NOTHING if kind is Kind.TORCH else Kind.TRACED
+                if kind is not Kind.TORCH or self.platform.torch:
+                    self._mark(function, Kind.DEVICE | traced | kind)
+
+    def _bases(self, owner: ast.ClassDef, depth: int = 0) -> Iterator[str]:
+        for base in owner.bases:
+            name = self.index.name(base)
+            if name in self.index.classes and depth < len(BASES):
+                yield from self._bases(self.index.classes[name], depth + 1)
+            else:
+                yield name
+
+    def _passed(self, call: Call) -> None:
+        """Mark the functions that are given to a call which compiles them."""
+        arguments = [*call.node.args, *(each.value for each in call.node.keywords)]
+        if kind := transformed(call.name, call):
+            self._mark_all(arguments[:1], kind, call)
+        elif call.name.startswith("jax.lax.") and call.last in LOOPS:
+            self._mark_all(arguments, Kind.TRACED | Kind.DEVICE | Kind.JAX, call)
+        elif call.last in {"run", "experimental_run_v2"} and self._is_strategy(call):
+            self._mark_all(arguments[:1], Kind.TRACED | Kind.DEVICE | Kind.TENSORFLOW, call)
+        elif call.last == "compile" and (call.keyword("loss", "metrics") is not None):
+            kind = Kind.JAX if self.platform.keras_jax else Kind.TENSORFLOW
+            metrics = call.keyword("metrics")
+            given = [call.keyword("loss"), *(metrics.elts if isinstance(metrics, ast.List) else [])]
+            given = [each for each in given if isinstance(each, ast.Name | ast.Lambda)]
+            self._mark_all(given, Kind.TRACED | Kind.DEVICE | kind, call)
+        elif call.last in PIPELINE and "tensorflow" in self.index.code.modules and not call.name.startswith("jax."):
+            self._mark_all(arguments, Kind.HOST, None)
+
+    def _is_strategy(self, call: Call) -> bool:
+        made = self.index.call(self.values.resolved(call.receiver))
+        names_one = "strategy" in call.name.lower()
+        return self.platform.tensorflow and (names_one or (made is not None and made.last.endswith("Strategy")))
+
+    def _mark_all(self, arguments: Iterable[ast.expr | None], kind: Kind, call: Call | None) -> None:
+        for argument in arguments:
+            for function in self.referred(argument):
+                self._mark(function, kind, call)
+                self.by_reference.add(function)
+
+    def _mark(self, function: FunctionNode, kind: Kind, call: Call | None = None) -> None:
+        if not kind:
+            return
+        self.kinds[function] = self.kinds.get(function, Kind.NOTHING) | kind
+        if call is not None:
+            self.settings.setdefault(function, []).append(call)
+            self.static.setdefault(function, set()).update(self._static(function, call))
+
+    def _static(self, function: FunctionNode, call: Call) -> Iterator[str]:
+        names = call.keyword("static_argnames")
+        numbers = call.keyword("static_argnums", "static_broadcasted_argnums")
+        for node in ast.walk(names) if names is not None else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value
+        own = [*function.args.posonlyargs, *function.args.args]
+        for node in ast.walk(numbers) if numbers is not None else ():
+            if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value < len(own):
+                yield own[node.value].arg
+
+    def _propagate(self) -> None:
+        """What a compiled function calls, or hands on, is compiled with it."""
+        roots = {function for function, kind in self.kinds.items() if Kind.HOST not in kind}
+        waiting = list(self.kinds)
+        while waiting:
+            function = waiting.pop()
+            kind = self.kinds[function] & ~Kind.PMAP
+            for node in self.index.inside(function):
+                for called in self._mentioned(node):
+                    before = self.kinds.get(called, Kind.NOTHING)
+                    if Kind.HOST in kind and called in roots:
+                        continue
+                    if called is not function and before | kind != before:
+                        self.kinds[called] = before | kind
+                        self.inner.update({called} - roots)
+                        waiting.append(called)
+        for function in self._with_gradient() & set(self.kinds):
+            self.kinds[function] |= Kind.GRADIENT
+        waiting = self.functions(Kind.GRADIENT)
+        while waiting:
+            function = waiting.pop()
+            self.kinds[function] |= Kind.STEP
+            waiting += [each for each in self.calls_of(function) & set(self.kinds) if Kind.STEP not in self.kinds[each]]
+
+    def training_steps(self) -> list[FunctionNode]:
+        """The compiled functions of the outermost level that compute a gradient, in the order of the text."""
+        steps = [each for each in self.functions(Kind.TRACED | Kind.GRADIENT) if each not in self.inner]
+        return sorted(steps, key=self.index.order)
+
+    def _with_gradient(self) -> set[FunctionNode]:
+        """The functions that compute a gradient, by themselves or by what they call."""
+        callers: dict[FunctionNode, set[FunctionNode]] = defaultdict(set)
+        for function in self.index.functions:
+            for called in self.calls_of(function):
+                callers[called].add(function)
+        waiting = [around for call in self.index.calls if call.name in GRADIENTS for around in self._own(call)]
+        found = set(waiting)
+        while waiting:
+            new = callers[waiting.pop()] - found
+            found |= new
+            waiting += new
+        return found
+
+    def _own(self, call: Call) -> list[FunctionNode]:
+        own = self.index.function(call.node)
+        return [] if own is None else [own]
+
+    def _mentioned(self, node: ast.AST) -> list[FunctionNode]:
+        parent = self.index.parent(node)
+        is_load = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+        if not is_load or isinstance(parent, ast.Attribute):
+            return []
+        given_to = self.index.call(parent)
+        if given_to is not None and given_to.node.func is not node:
+            is_pipeline = given_to.last in PIPELINE and given_to.receiver is not None
+            is_pipeline = is_pipeline and not given_to.name.startswith("jax.")
+            if is_pipeline or given_to.last in CALLBACKS or not isinstance(node, ast.Name):
+                return []
+            found = self.referred(node)
+            self.by_reference.update(found)
+            return found
+        return self.referred(node)
+
+    def calls_of(self, function: FunctionNode) -> set[FunctionNode]:
+        """The functions of the notebook that a function calls or hands on."""
+        if function not in self._called:
+            nodes = self.index.inside(function)
+            found = {each for node in nodes for each in self._mentioned(node)}
+            self._called[function] = found | {node for node in nodes if isinstance(node, ast.Lambda)}
+        return self._called[function]
+
+    def reached(self, function: FunctionNode) -> set[FunctionNode]:
+        """A function and those that it calls or hands on, by any number of steps."""
+        found, waiting = {function}, [function]
+        while waiting:
+            new = self.calls_of(waiting.pop()) - found
+            found |= new
+            waiting += new
+        return found
+
+    def calls_in(self, function: FunctionNode) -> Iterator[Call]:
+        """The calls of a function and of those that it reaches."""
+        for each in self.reached(function):
+            for node in self.index.inside(each):
+                if isinstance(node, ast.Call):
+                    yield self.index.call_of[node]

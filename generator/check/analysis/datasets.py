@@ -1,0 +1,114 @@
+"""The input pipelines of a notebook: datasets of tf.data, and loaders of PyTorch."""
+
+import ast
+from collections import defaultdict
+from dataclasses import dataclass
+
+from generator.check.analysis.index import Call
+from generator.check.analysis.tpu import TpuCode
+
+_SIGNS = {
+    "from_tensor_slices", "from_generator", "TFRecordDataset", "prefetch", "interleave", "with_options", "Dataset",
+    "list_files", "from_tensors", "TextLineDataset",
+}  # fmt: skip
+_LONGEST_CHAIN = 100
+_HELD_OUT = ("val", "test", "eval", "dev", "holdout", "predict")
+
+
+@dataclass(frozen=True)
+class Batched:
+    """Where a dataset is put into batches, with the methods of the same dataset before and after it."""
+
+    call: Call
+    before: frozenset[str]
+    after: frozenset[str]
+
+    @property
+    def is_for_training(self) -> bool:
+        """True for what is shuffled, and looked at in batches by nobody but a model."""
+        return "shuffle" in self.before | self.after and "unbatch" not in self.before
+
+    @property
+    def is_endless(self) -> bool:
+        """True if the examples are repeated before they are put into batches, so that the last one is whole."""
+        return "repeat" in self.before
+
+
+def batched_datasets(tpu: TpuCode) -> list[Batched]:
+    """Return every `batch` of a dataset of tf.data."""
+    if "tensorflow" not in tpu.index.code.modules and "tensorflow_datasets" not in tpu.index.code.modules:
+        return []
+    groups: dict[tuple[object, str], list[Call]] = defaultdict(list)
+    for call in tpu.index.calls:
+        if isinstance(call.node.func, ast.Attribute):
+            groups[tpu.index.function(call.node), _dataset_name(tpu, call)].append(call)
+    found = []
+    for (_, name), calls in groups.items():
+        methods = [call.last for call in calls]
+        if name and (_SIGNS & set(methods) or any(call.name.startswith("tensorflow.data.") for call in calls)):
+            for call in calls:
+                if call.last in {"batch", "padded_batch"} and call.node.args + call.node.keywords:
+                    before = frozenset(each.last for each in calls if _end(each) < _end(call))
+                    after = frozenset(each.last for each in calls if _end(each) > _end(call))
+                    found.append(Batched(call, before, after))
+    return found
+
+
+def _dataset_name(tpu: TpuCode, call: Call) -> str:
+    """The name that the chain of a method begins with, or is assigned to; chains are told apart by it."""
+    node: ast.AST = call.node
+    parent = tpu.index.parent(node)
+    for _ in range(_LONGEST_CHAIN):
+        if not isinstance(parent, ast.Attribute | ast.Call):
+            break
+        if isinstance(parent, ast.Call) and parent.func is not node:
+            break
+        node, parent = parent, tpu.index.parent(parent)
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        return parent.targets[0].id
+    for _ in range(2 * _LONGEST_CHAIN):
+        if isinstance(node, ast.Call):
+            node = node.func
+        elif isinstance(node, ast.Attribute):
+            node = node.value
+        else:
+            break
+    if isinstance(parent, ast.Return) and isinstance(node, ast.Name) and tpu.index.name(node) != node.id:
+        return f"returned at {parent.lineno}"  # tf.data.TFRecordDataset(…).map(…)
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _end(call: Call) -> tuple[int, int]:
+    return call.node.end_lineno or 0, call.node.end_col_offset or 0
+
+
+def training_loaders(tpu: TpuCode) -> list[Call]:
+    """Return every `DataLoader` of PyTorch that gives training batches: it shuffles, or samples what is shuffled."""
+    return [call for call in tpu.index.calls if call.last == "DataLoader" and _is_training(tpu, call)]
+
+
+def _is_training(tpu: TpuCode, call: Call) -> bool:
+    parent = tpu.index.parent(call.node)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    names = [each.id for each in (target, call.argument(0, "dataset")) if isinstance(each, ast.Name)]
+    if call.is_open or call.keyword("batch_sampler") is not None or _is_held_out(*names):
+        return False
+    sampler = call.argument(3, "sampler")
+    made = tpu.index.call(tpu.values.resolved(sampler))
+    if made is None:
+        return is_true(call.argument(2, "shuffle"))
+    return "Random" in made.last or (made.last == "DistributedSampler" and not is_false(made.keyword("shuffle")))
+
+
+def _is_held_out(*names: str) -> bool:
+    return any(word in name.lower() for name in names for word in _HELD_OUT)
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """True for a literal `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_false(node: ast.expr | None) -> bool:
+    """True for a literal `False`."""
+    return isinstance(node, ast.Constant) and node.value is False

@@ -1,0 +1,107 @@
+"""Which frameworks a notebook uses on a TPU, and whether it is for one at all."""
+
+import ast
+from dataclasses import dataclass
+
+from generator.check.analysis.index import Index
+from generator.check.analysis.values import Values
+from generator.check.source import KernelSource
+
+KERAS = (
+    "keras.",
+    "tensorflow.keras.",
+    "tf_keras.",
+    "tensorflow.python.keras.",
+    "keras_hub.",
+    "keras_cv.",
+    "keras_nlp.",
+)
+_JAX = {"jax", "flax", "haiku", "equinox", "optax"}
+
+
+@dataclass(frozen=True)
+class Platform:
+    """The frameworks by which a notebook uses a TPU."""
+
+    tensorflow: bool  # TPUStrategy, or Keras with TensorFlow
+    jax: bool  # JAX itself: jit, pmap, sharding
+    keras_jax: bool  # Keras 3 with JAX
+    torch: bool  # PyTorch/XLA
+
+    @property
+    def any(self) -> bool:
+        """True if the notebook is for a TPU."""
+        return self.tensorflow or self.jax or self.keras_jax or self.torch
+
+
+NO_TPU = Platform(tensorflow=False, jax=False, keras_jax=False, torch=False)
+
+
+def platform_of(kernel: KernelSource, index: Index, values: Values) -> Platform:
+    """Return how a notebook uses a TPU; none at all if it is for a GPU."""
+    modules = kernel.code.modules
+    asked = _asked_for(kernel)
+    backend = _keras_backend(index, values)
+    uses_jax = bool(_JAX & modules)
+    names = {call.name for call in index.calls}
+    ends = {name.rpartition(".")[2] for name in names}
+    if asked is False or (asked is None and _names_a_gpu(index, values)):
+        return NO_TPU
+    found = Platform(
+        tensorflow="tensorflow" in modules and bool(ends & {"TPUStrategy", "TPUClusterResolver"}),
+        jax=uses_jax and any(name.startswith(("jax.", "flax.", "haiku.", "equinox.")) for name in names),
+        keras_jax=backend == "jax" and "keras" in modules,
+        torch="torch_xla" in modules,
+    )
+    if asked and not found.any:
+        is_keras = bool({"keras", "tensorflow"} & modules) and backend in {None, "tensorflow"}
+        return Platform(tensorflow=is_keras, jax=uses_jax, keras_jax=False, torch=False)
+    return found
+
+
+def is_keras(name: str, index: Index) -> bool:
+    """True for what Keras calls so, also after `from keras.layers import *`."""
+    return name.startswith(KERAS) or ("." not in name and any(f"{each}.".startswith(KERAS) for each in index.stars))
+
+
+def _asked_for(kernel: KernelSource) -> bool | None:
+    """True if the metadata ask for a TPU, False if for another machine, None if they do not say."""
+    shape = kernel.setting("machine_shape")
+    own = kernel.notebook.get("metadata")
+    kaggle = own.get("kaggle") if isinstance(own, dict) else None
+    accelerator = kaggle.get("accelerator") if isinstance(kaggle, dict) else None
+    for chosen in (shape, accelerator):
+        if isinstance(chosen, str) and chosen not in {"", "none", "None"}:
+            return "tpu" in chosen.lower()
+    if kernel.setting("enable_tpu") is True:
+        return True
+    return False if kernel.setting("enable_gpu") is True else None
+
+
+def _keras_backend(index: Index, values: Values) -> str | None:
+    """The backend that the notebook sets for Keras 3."""
+    for assign in index.nodes(ast.Assign):
+        target = assign.targets[0]
+        if isinstance(target, ast.Subscript) and values.text(target.slice) == "KERAS_BACKEND":
+            return values.text(assign.value)
+    for call in index.calls:
+        if call.name in {"os.environ.setdefault", "os.putenv"} and values.text(call.argument(0)) == "KERAS_BACKEND":
+            return values.text(call.argument(1))
+        if call.name == "keras.config.set_backend":
+            return values.text(call.argument(0))
+    for cell in index.code.cells:
+        for command in cell.commands.values():
+            name, _, value = command.removeprefix("env ").partition("=")
+            if name.strip() == "KERAS_BACKEND":
+                return value.strip()
+    return None
+
+
+def _names_a_gpu(index: Index, values: Values) -> bool:
+    """True if the notebook asks for a GPU by name and never mentions a TPU."""
+    for call in index.calls:
+        if call.last in {"TPUStrategy", "TPUClusterResolver"} or call.name.startswith("torch_xla."):
+            return False
+    asked = [call for call in index.calls if call.name in {"jax.devices", "jax.local_devices"} and call.node.args]
+    kinds = {values.text(call.node.args[0]) for call in asked}
+    return bool(kinds & {"gpu", "cuda"}) and "tpu" not in kinds

@@ -1,0 +1,154 @@
+"""The names in a compiled function that stand for values on the device."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.compiled import Compiled
+from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.kinds import Kind
+from generator.check.analysis.values import parameters
+
+_KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval"}
+_KNOWN_RESULTS = {
+    "len", "isinstance", "hasattr", "getattr", "type", "id", "repr", "callable", "range", "shape", "ndim", "get_shape",
+    "int_shape", "keys", "is_tensor", "tree_structure", "result_type", "axis_index", "set_shape", "size",
+}  # fmt: skip
+_PLAIN = {"self", "cls", "training", "train", "is_training", "deterministic", "config", "mode", "name"}
+_PLAIN_TYPES = {"bool", "str", "int", "float", "Callable", "callable"}
+_ROUNDS = 8
+
+
+class Traced:
+    """The traced names of each compiled function."""
+
+    def __init__(self, index: Index, compiled: Compiled) -> None:
+        self.index, self.compiled = index, compiled
+        self._names: dict[FunctionNode, set[str]] = {}
+        functions = compiled.functions(Kind.DEVICE) + compiled.functions(Kind.TRACED)
+        self._functions = list(dict.fromkeys(functions))
+        for function in self._functions:
+            is_root = function in compiled.by_reference or function in compiled.settings or self._is_method(function)
+            self._names[function] = set(self._arrays(function)) if is_root or self._is_decorated(function) else set()
+        for _ in range(_ROUNDS):
+            before = sum(map(len, self._names.values()))
+            for function in self._functions:
+                self._spread(function)
+            if before == sum(map(len, self._names.values())):
+                break
+
+    def is_traced(self, node: ast.AST | None) -> bool:
+        """True for an expression whose value is on the device while its function runs."""
+        stack = [] if node is None else [node]
+        while stack:
+            each = stack.pop()
+            if isinstance(each, ast.Name):
+                if self._knows(each):
+                    return True
+                continue
+            if isinstance(each, ast.Attribute) and each.attr in _KNOWN_ATTRIBUTES:
+                continue
+            if isinstance(each, ast.Lambda | ast.Compare) and _is_about_structure(each):
+                continue
+            call = self.index.call(each)
+            if call is not None and call.last in _KNOWN_RESULTS:
+                continue
+            stack += ast.iter_child_nodes(each)
+        return False
+
+    def calls(self, *, kind: Kind) -> Iterator[Call]:
+        """The calls in functions that are run so."""
+        for call in self.index.calls:
+            if kind in self.compiled.kind(call.node):
+                yield call
+
+    def _knows(self, name: ast.Name) -> bool:
+        for function in self.index.functions_around(name):
+            if name.id in self._names.get(function, ()):
+                return True
+            if any(each.arg == name.id for each in parameters(function)):
+                return False
+        return False
+
+    def _is_decorated(self, function: FunctionNode) -> bool:
+        if isinstance(function, ast.Lambda):
+            return False
+        return any(Kind.TRACED in self.compiled.kinds[function] for _ in function.decorator_list)
+
+    def _is_method(self, function: FunctionNode) -> bool:
+        return (
+            self.index.class_of(function) is not None
+            and not isinstance(function, ast.Lambda)
+            and (function.name in {"call", "__call__", "forward", "train_step", "test_step", "predict_step"})
+        )
+
+    def _arrays(self, function: FunctionNode) -> Iterator[str]:
+        """The parameters that are arrays, or hold them."""
+        arguments, static = function.args, self.compiled.static.get(function, set())
+        positional = [*arguments.posonlyargs, *arguments.args]
+        with_default = {each.arg for each in positional[len(positional) - len(arguments.defaults) :]}
+        for each in positional:
+            kind = each.annotation.id if isinstance(each.annotation, ast.Name) else ""
+            if each.arg not in static | _PLAIN | with_default and kind not in _PLAIN_TYPES:
+                yield each.arg
+
+    def _spread(self, function: FunctionNode) -> None:
+        """Follow traced values through a function's assignments, and into the functions that it calls."""
+        for node in self.index.inside(function):
+            if isinstance(node, ast.Assign) and self.is_traced(node.value):
+                for target in node.targets:
+                    self._add(function, target, node.value)
+            elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+                if node.value is not None and self.is_traced(node.value):
+                    self._add(function, node.target, node.value)
+            elif isinstance(node, ast.For | ast.comprehension) and self.is_traced(node.iter):
+                self._add(function, *_elements(node.target, node.iter))
+            elif isinstance(node, ast.Call):
+                self._hand_on(node)
+
+    def _add(self, function: FunctionNode, target: ast.expr, value: ast.expr) -> None:
+        if isinstance(target, ast.Tuple | ast.List):
+            if isinstance(value, ast.Attribute):
+                return
+            parts = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            if len(parts) == len(target.elts):
+                for each, part in zip(target.elts, parts, strict=True):
+                    if self.is_traced(part):
+                        self._add(function, each, part)
+                return
+            for each in target.elts:
+                self._add(function, each, value)
+        elif isinstance(target, ast.Starred):
+            self._add(function, target.value, value)
+        elif isinstance(target, ast.Name) and target.id != "_":
+            self._names.setdefault(function, set()).add(target.id)
+
+    def _hand_on(self, node: ast.Call) -> None:
+        for called in self.compiled.referred(node.func):
+            if called not in self._names or isinstance(node.func, ast.Call):
+                continue
+            arguments = [*called.args.posonlyargs, *called.args.args]
+            if arguments and arguments[0].arg == "self":
+                arguments = arguments[1:]
+            pairs = [(each.arg, value) for each, value in zip(arguments, node.args, strict=False)]
+            pairs += [(each.arg, each.value) for each in node.keywords if each.arg]
+            static = self.compiled.static.get(called, set())
+            self._names[called] |= {name for name, value in pairs if name not in static and self.is_traced(value)}
+
+
+def _is_about_structure(node: ast.Lambda | ast.Compare) -> bool:
+    """True for a question that Python answers while it traces: `x is None`, `"mask" in batch`, `mode == "train"`."""
+    if isinstance(node, ast.Lambda):
+        return True
+    if any(isinstance(each, ast.Is | ast.IsNot | ast.In | ast.NotIn) for each in node.ops):
+        return True
+    sides = [node.left, *node.comparators]
+    return any(isinstance(side, ast.Constant) and isinstance(side.value, str | None | bool) for side in sides)
+
+
+def _elements(target: ast.expr, iterated: ast.expr) -> tuple[ast.expr, ast.expr]:
+    """The part of a loop's target that holds what is iterated over, without numbers and keys."""
+    function = iterated.func if isinstance(iterated, ast.Call) else None
+    name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+    if name in {"enumerate", "items"} and isinstance(target, ast.Tuple) and len(target.elts) > 1:
+        return target.elts[1], iterated
+    return target, iterated

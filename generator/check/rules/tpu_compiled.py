@@ -1,0 +1,281 @@
+"""Rules of TPUs: Python in compiled functions, which runs once, while they are traced."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
+from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_READS = {"numpy", "item", "tolist"}
+_CASTS = {"float", "int", "bool", "complex"}
+_NUMPY_SAFE = {"numpy.shape", "numpy.ndim", "numpy.finfo", "numpy.iinfo", "numpy.dtype", "numpy.random"}
+_CLOCKS = {"time.time", "time.perf_counter", "time.monotonic", "datetime.datetime.now", "datetime.now"}
+_SAMPLES = ("numpy.random.", "random.")
+_CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
+
+
+@rule("T030", "value-of-traced", Severity.ERROR)
+def value_of_traced(kernel: KernelSource) -> Iterator[Problem]:
+    """A compiled function asks for the value of an array that it has only as a symbol.
+
+    `.numpy()`, `.item()`, `float(x)` and functions of NumPy need numbers; while a function is compiled there are none,
+    and it stops (ConcretizationTypeError, TracerArrayConversionError, "'SymbolicTensor' object has no attribute
+    'numpy'"). Return the array and read it outside of the compiled function, or use `jnp` and `tf` within.
+
+    Source: JAX, "Errors"; TensorFlow's guide to tf.function.
+    """
+    tpu = tpu_code(kernel)
+    for call in tpu.traced.calls(kind=Kind.TRACED):
+        is_jax = Kind.JAX in tpu.compiled.kind(call.node)
+        reads = call.last in _READS and not call.node.args and tpu.traced.is_traced(call.receiver)
+        casts = is_jax and call.name in _CASTS and any(map(tpu.traced.is_traced, call.node.args))
+        numpy = call.name.startswith("numpy.") and not call.name.startswith(tuple(_NUMPY_SAFE))
+        if reads or casts or (numpy and any(map(tpu.traced.is_traced, call.node.args))):
+            what = f".{call.last}()" if reads else f"{'np.' if numpy else ''}{call.last}()"
+            message = f"`{what}` needs a number, and a compiled function has only a symbol."
+            yield Problem(tpu.index.place(call.node), message, "Return the array, and read it outside of the function.")
+
+
+@rule("T031", "branch-on-traced", Severity.ERROR)
+def branch_on_traced(kernel: KernelSource) -> Iterator[Problem]:
+    """A Python `if` or `while` of a function that JAX compiles depends on the value of an array.
+
+    Python decides while the function is traced, when there is no value: TracerBoolConversionError. Choose with
+    `jnp.where(condition, a, b)`, `jax.lax.cond` or `jax.lax.while_loop`, or make the argument static.
+
+    Source: JAX, "Control flow and logical operators with JIT".
+    """
+    tpu = tpu_code(kernel)
+    index = tpu.index
+    decisions: list[ast.If | ast.While | ast.IfExp | ast.Assert] = [*index.nodes(ast.If), *index.nodes(ast.While)]
+    decisions += [*index.nodes(ast.IfExp), *index.nodes(ast.Assert)]
+    for node in decisions:
+        if Kind.TRACED | Kind.JAX in tpu.compiled.kind(node) and _asks_for_value(tpu, node.test):
+            message = "Python decides here on the value of an array, which is not known while the function is compiled."
+            yield Problem(tpu.index.place(node), message, "Use jnp.where or jax.lax.cond.")
+
+
+@rule("T032", "side-effect-in-compiled", Severity.WARNING)
+def side_effect_in_compiled(kernel: KernelSource) -> Iterator[Problem]:
+    """A compiled function prints, appends to a list outside, or sets a global name.
+
+    Its Python runs once, while it is traced: a `print` shows a symbol and never again, a list gets one symbol that
+    leaks out of the function, a counter stays at 1. Return what is to be kept, and print or collect it outside.
+
+    Source: JAX, "Sharp bits", pure functions; TensorFlow's guide to tf.function.
+    """
+    tpu = tpu_code(kernel)
+    remedy = "Return the value, and keep or print it outside of the function."
+    for call in tpu.traced.calls(kind=Kind.TRACED):
+        traced = any(map(tpu.traced.is_traced, [*call.node.args, *(each.value for each in call.node.keywords)]))
+        if call.name == "print" and traced:
+            yield Problem(tpu.index.place(call.node), "This prints a symbol, once, while the step is compiled.", remedy)
+        elif call.last in {"append", "extend"} and traced and _is_outside(tpu, call):
+            message = "This list outside gets one symbol, while the step is compiled, and no values."
+            yield Problem(tpu.index.place(call.node), message, remedy)
+    outer: list[ast.Global | ast.Nonlocal] = [*tpu.index.nodes(ast.Global), *tpu.index.nodes(ast.Nonlocal)]
+    for node in outer:
+        if Kind.TRACED in tpu.compiled.kind(node):
+            message = f"`{node.names[0]}` changes once, while the step is compiled, and not in every step."
+            yield Problem(tpu.index.place(node), message, remedy)
+
+
+@rule("T033", "frozen-chance", Severity.ERROR)
+def frozen_chance(kernel: KernelSource) -> Iterator[Problem]:
+    """A compiled function draws with NumPy's or Python's random numbers, or looks at the clock.
+
+    That happens once, while it is traced: every step then has the same "random" number or the same time, and nothing
+    says so. Draw with `jax.random` and a key that changes, with `tf.random.stateless_uniform`, or on the host.
+
+    Source: JAX, "Sharp bits"; TensorFlow's guide to tf.function.
+    """
+    tpu = tpu_code(kernel)
+    for call in tpu.traced.calls(kind=Kind.TRACED):
+        if call.name.startswith(_SAMPLES) and call.name.partition(".")[0] in tpu.index.code.modules:
+            message = f"`{call.last}` draws once, while the step is compiled: every step has the same number."
+            yield Problem(tpu.index.place(call.node), message, "Draw with jax.random or tf.random.stateless_uniform.")
+        elif call.name in _CLOCKS:
+            message = "The clock is read once, while the step is compiled."
+            yield Problem(tpu.index.place(call.node), message, "Measure outside of the compiled function.")
+
+
+@rule("T034", "constant-key", Severity.WARNING)
+def constant_key(kernel: KernelSource) -> Iterator[Problem]:
+    """A training step that JAX compiles makes its random key from a constant.
+
+    Dropout and augmentation then repeat the same numbers in every step. Hand the key in, and split it for each step
+    (`key, step_key = jax.random.split(key)`), or fold the step's number in (`jax.random.fold_in(key, state.step)`).
+
+    Source: JAX, "Pseudorandom numbers".
+    """
+    tpu = tpu_code(kernel)
+    for call in tpu.calls("jax.random.PRNGKey", "jax.random.key"):
+        is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
+        parent = tpu.index.call(tpu.index.parent(call.node))
+        is_folded = parent is not None and parent.last == "fold_in"
+        if is_step and not is_folded and tpu.values.number(call.argument(0, "seed")) is not None:
+            message = "Every step draws the same numbers, since its key is a constant."
+            yield Problem(tpu.index.place(call.node), message, "Hand the key in, and split it for each step.")
+
+
+@rule("T035", "host-op-in-step", Severity.ERROR)
+def host_op_in_step(kernel: KernelSource) -> Iterator[Problem]:
+    """The TPU's step calls back to Python or writes from the host.
+
+    `tf.py_function`, `tf.numpy_function`, `tf.print`, `tf.summary` and `tf.timestamp` run in graph mode on a GPU, and
+    the TPU's compiler refuses them. Do it in the input pipeline, or with what the step returns.
+
+    Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    tpu = tpu_code(kernel)
+    refused = {f"tensorflow.{name}" for name in ("py_function", "numpy_function", "print", "timestamp")}
+    refused |= {"tensorflow.compat.v1.py_func", "tensorflow.io.write_file"}
+    for call in tpu.device_calls(Kind.TENSORFLOW):
+        if call.name in refused or call.name.startswith("tensorflow.summary."):
+            message = f"The TPU's compiler refuses `{call.last}`, which runs on the host."
+            yield Problem(tpu.index.place(call.node), message, "Do it in the input pipeline, or outside of the step.")
+
+
+@rule("T036", "host-callback", Severity.WARNING)
+def host_callback(kernel: KernelSource) -> Iterator[Problem]:
+    """A training step that JAX compiles calls back to Python on the host.
+
+    `jax.debug.print`, `pure_callback` and `io_callback` stop the step on every device until Python has answered. They
+    are for finding a mistake; return the values and print them every hundred steps outside.
+
+    Source: JAX, "External callbacks".
+    """
+    tpu = tpu_code(kernel)
+    for call in tpu.index.calls:
+        is_callback = call.name in _CALLBACKS or call.name.startswith("jax.experimental.host_callback.")
+        if is_callback and Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node):
+            message = f"Every step waits for Python on the host (`{call.last}`)."
+            yield Problem(tpu.index.place(call.node), message, "Return the value, and look at it outside of the step.")
+
+
+@rule("T037", "compiled-in-loop", Severity.WARNING)
+def compiled_in_loop(kernel: KernelSource) -> Iterator[Problem]:
+    """A function is made and compiled in every pass of a loop.
+
+    Compiled programs are kept by the function that they are of: a lambda, a `partial` or a function that is defined in
+    the loop is a new one each time, and a compilation takes a minute. Make it once before the loop, and hand in what
+    changes as an argument.
+
+    Source: JAX, "Just-in-time compilation", caching.
+    """
+    tpu = tpu_code(kernel)
+    compilers = {
+        "jax.jit", "jax.pmap", "flax.nnx.jit", "flax.nnx.pmap", "tensorflow.function", "equinox.filter_jit",
+    }  # fmt: skip
+    remedy = "Make it before the loop, and hand in what changes as an argument."
+    message = "This is compiled anew in every pass of the loop."
+    for call in tpu.index.calls:
+        if call.name in compilers and call.node.args:
+            given = call.node.args[0]
+            is_new = isinstance(given, ast.Lambda | ast.Call) or call.name == "tensorflow.function"
+            if is_new and _is_in_step_loop(tpu, call.node):
+                yield Problem(tpu.index.place(call.node), message, remedy)
+    for function in tpu.index.nodes(ast.FunctionDef):
+        names = [tpu.index.name(each.func if isinstance(each, ast.Call) else each) for each in function.decorator_list]
+        partials = [each.args[0] for each in function.decorator_list if isinstance(each, ast.Call) and each.args]
+        if compilers & {*names, *map(tpu.index.name, partials)} and _is_in_step_loop(tpu, function):
+            yield Problem(tpu.index.place(function), message, remedy)
+
+
+@rule("T038", "number-that-compiles-anew", Severity.WARNING)
+def number_that_compiles_anew(kernel: KernelSource) -> Iterator[Problem]:
+    """A learning rate or a step's number is part of the compiled program, and changes.
+
+    A static argument of `jax.jit`, and a Python number given to a `tf.function`, is compiled in: each new value is a
+    compilation of a minute, until the memory is full. Hand it in as an array (`jnp.asarray(rate)`,
+    `tf.constant(step)`), or let the optimizer's schedule compute it from the step's number.
+
+    Source: TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" (static arguments).
+    """
+    tpu = tpu_code(kernel)
+    changing = {"lr", "learning_rate", "step", "global_step", "epoch", "iteration", "i", "it", "rate"}
+    for function, static in tpu.compiled.static.items():
+        for name in sorted(static & changing):
+            message = f"`{name}` is static, so that each of its values compiles the function anew."
+            yield Problem(
+                tpu.index.place(function), message, "Hand it in as an array, or use the optimizer's schedule."
+            )
+    for call in tpu.index.calls:
+        if any(_is_plain_tf_function(tpu, each) for each in tpu.compiled.referred(call.node.func)):
+            for argument in [*call.node.args, *(each.value for each in call.node.keywords)]:
+                if isinstance(argument, ast.Name) and _counts(tpu, call, argument):
+                    message = f"`{argument.id}` is a Python number: each of its values compiles the function anew."
+                    yield Problem(tpu.index.place(call.node), message, f"Hand in tf.constant({argument.id}).")
+
+
+def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
+    """True for a comparison, or a call such as `jnp.any`, of traced values."""
+    parts = [test]
+    for part in parts:
+        if isinstance(part, ast.BoolOp):
+            parts += part.values
+        elif isinstance(part, ast.UnaryOp):
+            parts.append(part.operand)
+        elif isinstance(part, ast.Compare) and tpu.traced.is_traced(part):
+            return True
+        elif isinstance(part, ast.Call):
+            call = tpu.index.call_of[part]
+            if call.name.startswith("jax.numpy.") and tpu.traced.is_traced(part):
+                return True
+    return False
+
+
+def _is_outside(tpu: TpuCode, call: Call) -> bool:
+    """True for a method of a list that the function did not make."""
+    function = tpu.index.function(call.node)
+    if function is None or not isinstance(call.receiver, ast.Name):
+        return False
+    name = call.receiver.id
+    owned = [
+        node.id
+        for node in tpu.index.inside(function)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+    ]
+    return name not in owned and any(each is not None for each in tpu.values.given(call.receiver))
+
+
+def _is_in_step_loop(tpu: TpuCode, node: ast.AST) -> bool:
+    """True within a loop over epochs or steps; each fold has a model of its own, and compiles it."""
+    around = list(tpu.loops(node))
+    return bool(around) and not tpu.is_fold_loop(around[0])
+
+
+def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
+    decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
+    names = [tpu.index.name(each.func if isinstance(each, ast.Call) else each) for each in decorators]
+    has_signature = any(isinstance(each, ast.Call) and each.keywords for each in decorators)
+    return "tensorflow.function" in names and not has_signature
+
+
+def _counts(tpu: TpuCode, call: Call, name: ast.Name) -> bool:
+    """True for the number of a loop around a call: `for step in range(n)`, `for step, batch in enumerate(data)`."""
+    for loop in tpu.loops(call.node):
+        counted = tpu.index.call(loop.iter) if isinstance(loop, ast.For) else None
+        if isinstance(loop, ast.For) and counted is not None and counted.name in {"range", "enumerate"}:
+            target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
+            is_number = counted.name == "range" or isinstance(loop.target, ast.Tuple)
+            if is_number and isinstance(target, ast.Name) and target.id == name.id:
+                return True
+    return False
+
+
+RULES = (
+    value_of_traced,
+    branch_on_traced,
+    side_effect_in_compiled,
+    frozen_chance,
+    constant_key,
+    host_op_in_step,
+    host_callback,
+    compiled_in_loop,
+    number_that_compiles_anew,
+)

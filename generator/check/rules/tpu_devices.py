@@ -1,0 +1,225 @@
+"""Rules of TPUs: how a notebook finds its devices, and puts a model on all of them."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.index import Call
+from generator.check.analysis.models import builds_model, is_model
+from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_CONNECTS = {
+    "TPUClusterResolver", "TPUStrategy", "xla_device", "initialize_tpu_system", "experimental_connect_to_cluster",
+}  # fmt: skip
+_STOPS = {"exit", "quit", "sys.exit", "os._exit", "os.abort"}
+_SHARDS = {
+    "pmap", "Mesh", "make_mesh", "NamedSharding", "PositionalSharding", "shard_map", "create_device_mesh", "set_mesh",
+    "set_distribution", "replicate", "SingleDeviceSharding",
+}  # fmt: skip
+_RESTARTS = {"initialize_tpu_system", "clear_session", "reset"}
+_XLA_DEVICES = (
+    "torch_xla.core.xla_model.xla_device", "torch_xla.device", "torch_xla.core.xla_model.get_xla_supported_devices",
+)  # fmt: skip
+
+
+@rule("T001", "hidden-missing-tpu", Severity.WARNING)
+def hidden_missing_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """A session without its TPU goes unnoticed, since an `except` falls back to the default strategy or device.
+
+    The helper dates from the time when one notebook served every accelerator. On Kaggle a pushed TPU notebook can land
+    on a CPU without an error, and then trains for nine hours what takes minutes. Let the connection fail, or check what
+    was found before training (`strategy.num_replicas_in_sync`, `jax.default_backend()`) and raise.
+
+    Source: Kaggle/kaggle-cli#1197; practitioners' notebooks of 2021 to 2023.
+    """
+    tpu = tpu_code(kernel)
+    if _raises_without_devices(tpu):
+        return
+    for attempt in tpu.index.nodes(ast.Try):
+        tried = [call for statement in attempt.body for call in tpu.runs_in(statement)]
+        if not any(call.last in _CONNECTS or _asks_jax_for_tpu(tpu, call) for call in tried):
+            continue
+        for handler in attempt.handlers:
+            if not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and not _stops(tpu, handler):
+                message = "Without a TPU the notebook goes on by itself on whatever is there."
+                remedy = "Let it raise, or check the number of devices before training and stop."
+                yield Problem(tpu.index.place(handler), message, remedy)
+
+
+@rule("T002", "tensorflow-sees-no-tpu", Severity.WARNING)
+def tensorflow_sees_no_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """TensorFlow of Kaggle's TPU image is built without TPU support, and the notebook installs no other.
+
+    The image has `tensorflow-cpu` since 2025-09, because `tensorflow-tpu` needs an older libtpu than JAX does:
+    `TPUClusterResolver` finds nothing there. Train with Keras on JAX (`KERAS_BACKEND=jax`), or install
+    `tensorflow-tpu` before TensorFlow is imported.
+
+    Source: Kaggle/docker-python, tpu/requirements.in and pull request 1499.
+    """
+    tpu = tpu_code(kernel)
+    if tpu.mentions("tensorflow-tpu", "tensorflow_tpu"):
+        return
+    connects = [call for call in tpu.index.calls if call.last == "TPUClusterResolver" or _is_connect(call)]
+    for call in connects[:1]:
+        message = "TensorFlow of Kaggle's TPU image finds no TPU."
+        remedy = "Set KERAS_BACKEND to jax, or install tensorflow-tpu before TensorFlow is imported."
+        yield Problem(tpu.index.place(call.node), message, remedy)
+
+
+@rule("T003", "model-outside-scope", Severity.ERROR)
+def model_outside_scope(kernel: KernelSource) -> Iterator[Problem]:
+    """A model that is trained was not built inside the scope of the TPU's strategy.
+
+    Its variables are then on one device, and `fit` stops with "Variable was not created in the distribution strategy
+    scope". Build and compile it in `with strategy.scope():`, and call `fit` outside.
+
+    Source: TensorFlow's guide to distributed training.
+    """
+    tpu = tpu_code(kernel)
+    has_strategy = any(call.last == "TPUStrategy" for call in tpu.index.calls)
+    if not has_strategy or any(call.last in {"experimental_set_strategy", "__enter__"} for call in tpu.index.calls):
+        return
+    trained = [call.receiver for call in tpu.index.calls if call.last in {"fit", "fit_generator", "train_on_batch"}]
+    seen: set[ast.AST] = set()
+    for name in trained:
+        given = tpu.values.given(name) if isinstance(name, ast.Name) else []
+        built = [call for call in map(tpu.index.call, given) if call is not None and builds_model(tpu, call)]
+        if built and not any(_is_in_scope(tpu, call) for call in built):
+            for call in [call for call in built if call.node not in seen]:
+                seen.add(call.node)
+                message = "This model is built outside of the strategy's scope, and trained."
+                yield Problem(tpu.index.place(call.node), message, "Build and compile it in `with strategy.scope():`.")
+
+
+@rule("T004", "distribution-after-model", Severity.WARNING)
+def distribution_after_model(kernel: KernelSource) -> Iterator[Problem]:
+    """A model is built before `keras.distribution.set_distribution` says that there are several devices.
+
+    Its variables are on the first device then. Set the distribution first, right after Keras is imported.
+
+    Source: Keras, guide to distributed training with JAX.
+    """
+    tpu = tpu_code(kernel)
+    settings = [call for call in tpu.calls("keras.distribution.set_distribution") if _is_at_top(tpu, call)]
+    if not tpu.platform.keras_jax or not settings:
+        return
+    first = min(tpu.index.order(call.node) for call in settings)
+    for call in tpu.index.calls:
+        if _is_at_top(tpu, call) and tpu.index.order(call.node) < first and builds_model(tpu, call):
+            message = "This model is built before the distribution is set, so that it is on one device."
+            yield Problem(tpu.index.place(call.node), message, "Call keras.distribution.set_distribution first.")
+            return
+
+
+@rule("T005", "one-device-of-eight", Severity.WARNING)
+def one_device_of_eight(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook trains on one of the TPU's eight devices.
+
+    `jax.jit`, Keras on JAX, and PyTorch/XLA use the first device unless they are told to split the batch: by
+    `keras.distribution.DataParallel`, a `jax.sharding.Mesh` or `pmap`, `torch_xla.launch` or SPMD.
+
+    Source: JAX, "Distributed arrays and automatic parallelization"; PyTorch/XLA, "How to run with PyTorch/XLA".
+    """
+    tpu = tpu_code(kernel)
+    remedy = "Split the batch over all devices; the learning rate grows with it."
+    if any(call.last in _SHARDS or "sharding" in call.name.lower() for call in tpu.index.calls):
+        return
+    if tpu.platform.keras_jax and not tpu.platform.tensorflow:
+        fits = [call for call in tpu.index.calls if call.last == "fit" and builds_some_model(tpu, call)]
+        for call in fits[:1]:
+            yield Problem(tpu.index.place(call.node), "Keras on JAX trains on the first of eight devices.", remedy)
+    elif tpu.platform.jax:
+        for function in tpu.compiled.training_steps()[:1]:
+            yield Problem(tpu.index.place(function), "This step runs on the first of eight devices.", remedy)
+    elif tpu.platform.torch and any(call.last == "backward" for call in tpu.index.calls):
+        starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
+        devices = list(tpu.calls(*_XLA_DEVICES))
+        if devices and not any(call.last in starts for call in tpu.index.calls):
+            place = tpu.index.place(devices[0].node)
+            yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", remedy)
+
+
+@rule("T006", "fold-without-restart", Severity.WARNING)
+def fold_without_restart(kernel: KernelSource) -> Iterator[Problem]:
+    """A loop over folds builds a model in each, and never frees what the fold before left on the TPU.
+
+    Models, optimizers and compiled programs of all folds stay in the TPU's memory: five folds in one session have run
+    out of it in the third. Connect and initialise the TPU again before each fold
+    (`tf.tpu.experimental.initialize_tpu_system`), or call `keras.backend.clear_session()`.
+
+    Source: practitioners' notebooks of 2021 to 2023.
+    """
+    tpu = tpu_code(kernel)
+    if not (tpu.platform.tensorflow or tpu.platform.keras_jax):
+        return
+    for loop in tpu.index.nodes(ast.For):
+        if tpu.is_fold_loop(loop):
+            calls = tpu.runs_in(loop)
+            ends = {call.last for call in calls}
+            if "fit" in ends and any(is_model(tpu, call) for call in calls) and not ends & _RESTARTS:
+                message = "Each fold builds a model, and what the fold before left stays in the TPU's memory."
+                remedy = "Initialise the TPU again before each fold, or call keras.backend.clear_session()."
+                yield Problem(tpu.index.place(loop), message, remedy)
+
+
+def builds_some_model(tpu: TpuCode, call: Call) -> bool:
+    """Return whether a call of `fit` is of a Keras model, as far as is known: an estimator is none."""
+    given = tpu.values.given(call.receiver) if isinstance(call.receiver, ast.Name) else []
+    return any(made is not None and builds_model(tpu, made) for made in map(tpu.index.call, given))
+
+
+def _raises_without_devices(tpu: TpuCode) -> bool:
+    """True if the notebook stops when it does not like what it runs on."""
+    if any(tpu.values.is_of_devices(claim.test) for claim in tpu.index.nodes(ast.Assert)):
+        return True
+    for check in tpu.index.nodes(ast.If):
+        stops = any(isinstance(each, ast.Raise) for each in ast.walk(check)) or _stops(tpu, check)
+        if stops and tpu.values.is_of_devices(check.test):
+            return True
+    return False
+
+
+def _stops(tpu: TpuCode, node: ast.AST) -> bool:
+    return any(call.name in _STOPS for call in tpu.index.below(node))
+
+
+def _asks_jax_for_tpu(tpu: TpuCode, call: Call) -> bool:
+    return call.name in {"jax.devices", "jax.local_devices"} and tpu.values.text(call.argument(0, "backend")) == "tpu"
+
+
+def _is_connect(call: Call) -> bool:
+    return call.name.endswith("TPUClusterResolver.connect")
+
+
+def _is_at_top(tpu: TpuCode, call: Call) -> bool:
+    return tpu.index.function(call.node) is None
+
+
+def _is_in_scope(tpu: TpuCode, call: Call) -> bool:
+    """True if a call is in `with strategy.scope():`, or in a function that is called there."""
+    if _has_scope_around(tpu, call.node):
+        return True
+    function = tpu.index.function(call.node)
+    name = getattr(function, "name", None)
+    return name is not None and any(_has_scope_around(tpu, each.node) for each in tpu.index.calls if each.name == name)
+
+
+def _has_scope_around(tpu: TpuCode, node: ast.AST) -> bool:
+    for around in tpu.index.ancestors(node):
+        if isinstance(around, ast.With):
+            entered = [tpu.index.call(item.context_expr) for item in around.items]
+            if any(call is not None and call.last == "scope" for call in entered):
+                return True
+    return False
+
+
+RULES = (
+    hidden_missing_tpu,
+    tensorflow_sees_no_tpu,
+    model_outside_scope,
+    distribution_after_model,
+    one_device_of_eight,
+    fold_without_restart,
+)

@@ -1,0 +1,177 @@
+"""Rules of TPUs: the input pipeline, which has to feed eight cores with batches of one shape."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.datasets import batched_datasets, is_false, is_true, training_loaders
+from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
+from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
+_DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
+_RAGGED = "compiles the step once more, or fails in a loop of one's own"
+
+
+@rule("T010", "ragged-last-batch", Severity.WARNING)
+def ragged_last_batch(kernel: KernelSource) -> Iterator[Problem]:
+    """The last batch of an epoch of training has fewer examples than the others.
+
+    A TPU runs programs of constant shapes. Keras compiles the whole step once more for the odd batch, which takes as
+    long as the first time; a hand-written loop fails, or compiles again in each epoch. Drop it
+    (`batch(n, drop_remainder=True)`, in torch `drop_last=True`), or repeat the examples before they are batched.
+
+    Source: Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
+    """
+    tpu = tpu_code(kernel)
+    for batched in batched_datasets(tpu):
+        drops = batched.call.argument(1, "drop_remainder")
+        if batched.call.last == "padded_batch":
+            drops = batched.call.keyword("drop_remainder")
+        is_kept = (drops is None or is_false(drops)) and not batched.call.is_open
+        if batched.is_for_training and not batched.is_endless and is_kept:
+            message = f"The last training batch has another size, which {_RAGGED}."
+            yield Problem(tpu.index.place(batched.call.node), message, "Add drop_remainder=True.")
+    if tpu.platform.torch:
+        for call in training_loaders(tpu):
+            drops = call.argument(8, "drop_last")
+            if drops is None or is_false(drops):
+                message = "The last training batch has another size, for which the step is compiled once more."
+                yield Problem(tpu.index.place(call.node), message, "Add drop_last=True.")
+    if tpu.platform.jax:
+        for loop in _ragged_slices(tpu):
+            message = f"The last slice of this loop is shorter than the others, which {_RAGGED}."
+            yield Problem(tpu.index.place(loop), message, "Loop over len(x) // batch_size whole batches.")
+
+
+@rule("T011", "serial-input", Severity.WARNING)
+def serial_input(kernel: KernelSource) -> Iterator[Problem]:
+    """Examples are read and decoded one after another, on one of the host's 96 cores.
+
+    A TPU takes thousands of images a second, a core of the host decodes and augments some hundred: the accelerator
+    waits. Give `map` its `num_parallel_calls=tf.data.AUTOTUNE`, a `DataLoader` its `num_workers`.
+
+    Source: Cloud TPU performance guide; measured on the reference pairs, see docs/adr/0017.
+    """
+    tpu = tpu_code(kernel)
+    for call in tpu.index.calls:
+        if call.last == "map" and call.receiver is not None and not call.name.startswith("jax."):
+            functions = tpu.compiled.referred(call.argument(0, "map_func"))
+            is_pipeline = any(Kind.HOST in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions)
+            decodes = any(
+                inner.name.startswith(_DECODES) for each in functions for inner in tpu.compiled.calls_in(each)
+            )
+            if is_pipeline and decodes and call.argument(1, "num_parallel_calls") is None and not call.is_open:
+                message = "The examples are decoded one after another."
+                remedy = "Add num_parallel_calls=tf.data.AUTOTUNE."
+                yield Problem(tpu.index.place(call.node), message, remedy)
+    if tpu.platform.torch:
+        for call in training_loaders(tpu):
+            workers = call.argument(5, "num_workers")
+            if (workers is None or tpu.values.number(workers) == 0) and _reads_files(tpu, call.argument(0, "dataset")):
+                message = "This loader has no workers, so that the TPU waits for each example to be read."
+                yield Problem(tpu.index.place(call.node), message, "Add num_workers=4 or more.")
+
+
+@rule("T012", "same-examples-on-every-core", Severity.WARNING)
+def same_examples_on_every_core(kernel: KernelSource) -> Iterator[Problem]:
+    """Each of eight processes goes through all examples, since its loader has no distributed sampler.
+
+    An epoch then takes eight times as long as it should. Give the loader
+    `DistributedSampler(dataset, num_replicas=xr.world_size(), rank=xr.global_ordinal(), shuffle=True)`.
+
+    Source: PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
+    """
+    tpu = tpu_code(kernel)
+    if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.index.calls):
+        return
+    for call in training_loaders(tpu):
+        if is_true(call.argument(2, "shuffle")):
+            message = "Every process of the eight trains on all examples."
+            yield Problem(tpu.index.place(call.node), message, "Give the loader a DistributedSampler.")
+
+
+@rule("T013", "varying-lengths", Severity.WARNING)
+def varying_lengths(kernel: KernelSource) -> Iterator[Problem]:
+    """Texts are padded to the longest of their batch, so that batches have many shapes.
+
+    Every new length compiles the step anew, for a minute or more; what pays on a GPU does not on a TPU. Pad to one
+    length (`padding="max_length"`, `padded_shapes=…`), or to few ones.
+
+    Source: Cloud TPU performance guide ("Shapes and axes must be constants").
+    """
+    tpu = tpu_code(kernel)
+    for call in tpu.index.calls:
+        if call.last == "DataCollatorWithPadding":
+            padding = tpu.values.text(call.argument(1, "padding"))
+            is_dynamic = padding != "max_length" and call.argument(3, "pad_to_multiple_of") is None
+        elif call.last == "padded_batch":
+            is_dynamic = call.argument(1, "padded_shapes") is None
+        else:
+            is_dynamic = _is_in_collation(tpu, call) and _pads_to_longest(tpu, call)
+        if is_dynamic and not call.is_open:
+            message = "Batches are padded to their longest text, and each new length compiles the step anew."
+            yield Problem(tpu.index.place(call.node), message, "Pad all batches to one length.")
+
+
+def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
+    """Loops over `range(0, n, batch)` that hand a slice to a training step, and do not skip the last one."""
+    for loop in tpu.index.nodes(ast.For):
+        counted = tpu.index.call(loop.iter)
+        if counted is None or counted.name != "range" or len(counted.node.args) != 3:  # noqa: PLR2004 - start, stop, step
+            continue
+        stop = tpu.values.resolved(counted.node.args[1])
+        is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in ast.walk(stop)) if stop else True
+        skips = any(isinstance(each, ast.Continue | ast.Break) for each in ast.walk(loop))
+        if not is_whole and not skips and _slices_by(loop) and _trains(tpu, loop):
+            yield loop
+
+
+def _slices_by(loop: ast.For) -> bool:
+    """True if the number of a loop is where a slice begins."""
+    number = loop.target.id if isinstance(loop.target, ast.Name) else ""
+    slices = [each for each in ast.walk(loop) if isinstance(each, ast.Slice) and isinstance(each.upper, ast.BinOp)]
+    return any(isinstance(each.lower, ast.Name) and each.lower.id == number for each in slices)
+
+
+def _trains(tpu: TpuCode, loop: ast.For) -> bool:
+    """True if a loop calls a training step, or yields what was shuffled to one."""
+    functions = [each for call in tpu.index.below(loop) for each in tpu.compiled.referred(call.node.func)]
+    if any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions):
+        return True
+    function = tpu.index.function(loop)
+    if function is None or not any(isinstance(each, ast.Yield) for each in ast.walk(loop)):
+        return False
+    own = [node for node in tpu.index.inside(function) if isinstance(node, ast.Call)]
+    return any(tpu.index.call_of[each].last in {"permutation", "shuffle"} for each in own)
+
+
+def _reads_files(tpu: TpuCode, dataset: ast.expr | None) -> bool:
+    """True if a dataset of the notebook's own reads an example when it is asked for one."""
+    made = tpu.index.call(tpu.values.resolved(dataset))
+    owner = tpu.index.classes.get(made.name) if made is not None else None
+    methods = owner.body if owner is not None else []
+    getters = [each for each in methods if isinstance(each, ast.FunctionDef) and each.name == "__getitem__"]
+    return any(call.last in _READS for each in getters for call in tpu.runs_in(each))
+
+
+def _is_in_collation(tpu: TpuCode, call: Call) -> bool:
+    for function in tpu.index.functions_around(call.node):
+        if "collate" in getattr(function, "name", "").lower():
+            return True
+        given_to = tpu.index.parent(function)
+        if isinstance(given_to, ast.keyword) and given_to.arg == "collate_fn":
+            return True
+    return False
+
+
+def _pads_to_longest(tpu: TpuCode, call: Call) -> bool:
+    padding = call.keyword("padding")
+    is_longest = is_true(padding) or tpu.values.text(padding) == "longest"
+    return is_longest and call.keyword("pad_to_multiple_of") is None
+
+
+RULES = (ragged_last_batch, serial_input, same_examples_on_every_core, varying_lengths)

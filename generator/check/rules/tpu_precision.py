@@ -1,0 +1,84 @@
+"""Rules of TPUs: the types of numbers that they compute with."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.kinds import CALLBACKS, Kind
+from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_DOUBLES = {
+    "tensorflow.float64", "tensorflow.double", "jax.numpy.float64", "torch.float64", "torch.double",
+    "tensorflow.complex128", "numpy.float64", "numpy.double", "jax.numpy.complex128",
+}  # fmt: skip
+_POLICIES = {"set_global_policy", "set_policy", "set_dtype_policy", "Policy", "DTypePolicy"}
+
+
+@rule("T050", "double-precision", Severity.WARNING)
+def double_precision(kernel: KernelSource) -> Iterator[Problem]:
+    """The TPU's step computes in float64.
+
+    A TPU has no unit for it: the compiler emulates it, many times slower, and complex128 is refused. In JAX a float64
+    is silently a float32 unless jax_enable_x64 is on. Cast to float32 before the step, or to bfloat16.
+
+    Source: Cloud TPU performance guide; 145 steps given to Google's TPU compiler, see docs/adr/0017.
+    """
+    tpu = tpu_code(kernel)
+    message, remedy = "A TPU emulates float64, many times slower.", "Take float32, or bfloat16."
+    for node in tpu.index.nodes(ast.Attribute):
+        if tpu.index.name(node) in _DOUBLES and _is_computed_with(tpu, node):
+            yield Problem(tpu.index.place(node), message, remedy)
+    for call in tpu.index.calls:
+        is_setting = call.name == "jax.config.update" and tpu.values.text(call.argument(0)) == "jax_enable_x64"
+        is_on = is_setting and isinstance(call.argument(1), ast.Constant) and bool(_constant(call.argument(1)))
+        is_floatx = call.last == "set_floatx" and tpu.values.text(call.argument(0)) == "float64"
+        is_double = call.last == "double" and tpu.platform.torch and _is_on_device(tpu, call.node)
+        texts = [each.value for each in call.node.keywords if each.arg == "dtype"]
+        texts += call.node.args[1:2] if call.last in {"cast", "astype"} else []
+        is_cast = _is_on_device(tpu, call.node) and any(tpu.values.text(each) == "float64" for each in texts)
+        if is_on or is_floatx or is_double or is_cast:
+            yield Problem(tpu.index.place(call.node), message, remedy)
+
+
+@rule("T051", "half-precision", Severity.WARNING)
+def half_precision(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook computes in float16, or scales its loss for it.
+
+    That is a GPU's type. A TPU's is bfloat16, which has the range of float32 and needs no scaling of the loss:
+    `mixed_bfloat16`, `torch.autocast("xla", dtype=torch.bfloat16)`, `dtype=jnp.bfloat16`.
+
+    Source: Keras, guide to mixed precision; PyTorch/XLA, "Automatic mixed precision".
+    """
+    tpu = tpu_code(kernel)
+    remedy = "Take bfloat16, without scaling."
+    for call in tpu.index.calls:
+        text = tpu.values.text(call.argument(0))
+        is_policy = call.last in _POLICIES and text == "mixed_float16" and not _is_chosen(tpu, call.node)
+        is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_chosen(tpu, call.node)
+        if (is_policy or is_scaler) and call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla.")):
+            yield Problem(tpu.index.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
+
+
+def _is_on_device(tpu: TpuCode, node: ast.AST) -> bool:
+    return Kind.DEVICE in tpu.compiled.kind(node)
+
+
+def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
+    """True for a type that an array on the device gets: `tf.cast(x, tf.float64)`, `dtype=jnp.float64`."""
+    parent = tpu.index.parent(node)
+    given_to = tpu.index.call(tpu.index.parent(parent) if isinstance(parent, ast.keyword) else parent)
+    return given_to is not None and given_to.last not in CALLBACKS and _is_on_device(tpu, node)
+
+
+def _is_chosen(tpu: TpuCode, node: ast.AST) -> bool:
+    """True below an `if`: another type may be taken on a TPU."""
+    return any(isinstance(each, ast.If | ast.IfExp) for each in tpu.index.ancestors(node))
+
+
+def _constant(node: ast.expr | None) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+RULES = (double_precision, half_precision)

@@ -1,0 +1,152 @@
+"""Rules of TPUs: the training loop of PyTorch/XLA, whose steps are recorded first and compiled as a whole."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.index import Call
+from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_XM = "torch_xla.core.xla_model."
+_ENDS_STEP = {"mark_step", "sync", "ParallelLoader", "MpDeviceLoader", "per_device_loader", "compile"}
+_DEVICES = (f"{_XM}xla_device", "torch_xla.device", f"{_XM}get_xla_supported_devices")
+_ADDRESSES = "TPU_PROCESS_ADDRESSES"
+
+
+@rule("T062", "step-without-end", Severity.WARNING)
+def step_without_end(kernel: KernelSource) -> Iterator[Problem]:
+    """Nothing tells PyTorch/XLA where a training step ends.
+
+    Operations are recorded until a step is marked: without a mark the graph grows from step to step, is compiled anew
+    for each length, and the memory runs out. Call `torch_xla.sync()` (or `xm.mark_step()`) after each step, step with
+    `xm.optimizer_step(optimizer, barrier=True)`, or take batches from an `MpDeviceLoader`, which does it.
+
+    Source: PyTorch/XLA, "XLA tensor deep dive".
+    """
+    tpu = tpu_code(kernel)
+    ends = {call.last for call in tpu.index.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
+    steps_by_context = any(call.name == "torch_xla.step" for call in tpu.index.calls)
+    if not tpu.platform.torch or ends & _ENDS_STEP or steps_by_context or not any(tpu.calls(*_DEVICES)):
+        return
+    steps = list(tpu.calls(f"{_XM}optimizer_step"))
+    if any(call.argument(1, "barrier") is not None for call in steps):
+        return
+    backward = [call for call in tpu.index.calls if call.last == "backward" and any(tpu.loops(call.node))]
+    for call in (steps or backward)[:1]:
+        message = "Nothing marks the end of a step, so that the recorded graph grows from step to step."
+        remedy = "Call torch_xla.sync() after each step, or xm.optimizer_step(optimizer, barrier=True)."
+        yield Problem(tpu.index.place(call.node), message, remedy)
+
+
+@rule("T064", "item-in-step", Severity.WARNING)
+def item_in_step(kernel: KernelSource) -> Iterator[Problem]:
+    """The training loop reads a value from the TPU in every step.
+
+    `.item()` has all that was recorded so far compiled and run, and waits for it: the program is cut in pieces and the
+    TPU idles while Python goes on. Sum the loss up on the device and read it once an epoch, print every hundredth step,
+    or use `xm.add_step_closure`.
+
+    Source: PyTorch/XLA, "Troubleshooting" (`_local_scalar_dense`).
+    """
+    tpu = tpu_code(kernel)
+    if not tpu.platform.torch:
+        return
+    loops = {loop for call in tpu.index.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
+    for call in tpu.index.calls:
+        around = [*tpu.loops(call.node)][:1]
+        if call.last == "item" and not call.node.args and around and around[0] in loops and _is_each_time(tpu, call):
+            message = "The loop waits for the TPU in every step to read this value."
+            yield Problem(tpu.index.place(call.node), message, "Sum it up on the device, and read it once an epoch.")
+
+
+@rule("T065", "xla-tensors-saved", Severity.WARNING)
+def xla_tensors_saved(kernel: KernelSource) -> Iterator[Problem]:
+    """`torch.save` writes tensors that are on the TPU.
+
+    The file can be read only where torch_xla is installed, which is not so on a GPU or in inference. Save a copy on the
+    CPU, `{k: v.cpu() for k, v in model.state_dict().items()}`, or use `xm.save`, which makes it.
+
+    Source: PyTorch/XLA, "Saving and loading XLA tensors".
+    """
+    tpu = tpu_code(kernel)
+    if not tpu.platform.torch or not any(tpu.calls(*_DEVICES)):
+        return
+    for call in tpu.calls("torch.save"):
+        saved = tpu.values.resolved(call.argument(0, "obj"))
+        states = [each for each in tpu.index.below(saved) if each.last == "state_dict"] if saved is not None else []
+        if states and not _is_on_cpu(tpu, call, states[0]):
+            message = "These tensors are on the TPU, and their file can be read only with torch_xla."
+            yield Problem(tpu.index.place(call.node), message, "Save with xm.save, or a copy on the CPU.")
+
+
+@rule("T008", "device-before-spawn", Severity.ERROR)
+def device_before_spawn(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook takes an XLA device before it starts a process for each core.
+
+    The runtime is then this process's own, and the start fails: "Runtime is already initialized. Do not use the XLA
+    device before calling xmp.spawn". Ask for the device in the function that is started.
+
+    Source: PyTorch/XLA, xla_multiprocessing.
+    """
+    tpu = tpu_code(kernel)
+    starts = [call for call in tpu.spawned() if tpu.index.function(call.node) is None]
+    if not starts:
+        return
+    first = min(tpu.index.order(call.node) for call in starts)
+    for call in tpu.calls(*_DEVICES):
+        if tpu.index.function(call.node) is None and tpu.index.order(call.node) < first:
+            message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
+            yield Problem(tpu.index.place(call.node), message, "Ask for the device in the function that is started.")
+
+
+@rule("T009", "spawn-addresses", Severity.WARNING)
+def spawn_addresses(kernel: KernelSource) -> Iterator[Problem]:
+    """Processes are started for each core while TPU_PROCESS_ADDRESSES is set.
+
+    Kaggle's TPU image sets it to "local", and several processes then fail: "Expected 8 worker addresses, got 1". Remove
+    it first, `os.environ.pop("TPU_PROCESS_ADDRESSES", None)`, or train in one process with SPMD.
+
+    Source: Kaggle/docker-python, tpu/Dockerfile; huggingface/transformers#28204.
+    """
+    tpu = tpu_code(kernel)
+    if not tpu.mentions(_ADDRESSES):
+        for call in tpu.spawned()[:1]:
+            message = f"Kaggle's image sets {_ADDRESSES}, with which several processes do not start."
+            remedy = f'Call os.environ.pop("{_ADDRESSES}", None) before.'
+            yield Problem(tpu.index.place(call.node), message, remedy)
+
+
+def _is_each_time(tpu: TpuCode, call: Call) -> bool:
+    """True unless an `if`, or a function for later, is around a call."""
+    return not any(isinstance(each, ast.If | ast.IfExp) for each in tpu.index.ancestors(call.node))
+
+
+def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:
+    """True if what is saved was moved to the CPU: the model before, or its tensors here."""
+    saved = save.argument(0, "obj")
+    around = tpu.index.below(save.node) + (tpu.index.below(tpu.values.resolved(saved) or save.node))
+    model = state.receiver
+    name = model.id if isinstance(model, ast.Name) else None
+    moves = [call for call in tpu.index.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
+    if any(_moves_to_cpu(tpu, call) for call in around):
+        return True
+    return any(isinstance(call.receiver, ast.Name) and call.receiver.id == name for call in moves)
+
+
+def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
+    if call.last in {"cpu", "_maybe_convert_to_cpu"}:
+        return True
+    target = call.argument(0, "device")
+    made = tpu.index.call(target)
+    return call.last == "to" and "cpu" in {tpu.values.text(target), tpu.values.text(made.argument(0)) if made else None}
+
+
+RULES = (
+    device_before_spawn,
+    spawn_addresses,
+    step_without_end,
+    item_in_step,
+    xla_tensors_saved,
+)

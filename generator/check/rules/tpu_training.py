@@ -1,0 +1,120 @@
+"""Rules of TPUs: how a training loop is set up for eight devices."""
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.datasets import batched_datasets
+from generator.check.analysis.index import Call
+from generator.check.analysis.kinds import Kind
+from generator.check.analysis.models import is_model
+from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_OPTIMIZERS = {"adam", "adamw", "sgd", "rmsprop", "nadam", "adamax", "adagrad", "lamb", "lion", "adafactor", "radam"}
+_OPTIMIZER_MODULES = ("keras.", "tensorflow.", "tensorflow_addons.", "optax.")
+_AVERAGES = {"pmean", "psum", "all_gather", "psum_scatter"}
+_CACHES = ("jax_compilation_cache_dir", "JAX_COMPILATION_CACHE_DIR", "compilation_cache")
+
+
+@rule("T060", "learning-rate-not-scaled", Severity.NOTE)
+def learning_rate_not_scaled(kernel: KernelSource) -> Iterator[Problem]:
+    """The batch grows with the number of devices, and the learning rate does not.
+
+    Eight devices take eight times fewer steps an epoch; with the learning rate of one they learn too slowly. Multiply
+    it by the number of replicas (linear scaling), with a warm-up over the first epochs. A rate that was tuned on the
+    TPU itself needs nothing.
+
+    Source: He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
+    """
+    tpu = tpu_code(kernel)
+    sizes = [batched.call.argument(0, "batch_size") for batched in batched_datasets(tpu)]
+    sizes += [call.keyword("batch_size") for call in tpu.index.calls if call.last == "fit"]
+    is_scheduled = any("schedule" in call.last.lower() for call in tpu.index.calls)
+    rates = any("lr" in name.lower() or "learning" in name.lower() for name in tpu.values.device_names)
+    if is_scheduled or rates or not any(size is not None and tpu.values.is_of_devices(size) for size in sizes):
+        return
+    for call in tpu.index.calls:
+        if call.last.lower() in _OPTIMIZERS and call.name.startswith(_OPTIMIZER_MODULES):
+            rate = call.argument(0, "learning_rate", "lr")
+            if rate is not None and tpu.values.number(rate) is not None and not tpu.values.is_of_devices(rate):
+                message = "The batch grows with the number of devices, and the learning rate does not."
+                remedy = "Multiply it by the number of replicas, and warm it up."
+                yield Problem(tpu.index.place(call.node), message, remedy)
+
+
+@rule("T061", "one-step-per-call", Severity.NOTE)
+def one_step_per_call(kernel: KernelSource) -> Iterator[Problem]:
+    """Keras on TensorFlow goes back to Python after every step (`steps_per_execution` is 1).
+
+    Small steps take less time on a TPU than the way there and back. `compile(..., steps_per_execution=32)` runs as many
+    steps in one call; callbacks see every 32nd batch. Keras on JAX gains nothing by it, since it loops in Python.
+
+    Source: TensorFlow's guide to TPUs; Keras's own trainers.
+    """
+    tpu = tpu_code(kernel)
+    names = {call.last for call in tpu.index.calls}
+    if not tpu.platform.tensorflow or tpu.platform.keras_jax or "TPUStrategy" not in names or "fit" not in names:
+        return
+    for call in tpu.index.calls:
+        is_compile = call.last == "compile" and call.receiver is not None and call.keyword("loss", "optimizer")
+        given = call.keyword("steps_per_execution", "experimental_steps_per_execution")
+        if is_compile and not call.is_open and (given is None or tpu.values.number(given) == 1):
+            message = "Keras goes back to Python after every step."
+            yield Problem(tpu.index.place(call.node), message, "Add steps_per_execution=32 to compile.")
+
+
+@rule("T063", "gradients-not-averaged", Severity.ERROR)
+def gradients_not_averaged(kernel: KernelSource) -> Iterator[Problem]:
+    """Each device takes its own gradient's step, so that eight models are trained on an eighth of the data each.
+
+    Nothing fails: one of the eight is saved, and scores less. In a function of `jax.pmap` average the gradients with
+    `jax.lax.pmean(gradients, axis_name="batch")`; in processes of PyTorch/XLA step with
+    `xm.optimizer_step(optimizer)`, which does it, rather than with `optimizer.step()`.
+
+    Source: JAX, pmap; PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
+    """
+    tpu = tpu_code(kernel)
+    for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.index.order):
+        ends = {call.last for call in tpu.compiled.calls_in(function)}
+        if ends & {"apply_updates", "apply_gradients", "update", "tree_map", "map"} and not ends & _AVERAGES:
+            message = "Each device steps by its own gradients, so that eight different models are trained."
+            remedy = "Average the gradients with jax.lax.pmean."
+            yield Problem(tpu.index.place(function), message, remedy)
+    averaging = {"optimizer_step", "reduce_gradients", "all_reduce", "DistributedDataParallel"}
+    if not tpu.spawned() or averaging & {call.last for call in tpu.index.calls}:
+        return
+    for call in tpu.index.calls:
+        if call.last == "step" and _is_optimizer(tpu, call) and tpu.index.function(call.node) is not None:
+            message = "Each process steps by its own gradients, so that eight different models are trained."
+            yield Problem(tpu.index.place(call.node), message, "Step with xm.optimizer_step(optimizer).")
+
+
+@rule("T067", "no-compilation-cache", Severity.NOTE)
+def no_compilation_cache(kernel: KernelSource) -> Iterator[Problem]:
+    """Every fold compiles the same program again.
+
+    A new model is a new function to JAX, also where its program is the same; a compilation takes from half a minute to
+    several. Set `JAX_COMPILATION_CACHE_DIR` (or `jax_compilation_cache_dir`) before the first one.
+
+    Source: JAX, persistent compilation cache; measured on the reference pairs (26 to 4 s), see docs/adr/0017.
+    """
+    tpu = tpu_code(kernel)
+    if not tpu.platform.keras_jax or tpu.mentions(*_CACHES):
+        return
+    for loop in tpu.index.nodes(ast.For):
+        if tpu.is_fold_loop(loop):
+            calls = tpu.runs_in(loop)
+            if any(call.last == "fit" for call in calls) and any(is_model(tpu, call) for call in calls):
+                message = "Every fold compiles the same step again."
+                yield Problem(tpu.index.place(loop), message, "Set JAX_COMPILATION_CACHE_DIR before JAX is imported.")
+
+
+def _is_optimizer(tpu: TpuCode, call: Call) -> bool:
+    name = call.receiver.id if isinstance(call.receiver, ast.Name) else ""
+    made = tpu.index.call(tpu.values.resolved(call.receiver))
+    return "opt" in name.lower() or (made is not None and made.name.startswith("torch.optim."))
+
+
+RULES = (learning_rate_not_scaled, one_step_per_call, gradients_not_averaged, no_compilation_cache)

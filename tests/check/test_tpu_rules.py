@@ -1,0 +1,143 @@
+"""TPU rules on notebooks as people write them: `tpu/sound` has sound ones, `tpu/faults.toml` makes one fault in each.
+
+The line that has to be found ends in a comment with the rule's id. Notebooks for GPUs, in `tpu/gpu`, are nobody's
+business here, whatever they do.
+"""
+
+import ast
+import json
+import tomllib
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+import pytest
+
+from generator.check import rules
+from generator.check.code import CodeCell, NotebookCode
+from generator.check.finding import Finding, Severity
+from generator.check.rule import Rule
+from generator.check.source import KernelSource
+from generator.pair.percent import CellKind, read_cells
+from generator.untrusted import JsonObject
+
+DATA = Path(__file__).with_name("tpu")
+KERNELS = Path(__file__).parents[2] / "kernels"
+MODULES = [module.name for module in iter_modules(rules.__path__) if module.name.startswith("tpu_")]
+RULES: list[Rule] = [rule for name in MODULES for rule in import_module(f"{rules.__name__}.{name}").RULES]
+SOUND = sorted(path.stem for path in (DATA / "sound").glob("*.percent"))
+FAULTS = tomllib.loads((DATA / "faults.toml").read_text(encoding="utf-8"))["fault"]
+TPU = JsonObject(machine_shape="TpuV5E8")
+GPU = JsonObject(machine_shape="NvidiaTeslaT4")
+
+
+def code_cell(name: str, source: str) -> CodeCell:
+    """A cell whose commands stand on lines of their own."""
+    lines = source.split("\n")
+    commands = {number: line[1:] for number, line in enumerate(lines, start=1) if line[:1] in {"!", "%"}}
+    python = "\n".join("" if number in commands else line for number, line in enumerate(lines, start=1))
+    return CodeCell(name, source, ast.parse(python), commands)
+
+
+def notebook(text: str, metadata: JsonObject | None = None) -> KernelSource:
+    """The notebook that a py:percent text is."""
+    cells = [code_cell(cell.name, cell.source) for cell in read_cells(text) if cell.kind is CellKind.CODE]
+    return KernelSource(NotebookCode(Path("notebook.ipynb"), tuple(cells)), metadata=metadata)
+
+
+def sound(name: str) -> str:
+    """The text of a sound notebook."""
+    return (DATA / "sound" / f"{name}.percent").read_text(encoding="utf-8")
+
+
+def faulty(fault: dict) -> str:
+    """The text of a sound notebook with edits, each of which has to find its place."""
+    text = sound(fault["base"])
+    for old, new in fault["edits"]:
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    return text
+
+
+def marked(text: str) -> list[tuple[str, str, int]]:
+    """The rule, cell and line of each marked line."""
+    return [
+        (line.rpartition("# ")[2], cell.name, number)
+        for cell in read_cells(text)
+        for number, line in enumerate(cell.source.split("\n"), start=1)
+        if line.rpartition("# ")[2] in {rule.id for rule in RULES}
+    ]
+
+
+def findings(kernel: KernelSource) -> list[Finding]:
+    """What all rules for TPUs find."""
+    return [finding for rule in RULES for finding in rule(kernel)]
+
+
+def found(kernel: KernelSource) -> list[tuple[str, str, int]]:
+    """The rule, cell and line of each finding."""
+    return [(finding.rule, finding.place.cell, finding.place.line) for finding in findings(kernel)]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=[f"{marked(faulty(each))[0][0]}-{each['base']}" for each in FAULTS])
+def test_fault_is_found_by_its_rule_where_it_is(fault):
+    text = faulty(fault)
+
+    assert found(notebook(text)) == marked(text)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_notebook_raises_nothing(name):
+    assert findings(notebook(sound(name))) == []
+    assert findings(notebook(sound(name), TPU)) == []
+
+
+def test_every_rule_has_a_notebook_that_triggers_it():
+    assert {marked(faulty(fault))[0][0] for fault in FAULTS} == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("fault", FAULTS[::6], ids=lambda fault: fault["base"])
+def test_notebook_whose_metadata_ask_for_a_gpu_raises_nothing(fault):
+    assert findings(notebook(faulty(fault), GPU)) == []
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "gpu").glob("*.percent")), ids=lambda path: path.stem)
+def test_notebook_for_a_gpu_raises_nothing_without_metadata(path):
+    assert findings(notebook(path.read_text(encoding="utf-8"))) == []
+
+
+@pytest.mark.parametrize("path", sorted(KERNELS.glob("*/*/*.ipynb")), ids=lambda path: path.stem)
+def test_reference_pairs_have_no_pitfalls(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [code_cell(cell["id"], "".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
+    metadata = JsonObject(json.loads(path.with_name("kernel-metadata.json").read_text(encoding="utf-8")))
+
+    assert findings(KernelSource(NotebookCode(path, tuple(code)), metadata=metadata)) == []
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_rule_explains_what_why_and_what_instead(rule):
+    first, _, rest = rule.explanation.partition("\n\n")
+
+    assert rule.id.startswith("T")
+    assert first.endswith(".")
+    assert "Source: " in rest
+    assert rule.severity in Severity
+
+
+def test_hostile_notebooks_are_read_in_bounded_time():
+    deep = "x = " + "(" * 60 + "1" + ")" * 60
+    many_terms = "y = " + " + ".join(["x"] * 2_000)
+    chain = "z = x" + ".map(x)" * 400
+    cells = [
+        code_cell("a", "import jax, keras, torch_xla\nimport tensorflow as tf\n" + deep),
+        code_cell("b", many_terms),
+    ]
+    cells += [code_cell("c", chain), code_cell("d", "table = [" + "[1, 2, 'a'], " * 20_000 + "]")]
+    cells += [
+        code_cell(f"n{n}", f"@jax.jit\ndef f{n}(x):\n    return f{n + 1}(x)\nf{n}(jax.devices())") for n in range(2_000)
+    ]
+
+    assert [
+        each.rule for each in findings(KernelSource(NotebookCode(Path("n.ipynb"), tuple(cells)), metadata=TPU))
+    ] == []
