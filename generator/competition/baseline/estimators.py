@@ -21,7 +21,8 @@ def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -
     import numpy as np
 
     truth, kind = held_out.truth[features.rows[inside]], held_out.task.target_kind
-    model = _model(features, held_out).fit(features.values[inside], truth)
+    wanted = truth > 0 if kind is TargetKind.LABELS else truth  # labels may be shares
+    model = _model(features, held_out).fit(features.values[inside], wanted)
     asked = features.values[judged]
     if kind is TargetKind.NUMBER:
         return model.predict(asked)
