@@ -40,7 +40,7 @@ def test_nothing_is_found_in_the_reference_pairs() -> None:
     kernels = read_target(KERNELS)
 
     assert len(kernels) >= 16
-    assert check(kernels) == []
+    assert check(kernels, [rule for rule in RULES if rule.id[0] in "MN"]) == []  # test_tpu_rules.py has the others
 
 
 def test_findings_say_where_what_and_what_to_do(
