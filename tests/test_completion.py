@@ -29,6 +29,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("tandem s", ["specimen", "submit", "status", "serve"]),
         ("tandem run di", ["dice", "digits"]),
         ("tandem push dig", ["digits"]),
+        ("tandem check dice di", ["dice", "digits"]),
         ("tandem status --workspace elsewhere d", []),
         ("tandem run kernels/di", ["kernels/di"]),
         ("tandem generate --metric auc_", ["auc_mean_columns", "auc_one_vs_rest"]),

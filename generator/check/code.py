@@ -4,12 +4,20 @@ Nothing of it is executed. Magics and shell commands, which are no Python, are t
 """
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from generator.check.cell_text import read_cell
 from generator.check.finding import Place
+from generator.untrusted import JsonObject
+
+_MOST_CELLS, _MOST_CODE = 2_000, 4_000_000
+# What people and this kit call cells; the ids that editors make up have digits among their letters.
+_NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
+_RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
 
 
 @dataclass(frozen=True)
@@ -49,17 +57,56 @@ class NotebookCode:
         """The top-level modules that the notebook imports."""
         return frozenset(name.partition(".")[0] for name in self.imported.values())
 
+    @cached_property
+    def assigned(self) -> Mapping[str, ast.expr]:
+        """The values of names that are bound exactly once in the notebook, by a plain `name = value`."""
+        values: dict[str, ast.expr] = {}
+        bound: dict[str, int] = {}
+        for _, node in self.nodes():
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                bound[node.id] = bound.get(node.id, 0) + 1
+            elif isinstance(node, ast.arg):
+                bound[node.arg] = bound.get(node.arg, 0) + 1
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                values[node.targets[0].id] = node.value
+        return {name: value for name, value in values.items() if bound[name] == 1}
+
+    @cached_property
+    def texts(self) -> dict[ast.AST, str | None]:
+        """What `text_of` has read already."""
+        return {}
+
+    @cached_property
+    def _nodes(self) -> tuple[tuple[CodeCell, ast.AST], ...]:
+        return tuple((cell, node) for cell in self.cells for node in ast.walk(cell.tree))
+
+    @cached_property
+    def _calls(self) -> tuple[tuple[CodeCell, ast.Call, str], ...]:
+        return tuple((cell, node, self.name_of(node.func)) for cell, node in self._nodes if isinstance(node, ast.Call))
+
+    @cached_property
+    def _parents(self) -> Mapping[ast.AST, ast.AST]:
+        return {child: node for _, node in self._nodes for child in ast.iter_child_nodes(node)}
+
     def nodes(self) -> Iterator[tuple[CodeCell, ast.AST]]:
         """Every node of every cell, from outside to inside."""
-        for cell in self.cells:
-            for node in ast.walk(cell.tree):
-                yield cell, node
+        yield from self._nodes
 
     def calls(self) -> Iterator[tuple[CodeCell, ast.Call, str]]:
         """Every call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
-        for cell, node in self.nodes():
-            if isinstance(node, ast.Call):
-                yield cell, node, self.name_of(node.func)
+        yield from self._calls
+
+    def commands(self) -> Iterator[tuple[CodeCell, int, str]]:
+        """Every command and magic with its cell and line."""
+        for cell in self.cells:
+            for line, command in cell.commands.items():
+                yield cell, line, command
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, from the inside out."""
+        while (parent := self._parents.get(node)) is not None:
+            yield parent
+            node = parent
 
     def name_of(self, node: ast.AST) -> str:
         """The full name of what a dotted name stands for, `?.fit` where it begins with no name, or nothing."""
@@ -75,3 +122,37 @@ class NotebookCode:
         """Where a node of a cell, or a line of it, is."""
         line = node if isinstance(node, int) else getattr(node, "lineno", 0)
         return Place(self.path, cell.name, line)
+
+
+def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
+    """Read the code cells of a notebook; what is no cell is passed by."""
+    cells = notebook.get("cells")
+    found: list[CodeCell] = []
+    length = 0
+    for number, cell in enumerate(cells[:_MOST_CELLS] if isinstance(cells, list) else (), start=1):
+        known = JsonObject.of(cell)
+        if known.get("cell_type") == "code":
+            source = joined(known.get("source"))
+            length += len(source)
+            found.append(code_cell(cell_name(known, number), source, is_too_much=length > _MOST_CODE))
+    return NotebookCode(path, tuple(found))
+
+
+def code_cell(name: str, source: str, *, is_too_much: bool = False) -> CodeCell:
+    """Make a code cell of its text; one that would be too much to read counts as no Python."""
+    if is_too_much:
+        problem = SyntaxError(f"the notebook has more than {_MOST_CODE:,} characters of code")
+        return CodeCell(name, source, ast.Module(body=[], type_ignores=[]), syntax_error=problem)
+    text = read_cell(source)
+    return CodeCell(name, source, text.tree, text.commands, text.syntax_error)
+
+
+def cell_name(cell: JsonObject, number: int) -> str:
+    """What a cell is called in a finding: its id where that is a name, else its number among all cells."""
+    name = cell.text("id")
+    return name if _NAME.fullmatch(name) and not _RANDOM_ID.fullmatch(name) else f"cell {number}"
+
+
+def joined(source: object) -> str:
+    """The text of a cell, which may stand there as a list of lines."""
+    return "".join(map(str, source)) if isinstance(source, list) else source if isinstance(source, str) else ""

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from generator.untrusted import printable
+
 
 class Severity(StrEnum):
     """How grave a finding is; only errors make the check fail."""
@@ -31,3 +33,10 @@ class Finding:
     place: Place
     message: str
     remedy: str
+
+
+def where(place: Place) -> str:
+    """A place within its file, in words; nothing for the whole of it."""
+    line = f"line {place.line}" if place.line else ""
+    cell = f"cell {place.cell}" if place.cell and not place.cell.startswith("cell ") else place.cell
+    return printable(", ".join(filter(None, (cell, line))))

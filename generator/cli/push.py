@@ -1,13 +1,14 @@
 """The verb `push`: a pair on Kaggle, from its training to its score."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option
-from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
+from generator.cli.options import HELP_OPTIONS, pair_argument, shortest, workspace_option
 from generator.cli.table import table
+from generator.cli.terminal import warn
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import Handoff, PushOptions
@@ -18,6 +19,9 @@ from generator.kaggle.github_workflow import check_unedited, github_workflow
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import Role
 from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.kaggle.chain.prepared_kernel import PreparedKernel
 
 
 @click.command(context_settings=HELP_OPTIONS)
@@ -31,6 +35,9 @@ from generator.untrusted import printable
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
+@click.option(
+    "--no-verify", "verify", flag_value=False, default=True, help="Push in spite of what `tandem check` finds."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
 @click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")
 @click.option("--workflow", type=click.Choice(["github"]), help="Write a workflow that pushes the pair, and stop.")
@@ -58,6 +65,7 @@ def push(context: click.Context, /, **options: Any) -> int:
         return _write_workflow(wanted)
     if options["dry_run"]:
         return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
+    _check(wanted, options["to"])
     if options["to"] == Target.KAGGLE and not options["yes"]:
         _ask(context, wanted)
     from generator.kaggle.chain.chain import push_pair
@@ -65,11 +73,25 @@ def push(context: click.Context, /, **options: Any) -> int:
     return carry(push_pair, wanted, to=options["to"], as_json=options["as_json"])
 
 
-def _ask(context: click.Context, options: PushOptions) -> None:
-    """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
+def _check(options: PushOptions, to: str) -> dict[Role, "PreparedKernel"]:
+    """Both kernels, made sure to be fit before anything is asked or sent; what is only doubtful is said."""
+    from generator.check.checking import check
+    from generator.check.finding import Severity, where
+    from generator.kaggle.chain.prepared_kernel import prepare
     from generator.kaggle.chain.resume import check_exists
 
-    check_exists(options, Target.KAGGLE)
+    check_exists(options, to)
+    prepared = {role: prepare(options.folder, role, verify=options.verify) for role in Role}
+    findings = check(kernel.checked for kernel in prepared.values()) if options.verify else []
+    for finding in findings:
+        if finding.severity is Severity.WARNING:
+            place = ": ".join(filter(None, (shortest(finding.place.path), where(finding.place))))
+            warn(f"{place}: {finding.message} {finding.remedy} ({finding.rule})")
+    return prepared
+
+
+def _ask(context: click.Context, options: PushOptions) -> None:
+    """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
     if has_chain(Journals(options.folder), Target.KAGGLE):
         return
     if not is_interactive():
@@ -80,12 +102,8 @@ def _ask(context: click.Context, options: PushOptions) -> None:
 
 
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
-    from generator.kaggle.chain.prepared_kernel import prepare
-    from generator.kaggle.chain.resume import check_exists
-
-    check_exists(options, to)
+    plan = {role: _facts(kernel.push) for role, kernel in _check(options, to).items()}
     there = _versions_that_stay(options, to)
-    plan = {role: _facts(prepare(options.folder, role).push) for role in Role}
     _warn_of_owner(options)
     if as_json:
         push = [{"role": str(role), **facts, "is_there": there.get(role)} for role, facts in plan.items()]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from urllib.parse import urljoin, urlsplit
 
+from generator.check.secrets import secrets_in
 from generator.kaggle.errors import UnsafeAnswerError
 from generator.untrusted import printable
 
@@ -40,14 +41,6 @@ _SECRET_NAMES = {
 }
 _SECRET_SUFFIXES = {".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx", ".env"}
 _SECRET_FOLDERS = {".kaggle", ".ssh", ".aws", ".gnupg", ".docker", ".kube", ".azure", ".git"}
-_SECRET_TEXTS = {
-    "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"),
-    "a token of Kaggle": re.compile(r"\bKGAT_[A-Za-z0-9_-]{16,}"),
-    "a key of Kaggle": re.compile(r'\\?"key\\?"\s*:\s*\\?"[0-9a-f]{32}\\?"'),
-    "a token of GitHub": re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b"),
-    "a token of Hugging Face": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
-    "a key of Amazon Web Services": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
-}
 RENAME = "nothing was written; if the notebook is yours, let it call that file something else"
 BY_HAND = "nothing was read; download the files in a browser, and give their folder with --data"
 
@@ -147,14 +140,13 @@ def check_text(text: str, *, doing: str) -> None:
     Raises:
         UnsafeAnswerError: It has; the error does not show it.
     """
-    for what, pattern in _SECRET_TEXTS.items():
-        if pattern.search(text):
-            raise UnsafeAnswerError(
-                doing=doing,
-                what=f"the text holds what looks like {what}",
-                remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; nothing was sent",
-                was_sent=False,
-            )
+    for what, _ in secrets_in(text):
+        raise UnsafeAnswerError(
+            doing=doing,
+            what=f"the text holds what looks like {what}",
+            remedy="take it out, and use Kaggle's secrets (Add-ons, Secrets) in its place; nothing was sent",
+            was_sent=False,
+        )
 
 
 def clean_log(text: str) -> str:

@@ -272,11 +272,22 @@ def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_t
 ) -> None:
     with edited(pair.notebook(Role.TRAIN)) as notebook:
         notebook["cells"][-1]["source"] = "KEY = '-----BEGIN RSA PRIVATE KEY-----'"
-    outcome = tandem("push", "cells", "--to", "local")
+    checked, outcome = (tandem("push", "cells", "--to", "local", *option) for option in ([], ["--no-verify"]))
 
-    assert outcome.code == 1
+    assert checked.code == outcome.code == 1
+    assert "looks like a private key (N008)" in checked.err
     assert "what looks like a private key" in outcome.err
     assert "Looking whether" not in outcome.err
+
+
+def test_a_push_says_what_is_doubtful_and_is_made(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        notebook["cells"][-1]["source"] = "!pip install lightning"
+    outcome = tandem("push", "cells", "--to", "local", "--dry-run")
+
+    assert outcome.code == 0
+    assert "Warning: " in outcome.err
+    assert "lightning is installed in whatever version is the newest. Pin it: lightning==VERSION. (N020)" in outcome.err
 
 
 @pytest.mark.slow

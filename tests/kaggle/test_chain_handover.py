@@ -75,7 +75,8 @@ def as_parquet(table: Table) -> bytes:
     folder.choices.write_text(folder.choices.read_text().replace("[task]", section))
     for role in Role:
         notebook = folder.notebook(role)
-        notebook.write_text(notebook.read_text().replace(was, read_pair(folder).pair_id))
+        text = notebook.read_text().replace(was, read_pair(folder).pair_id)
+        notebook.write_text(text.replace("submission.csv", "submission.parquet"))
     table.kaggle.outputs["train"] = training_output(folder)
     pandas.read_csv(io.BytesIO(table.kaggle.outputs["infer"].pop("submission.csv"))).to_parquet(stream)
     return stream.getvalue()

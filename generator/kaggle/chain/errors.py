@@ -31,8 +31,10 @@ ChainError
     └── ScoringFailedError     Kaggle could not score the submission
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from generator.check.finding import Finding, where
 from generator.errors import TandemError
 from generator.untrusted import printable
 
@@ -116,6 +118,14 @@ class KernelUnfitError(ChainError):
 
     def __init__(self, *, path: Path, problem: str, remedy: str = "Render it afresh with `tandem generate`.") -> None:
         super().__init__(f"{printable(str(path))} cannot be pushed: {printable(problem)}. {printable(remedy)}")
+
+    @classmethod
+    def found(cls, findings: Sequence[Finding], *, pair: str) -> "KernelUnfitError":
+        """The error for what `tandem check` found: the first of it, and how many more there are."""
+        first, more = findings[0], len(findings) - 1
+        problem = ": ".join(filter(None, (where(first.place), first.message.rstrip("."))))
+        listed = f" `tandem check {pair}` lists {more} more." if more else ""
+        return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{listed}")
 
 
 class OwnerError(ChainError):

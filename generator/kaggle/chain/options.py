@@ -36,6 +36,7 @@ class PushOptions:
         offline_wheels: Whether to take along what the inference notebook imports beyond Kaggle's image.
         message: What stands in the submission before the kit's tag.
         show_log: Whether to show the sessions' own lines.
+        verify: Whether errors of `tandem check` refuse a push.
     """
 
     workspace: Workspace
@@ -48,6 +49,7 @@ class PushOptions:
     offline_wheels: bool = False
     message: str = ""
     show_log: bool = False
+    verify: bool = True
 
     @cached_property
     def folder(self) -> PairFolder:

@@ -7,54 +7,68 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.accelerators.catalog import AcceleratorKind
+from generator.check.checking import check, errors
+from generator.check.code import joined
+from generator.check.reading import context_of, read_kernel
+from generator.check.rules import RULES
+from generator.check.source import KernelSource
 from generator.competition.facts import Value
-from generator.files import PathOutsideError, contained, read_text
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.pair.kernel_name import slugified
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
-from generator.untrusted import JsonObject, storable
+from generator.untrusted import JsonObject
 
-_SHORTEST_TITLE, _LONGEST_TITLE = 5, 50
-_LARGEST_NOTEBOOK = 16 * 1024 * 1024
+_UNSENDABLE = {"M001", "M004", "N001", "N004", "N005"}
+"""The rules without which there would be nothing that can be sent."""
 
 
 @dataclass(frozen=True)
 class PreparedKernel:
-    """A kernel that is fit to be pushed; `source` is the digest of what its folder says."""
+    """A kernel that is fit to be pushed; `source` is the digest of what its folder says, `checked` all of that."""
 
     push: KernelPush
     source: str
     parameters: Mapping[str, Value]
     wants: str
+    checked: KernelSource
 
 
-def prepare(folder: PairFolder, role: Role) -> PreparedKernel:
+def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedKernel:
     """Reads a kernel's folder, and makes sure that Kaggle would take it as it is meant.
+
+    Args:
+        folder: The pair.
+        role: Which of its kernels.
+        verify: Whether errors of `tandem check` refuse it; without, only those do with which nothing can be sent.
 
     Raises:
         KernelUnfitError: Kaggle would refuse it, or misunderstand it in silence.
         FileReadError: A file is missing.
     """
-    path = folder.metadata(role)
-    metadata = _object(read_text(path), path)
-    _check_names(metadata, path)
-    notebook_path = _code_file(metadata, path)
-    text = read_text(notebook_path)
-    if len(text) > _LARGEST_NOTEBOOK:
-        raise KernelUnfitError(path=notebook_path, problem="it is larger than 16 MB", remedy="Clear its outputs.")
-    notebook = _notebook(text, notebook_path)
-    parameters = _parameters(notebook, notebook_path)
-    sent = _clean(notebook)
-    if storable(sent) != sent:
-        problem = "a text in it has half of a surrogate pair, which no other program can read"
-        raise KernelUnfitError(path=notebook_path, problem=problem, remedy="Write that character anew.")
-    push = _push(metadata, sent)
+    kernel = read_kernel(folder.metadata(role).parent, context_of(folder, role))
+    check_fit(kernel, pair=folder.name, verify=verify)
+    metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
+    if not notebook:
+        raise KernelUnfitError(path=path, problem="it is no notebook")
+    parameters = _parameters(notebook, path)
+    push = _push(metadata, _clean(notebook))
     fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
-    return PreparedKernel(push, digest, parameters, str(parameters.get("ACCELERATOR", _kind_of(push))))
+    wants = str(parameters.get("ACCELERATOR", kernel.accelerator or AcceleratorKind.GPU))
+    return PreparedKernel(push, digest, parameters, wants, kernel)
+
+
+def check_fit(kernel: KernelSource, *, pair: str, verify: bool = True) -> None:
+    """Makes sure that `tandem check` finds no error in a kernel.
+
+    Raises:
+        KernelUnfitError: The first one, and how many more there are.
+    """
+    found = errors(check([kernel], RULES if verify else [rule for rule in RULES if rule.id in _UNSENDABLE]))
+    if found:
+        raise KernelUnfitError.found(found, pair=pair)
 
 
 def owned_by(prepared: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:
@@ -91,75 +105,17 @@ def digest_of_cells(text: str) -> str:
     """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
     try:
         cells = json.loads(text)["cells"]
-        said = [[cell["cell_type"], _joined(cell["source"])] for cell in cells]
+        said = [[cell["cell_type"], joined(cell["source"])] for cell in cells]
     except (ValueError, KeyError, TypeError, RecursionError):
         said = [["text", text]]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()
-
-
-def _object(text: str, path: Path) -> JsonObject:
-    try:
-        fields = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise KernelUnfitError(path=path, problem=f"it is not JSON ({error})") from error
-    if not isinstance(fields, dict):
-        raise KernelUnfitError(path=path, problem="it is not a JSON object")
-    return JsonObject(fields)
-
-
-def _check_names(metadata: JsonObject, path: Path) -> None:
-    title, ref, shape = metadata.text("title"), metadata.text("id"), metadata.text("machine_shape")
-    if not _SHORTEST_TITLE <= len(title) <= _LONGEST_TITLE:
-        problem = f'its title "{title}" has {len(title)} characters'
-        raise KernelUnfitError(path=path, problem=problem, remedy="Kaggle takes 5 to 50.")
-    if ref.count("/") != 1 or ref.partition("/")[2] != slugified(title):
-        problem = f'its id "{ref}" is not the slug that Kaggle makes of its title, "{slugified(title)}"'
-        raise KernelUnfitError(path=path, problem=problem, remedy="Make the two agree, or the kernel is lost.")
-    if metadata.get("docker_image"):
-        problem = "it pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)"
-        raise KernelUnfitError(path=path, problem=problem, remedy="Remove that line.")
-    if shape in catalog().retired:
-        instead = catalog().retired[shape].machine_shape or "a CPU"
-        problem = f"the machine shape {shape} is retired, and Kaggle runs {instead} instead"
-        raise KernelUnfitError(path=path, problem=problem, remedy="Ask for one that is offered.")
-
-
-def _code_file(metadata: JsonObject, path: Path) -> Path:
-    name = metadata.text("code_file")
-    if not name.isprintable() or not name:
-        problem = "it has no code_file" if not name else "its code_file is no name of a file"
-        raise KernelUnfitError(path=path, problem=problem)
-    try:
-        found = contained(path.parent / name, root=path.parent)
-    except PathOutsideError as error:
-        problem = f"its code_file {name} is outside of the kernel's folder"
-        raise KernelUnfitError(path=path, problem=problem, remedy="Move the notebook beside it.") from error
-    if found.suffix != ".ipynb":
-        raise KernelUnfitError(path=path, problem=f"its code_file {name} is no notebook")
-    return found
-
-
-def _notebook(text: str, path: Path) -> JsonObject:
-    notebook = _object(text, path)
-    cells = notebook.get("cells")
-    if not isinstance(cells, list) or not all(map(_is_cell, cells)):
-        raise KernelUnfitError(path=path, problem="it is not a notebook of format 4")
-    if not notebook.section("metadata").section("kernelspec").get("name"):
-        problem = "it names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it"
-        raise KernelUnfitError(path=path, problem=problem)
-    return notebook
-
-
-def _is_cell(cell: object) -> bool:
-    known = JsonObject.of(cell)
-    return isinstance(known.get("cell_type"), str) and isinstance(known.get("source"), str | list)
 
 
 def _clean(notebook: dict[str, Any]) -> str:
     """The notebook as it is sent: sources as text, no outputs, nothing that the editor of Kaggle left in it."""
     cells = []
     for cell in notebook["cells"]:
-        sent = {**cell, "source": _joined(cell.get("source", ""))}
+        sent = {**cell, "source": joined(cell.get("source", ""))}
         if cell["cell_type"] == "code":
             sent.update(outputs=[], execution_count=None)
         cells.append(sent)
@@ -172,7 +128,7 @@ def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
     for cell in notebook["cells"]:
         if _has_parameters(cell):
             try:
-                return read_parameters(_joined(cell["source"]))
+                return read_parameters(joined(cell["source"]))
             except ParameterError as error:
                 raise KernelUnfitError(path=path, problem=error.message.rstrip(".")) from error
     return {}
@@ -199,19 +155,6 @@ def _push(metadata: JsonObject, text: str) -> KernelPush:
     )
 
 
-def _kind_of(push: KernelPush) -> AcceleratorKind:
-    known = catalog().accelerators.get(push.machine_shape)
-    if known is not None:
-        return known.kind
-    if push.enable_tpu:
-        return AcceleratorKind.TPU
-    return AcceleratorKind.GPU if push.enable_gpu or push.machine_shape else AcceleratorKind.CPU
-
-
 def _has_parameters(cell: Mapping[str, Any]) -> bool:
     tags = JsonObject.of(cell.get("metadata")).get("tags")
     return isinstance(tags, list) and PARAMETERS_TAG in tags
-
-
-def _joined(source: object) -> str:
-    return "".join(map(str, source)) if isinstance(source, list) else str(source)

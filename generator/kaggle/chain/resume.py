@@ -1,7 +1,7 @@
 """Resuming: which chain a command continues, whether it begins a new one, and what is checked before."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator import __version__
 from generator.competition import builtin
@@ -19,7 +19,7 @@ from generator.kaggle.chain.execution import ChainExecution, RunContext
 from generator.kaggle.chain.git import git_commit
 from generator.kaggle.chain.journal import Journals, Kind
 from generator.kaggle.chain.options import Handoff, PushOptions
-from generator.kaggle.chain.prepared_kernel import PreparedKernel, owned_by, prepare
+from generator.kaggle.chain.prepared_kernel import PreparedKernel, check_fit, owned_by, prepare
 from generator.kaggle.chain.replay import latest, repair
 from generator.kaggle.chain.state import Step
 from generator.kaggle.connect import Target
@@ -64,7 +64,7 @@ class CheckedPair:
             KaggleError: Kaggle does not say whose the credentials are.
         """
         folder = options.folder
-        kernels = {role: prepare(folder, role) for role in Role}
+        kernels = {role: prepare(folder, role, verify=options.verify) for role in Role}
         check_exists(options, target_of(kaggle))
         for role, kernel in kernels.items():
             _check_pair_id(options, role, kernel)
@@ -112,10 +112,9 @@ class CheckedPair:
         spec, folder = self.options.spec, self.options.folder
         slug = spec.competition.slug
         found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
-        if found.is_code_competition and self.kernels[Role.INFER].push.enable_internet:
-            path = folder.metadata(Role.INFER)
-            problem = f"{found.slug} is a code competition, and this kernel has the internet switched on"
-            raise KernelUnfitError(path=path, problem=problem, remedy='Set "enable_internet": false.')
+        if found.is_code_competition and self.options.verify:
+            inference = replace(self.kernels[Role.INFER].checked, needs_internet_off=True)
+            check_fit(inference, pair=self.options.pair)
         chain.write(
             Kind.BEGUN,
             pair=self.options.pair,

@@ -3,19 +3,19 @@
 WheelError   a package has no wheel for the image, or cannot be fetched
 """
 
-import ast
 import json
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from functools import cache
 from pathlib import Path
 
+from generator.check.code import read_code
 from generator.files import FileWriteError
 from generator.kaggle.chain.errors import ChainError
 from generator.untrusted import printable, python_literal
@@ -23,7 +23,6 @@ from generator.workspace_files import WorkspaceFiles
 
 _TIMEOUT_SECONDS = 600
 _LARGEST_METADATA = 4 * 1024 * 1024
-_NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)  # NUL, and brackets without end, among them
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ELSEWHERE = re.compile(r"extra ==|;.*(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)")
 
@@ -70,9 +69,7 @@ def missing_requirements(notebook: str) -> tuple[str, ...]:
     known = image()
     names = {
         known.modules.get(module, module).lower().replace("_", "-")
-        for source in _code(notebook)
-        for module in _imports(source)
-        if module not in sys.stdlib_module_names
+        for module in read_code(json.loads(notebook), Path()).modules - sys.stdlib_module_names
     }
     return tuple(sorted(names - known.distributions))
 
@@ -158,31 +155,3 @@ def _dependencies(wheel: Path) -> list[str]:
     required = [str(each) for each in HeaderParser().parsestr(text).get_all("Requires-Dist", [])]
     found = [_REQUIREMENT.match(each) for each in required if not _ELSEWHERE.search(each)]
     return [name[0].lower().replace("_", "-") for name in found if name]
-
-
-def _code(notebook: str) -> Iterator[str]:
-    for cell in json.loads(notebook)["cells"]:
-        if cell["cell_type"] == "code":
-            source = cell["source"]
-            yield "".join(source) if isinstance(source, list) else source
-
-
-def _imports(source: str) -> Iterator[str]:
-    """The top-level modules that code imports; a cell with magics in it is read line by line."""
-    try:
-        trees = [ast.parse(source)]
-    except _NOT_PYTHON:
-        trees = [tree for line in source.splitlines() if (tree := _parsed(line.strip())) is not None]
-    for tree in trees:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                yield from (alias.name.partition(".")[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                yield node.module.partition(".")[0]
-
-
-def _parsed(line: str) -> ast.Module | None:
-    try:
-        return ast.parse(line)
-    except _NOT_PYTHON:
-        return None

@@ -1,0 +1,144 @@
+"""The Python in the text of a cell: what only IPython understands is taken out, and kept by its line.
+
+Lines keep their numbers: a line that is taken out leaves `pass`, or an empty line, in its place.
+"""
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+
+_LONGEST = 1_000_000
+_PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
+_SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
+_COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
+_TIMED = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
+_HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
+
+
+@dataclass(frozen=True)
+class CellText:
+    """A cell taken apart: its tree (empty where it is no Python), its commands by line, and why it is no Python."""
+
+    tree: ast.Module
+    commands: dict[int, str]
+    syntax_error: SyntaxError | None = None
+
+
+def read_cell(source: str) -> CellText:
+    """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
+    if len(source) > _LONGEST:
+        return CellText(_empty(), {}, SyntaxError(f"it has more than {_LONGEST:,} characters"))
+    commands: dict[int, str] = {}
+    lines = source.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith("%%"):
+            commands[number + 1] = line[2:].strip()
+            magic = re.split(r"\s", commands[number + 1], maxsplit=1)[0]
+            if magic not in _PYTHON_MAGICS:
+                body = _shell_lines(lines, number + 1) if magic in _SHELL_MAGICS else {}
+                return CellText(_empty(), commands | body)
+            lines[number] = ""
+        elif line.strip():
+            break
+    try:
+        return CellText(_parsed("\n".join(lines)), commands)
+    except SyntaxError:
+        lines, found = _without_commands(lines)
+    try:
+        return CellText(_parsed("\n".join(lines)), commands | found)
+    except SyntaxError as error:
+        return CellText(_empty(), commands | found, error)
+
+
+def _parsed(text: str) -> ast.Module:
+    """The tree of a text; whatever hinders Python from reading it is a `SyntaxError`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes such as "\d", which are the notebook's own
+            return ast.parse(text)
+    except (ValueError, RecursionError, MemoryError) as error:  # a NUL in it, brackets without end
+        raise SyntaxError(str(error) or "it is nested too deeply") from error
+
+
+def _empty() -> ast.Module:
+    return ast.Module(body=[], type_ignores=[])
+
+
+def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
+    kept: list[str] = []
+    commands: dict[int, str] = {}
+    reader = _Reader()
+    while len(kept) < len(lines):
+        line = lines[len(kept)]
+        stripped = line.strip()
+        found = _COMMAND.fullmatch(stripped) or _HELP.fullmatch(stripped) if reader.is_between_statements else None
+        if found is None:
+            reader.read(line)
+            kept.append(line)
+            continue
+        fields = found.groupdict()
+        count, text = _joined(lines, len(kept))
+        if fields.get("command") is not None:
+            commands[len(kept) + 1] = text.lstrip()[found.start("command") :].strip()
+        timed = _TIMED.fullmatch(text.strip())
+        target = (fields.get("target") or "").strip()
+        instead = timed["statement"] if timed else f"{target} None" if target else "pass"
+        kept += [line[: len(line) - len(line.lstrip())] + instead, *[""] * (count - 1)]
+    return kept, commands
+
+
+def _shell_lines(lines: list[str], first: int) -> dict[int, str]:
+    """The commands of a cell that a shell runs."""
+    commands = {}
+    while first < len(lines):
+        count, text = _joined(lines, first)
+        if text.strip() and not text.lstrip().startswith("#"):
+            commands[first + 1] = text.strip()
+        first += count
+    return commands
+
+
+def _joined(lines: list[str], first: int) -> tuple[int, str]:
+    """How many lines a command has, which a backslash continues on the next one, and its text."""
+    last = first
+    while lines[last].endswith("\\") and last + 1 < len(lines):
+        last += 1
+    return last + 1 - first, " ".join(line.removesuffix("\\") for line in lines[first : last + 1])
+
+
+class _Reader:
+    """Where in Python's syntax a line ends: within a text, within brackets, or between statements."""
+
+    def __init__(self) -> None:
+        self._quote, self._depth, self._is_continued = "", 0, False
+
+    @property
+    def is_between_statements(self) -> bool:
+        return not self._quote and self._depth == 0 and not self._is_continued
+
+    def read(self, line: str) -> None:
+        at, is_comment = 0, False
+        while at < len(line) and not is_comment:
+            character = line[at]
+            if self._quote:
+                at += self._step_in_text(line, at)
+                continue
+            if character in "'\"":
+                self._quote = character * 3 if line.startswith(character * 3, at) else character
+                at += len(self._quote)
+                continue
+            self._depth = max(0, self._depth + (character in "([{") - (character in ")]}"))
+            is_comment = character == "#"
+            at += 1
+        self._is_continued = line.endswith("\\") and not is_comment
+        if len(self._quote) == 1 and not self._is_continued:
+            self._quote = ""
+
+    def _step_in_text(self, line: str, at: int) -> int:
+        if line[at] == "\\":
+            return 2
+        if line.startswith(self._quote, at):
+            length, self._quote = len(self._quote), ""
+            return length
+        return 1

@@ -1,0 +1,36 @@
+"""Checking kernels: every rule on each of them, and what is ignored left out."""
+
+from collections.abc import Iterable
+
+from generator.check.finding import Finding, Severity
+from generator.check.ignores import without_ignored
+from generator.check.rule import Rule
+from generator.check.rules import RULES
+from generator.check.source import KernelSource
+
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+def check(kernels: Iterable[KernelSource], rules: Iterable[Rule] = RULES) -> list[Finding]:
+    """Find what is wrong with kernels, in their order; in each the metadata come first, and then cell by cell."""
+    rules = tuple(rules)
+    found: list[Finding] = []
+    for kernel in kernels:
+        position = {cell.name: number for number, cell in enumerate(kernel.code.cells)}
+        of_kernel = dict.fromkeys(finding for rule in rules for finding in rule(kernel))
+        found += sorted(
+            without_ignored(of_kernel, kernel.code),
+            key=lambda each: (
+                each.place.path == kernel.code.path,
+                position.get(each.place.cell, -1),
+                each.place.line,
+                _ORDER[each.severity],
+                each.rule,
+            ),
+        )
+    return found
+
+
+def errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that make a check fail."""
+    return [finding for finding in findings if finding.severity is Severity.ERROR]

@@ -1,0 +1,230 @@
+"""Reading what is to be checked: a pair, a kernel's folder, a notebook, or a folder that has some of them.
+
+What cannot be read becomes a `Fault` of its kernel, which a rule reports; only what is not there at all is an error.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from generator.check.code import NotebookCode, code_cell, read_code
+from generator.check.source import Fault, KernelSource, Part, Purpose
+from generator.competition.facts import Task
+from generator.errors import CheckError
+from generator.files import PathOutsideError, contained, read_text
+from generator.pair.choices import Choice
+from generator.pair.folder import read_choices
+from generator.pair.workspace import PairFolder, Role
+from generator.untrusted import JsonObject, printable
+
+METADATA = "kernel-metadata.json"
+_LARGEST = 64 * 2**20  # characters of a file that is read at all
+_LONGEST_METADATA = 2**20
+_MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
+_RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
+_PURPOSES = {Role.TRAIN: Purpose.TRAINING, Role.INFER: Purpose.INFERENCE}
+
+
+class NothingToCheckError(CheckError):
+    """A place where there is neither a kernel nor a notebook."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(
+            f"There is no {METADATA} and no notebook in {printable(str(path))}; name a pair, a notebook (.ipynb), or a "
+            "folder with one."
+        )
+
+
+class TooMuchToCheckError(CheckError):
+    """A folder with more in it than anybody's kernels."""
+
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(
+            f"{printable(str(path))} has more than {_MOST_FOLDERS:,} folders or {_MOST_KERNELS:,} kernels; name a "
+            "folder further down."
+        )
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is known of a kernel beyond its folder."""
+
+    purpose: Purpose = Purpose.UNKNOWN
+    needs_internet_off: bool = False
+    submission_name: str = ""
+
+
+def read_pair(folder: PairFolder) -> list[KernelSource]:
+    """Read both kernels of a pair, with what `pair.toml` says of their competition.
+
+    Raises:
+        TandemError: `pair.toml` cannot be used.
+    """
+    return [read_kernel(folder.metadata(role).parent, context_of(folder, role)) for role in Role]
+
+
+def context_of(folder: PairFolder, role: Role) -> Context:
+    """Return what `pair.toml` says of one of a pair's kernels.
+
+    Raises:
+        TandemError: It cannot be used.
+    """
+    choices = read_choices(folder)
+
+    def value(section: dict[str, Choice], name: str, default: object) -> object:
+        return section[name].value if name in section else default
+
+    pair, task = dict(choices.pair), dict(choices.task)
+    if role is Role.TRAIN:
+        return Context(Purpose.TRAINING)
+    is_offline = value(pair, "code_competition", False) is True and value(pair, "internet", None) is not True
+    name = str(value(task, "submission_file", Task.submission_file))
+    return Context(Purpose.INFERENCE, needs_internet_off=is_offline, submission_name=name)
+
+
+def read_target(path: Path, *, is_code_competition: bool = False) -> list[KernelSource]:
+    """Read what a path leads to: a notebook, a kernel's folder, a pair's, or every one of them below a folder.
+
+    Args:
+        path: The path.
+        is_code_competition: Whether inference has to do without the internet, where no `pair.toml` says it.
+
+    Raises:
+        NothingToCheckError: There is nothing of the kind.
+        TooMuchToCheckError: It is no folder of kernels.
+    """
+    if path.is_file() and path.suffix == ".ipynb" and not (path.parent / METADATA).is_file():
+        return [read_notebook(path, Context(needs_internet_off=is_code_competition))]
+    if path.is_file() and (path.name == METADATA or path.suffix in (".ipynb", ".py")):
+        path = path.parent
+    kernels = list(_kernels_below(path, is_code_competition=is_code_competition)) if path.is_dir() else []
+    if not kernels:
+        raise NothingToCheckError(path=path)
+    return kernels
+
+
+def read_kernel(folder: Path, context: Context | None = None) -> KernelSource:
+    """Read a kernel's folder: its metadata, and the notebook or script that they name.
+
+    Raises:
+        FileReadError: There are no metadata.
+    """
+    context = context or Context()
+    path = folder / METADATA
+    metadata, problem = _json_object(read_text(path), longest=_LONGEST_METADATA)
+    if metadata is None:
+        return _source(
+            context, NotebookCode(path, ()), metadata_path=path, fault=Fault(Part.METADATA, problem, _RENDER)
+        )
+    code_file = _code_file(metadata, folder)
+    if isinstance(code_file, Fault):
+        return _source(context, NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=code_file)
+    if code_file.suffix != ".ipynb":
+        text = read_text(code_file)
+        code = NotebookCode(code_file, (code_cell("", text),))
+        return _source(context, code, metadata=metadata, metadata_path=path, text=text)
+    return read_notebook(code_file, context, metadata=metadata)
+
+
+def read_notebook(path: Path, context: Context | None = None, *, metadata: JsonObject | None = None) -> KernelSource:
+    """Read a notebook, with its metadata where there are some.
+
+    Raises:
+        FileReadError: There is none.
+    """
+    context = context or Context()
+    text = read_text(path)
+    notebook, problem = _json_object(text, longest=_LARGEST)
+    if notebook is None or not _is_notebook(notebook):
+        problem = problem or "It is not a notebook of format 4"
+        fault = Fault(Part.NOTEBOOK, problem, "Save it anew in Jupyter, which writes format 4.")
+        notebook, code = JsonObject(), NotebookCode(path, ())
+    else:
+        fault, code = None, read_code(notebook, path) if _is_python(notebook, metadata) else NotebookCode(path, ())
+    metadata_path = None if metadata is None else path.parent / METADATA
+    return _source(
+        context, code, notebook=notebook, metadata=metadata, metadata_path=metadata_path, text=text, fault=fault
+    )
+
+
+def _source(context: Context, code: NotebookCode, **fields: object) -> KernelSource:
+    return KernelSource(code, **vars(context), **fields)  # type: ignore[arg-type] # the fields of a KernelSource
+
+
+def _json_object(text: str, *, longest: int) -> tuple[JsonObject | None, str]:
+    if len(text) > longest:
+        return None, f"It is larger than {longest >> 20} MB"
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return None, f"It is not JSON ({error})"
+    return (JsonObject(fields), "") if isinstance(fields, dict) else (None, "It is not a JSON object")
+
+
+def _code_file(metadata: JsonObject, folder: Path) -> Path | Fault:
+    name = metadata.text("code_file")
+    if not name.isprintable() or not name:
+        problem = "Its code_file is no name of a file" if name else "It has no code_file"
+        return Fault(Part.CODE_FILE, problem, "Name the notebook, relative to the folder of the metadata.")
+    try:
+        found = contained(folder / name, root=folder)
+    except PathOutsideError:
+        remedy = "Move the notebook beside its metadata."
+        return Fault(Part.CODE_FILE, f"Its code_file {name} is outside of the kernel's folder", remedy)
+    is_script = found.suffix == ".py" and metadata.get("kernel_type") == "script"
+    if found.suffix != ".ipynb" and not is_script:
+        remedy = "Name a notebook (.ipynb), or say that a .py is a script."
+        return Fault(Part.CODE_FILE, f"Its code_file {name} is no notebook", remedy)
+    if not found.is_file():
+        return Fault(Part.CODE_FILE, f"Its code_file {name} does not exist", "Put the notebook there, or name another.")
+    return folder / name
+
+
+def _is_notebook(notebook: JsonObject) -> bool:
+    cells = notebook.get("cells")
+    return isinstance(cells, list) and all(map(_is_cell, cells))
+
+
+def _is_cell(cell: object) -> bool:
+    known = JsonObject.of(cell)
+    return isinstance(known.get("cell_type"), str) and isinstance(known.get("source"), str | list)
+
+
+def _is_python(notebook: JsonObject, metadata: JsonObject | None) -> bool:
+    """True unless somebody says that it is in another language."""
+    kernel = notebook.section("metadata").section("kernelspec")
+    named = (kernel.text("language"), "" if metadata is None else metadata.text("language"))
+    return all(language.lower() in ("", "python", "python3") for language in named)
+
+
+def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelSource]:
+    context = Context(needs_internet_off=is_code_competition)
+    found = 0
+    for folder, names in _folders(root):
+        if "pair.toml" in names and all((folder / role / METADATA).is_file() for role in Role):
+            kernels = read_pair(PairFolder(folder.absolute()))
+        elif folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file() and METADATA in names:
+            pair = PairFolder(folder.parent.absolute())
+            # A pair's other kernel was not asked for, or was read with the pair.
+            kernels = [read_kernel(folder, context_of(pair, Role(folder.name)))] if folder == root else []
+        elif METADATA in names:
+            kernels = [read_kernel(folder, context)]
+        else:
+            kernels = [read_notebook(folder / name, context) for name in names if name.endswith(".ipynb")]
+        found += len(kernels)
+        if found > _MOST_KERNELS:
+            raise TooMuchToCheckError(path=root)
+        yield from kernels
+
+
+def _folders(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Every folder with the names of its files, from above, without hidden ones and without following links."""
+    for count, (name, folders, files) in enumerate(os.walk(root)):
+        folder = Path(name)
+        depth = len(folder.relative_to(root).parts)
+        folders[:] = sorted(each for each in folders if not each.startswith(".")) if depth < _DEEPEST else []
+        if count > _MOST_FOLDERS:
+            raise TooMuchToCheckError(path=root)
+        yield folder, sorted(each for each in files if not each.startswith("."))

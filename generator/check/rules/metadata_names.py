@@ -1,0 +1,148 @@
+"""Rules of what a kernel is called and which file it is: metadata that Kaggle refuses or takes for another kernel's."""
+
+import json
+from collections.abc import Iterator
+
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource, Part
+from generator.pair.kernel_name import slugified
+
+_SHORTEST, _LONGEST_TITLE = 5, 50
+_LANGUAGES, _KERNEL_TYPES = ("python", "r", "rmarkdown"), ("script", "notebook")
+_SWITCHES = ("is_private", "enable_gpu", "enable_tpu", "enable_internet")
+_LISTS = ("dataset_sources", "competition_sources", "kernel_sources", "model_sources", "keywords")
+
+
+@rule("M001", "unreadable-metadata")
+def unreadable_metadata(kernel: KernelSource) -> Iterator[Problem]:
+    """kernel-metadata.json is not a JSON object.
+
+    Kaggle's client reads nothing else, and a comma too many is enough: nothing is pushed.
+    Mend the line that the message names; `kaggle kernels init -p FOLDER` writes a fresh file to compare with.
+
+    Source: kernels_push in kaggle 2.2.
+    """
+    if kernel.fault is not None and kernel.fault.part is Part.METADATA:
+        yield Problem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
+
+
+@rule("M002", "title-length")
+def title_length(kernel: KernelSource) -> Iterator[Problem]:
+    """The title has fewer than 5 characters, or more than 50.
+
+    A shorter one is refused by the client; a longer one by the server, with an error 500 that names no reason.
+    Shorten the title, and make the id its slug.
+
+    Source: kernels_push in kaggle 2.2; Kaggle/kaggle-cli pull request 179.
+    """
+    if kernel.metadata is None or (not kernel.metadata.get("title") and kernel.metadata.get("id_no")):
+        return
+    title = kernel.metadata.text("title")
+    if not _SHORTEST <= len(title) <= _LONGEST_TITLE:
+        message = f'Its title "{title[:100]}" has {len(title)} characters.'
+        yield Problem(kernel.in_metadata(), message, "Kaggle takes 5 to 50.")
+
+
+@rule("M003", "slug-mismatch")
+def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
+    """The id is not OWNER/SLUG with the slug that Kaggle makes of the title.
+
+    Kaggle saves the kernel under the title's slug whatever the id says. Then status, output and deletion ask for a
+    kernel that is not there: they answer 403, while the session burns quota.
+    Make the two agree: lower case, hyphens for everything else than letters and digits.
+
+    Source: Kaggle/kaggle-cli#847; the kernel "wedges", seen by several users.
+    """
+    if kernel.metadata is None or kernel.metadata.get("id_no"):
+        return
+    ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
+    if ref.count("/") != 1 or not ref.partition("/")[0] or ref.partition("/")[2] != slugified(title):
+        message = f'Its id "{ref[:200]}" is not the slug that Kaggle makes of its title, "{slugified(title)[:100]}".'
+        yield Problem(kernel.in_metadata(), message, "Make the two agree, or the kernel is lost.")
+
+
+@rule("M004", "code-file")
+def code_file(kernel: KernelSource) -> Iterator[Problem]:
+    """code_file names no notebook, or no script, of the kernel's folder.
+
+    It is the only file that is pushed: helper modules beside it stay behind, and a name that leads elsewhere could send
+    a file that nobody meant.
+    Put the notebook beside the metadata, and name it.
+
+    Source: kernels_push in kaggle 2.2.
+    """
+    if kernel.fault is not None and kernel.fault.part is Part.CODE_FILE:
+        yield Problem(kernel.in_metadata(), f"{kernel.fault.message}.", kernel.fault.remedy)
+
+
+@rule("M005", "language-or-type")
+def language_or_type(kernel: KernelSource) -> Iterator[Problem]:
+    """The language or the kernel_type is none that Kaggle knows, or not that of the file.
+
+    The client takes python, r and rmarkdown, script and notebook; the type cannot be changed once the kernel exists.
+
+    Source: kernels_push in kaggle 2.2.
+    """
+    if kernel.metadata is None:
+        return
+    for name, known in (("language", _LANGUAGES), ("kernel_type", _KERNEL_TYPES)):
+        said = kernel.metadata.get(name)
+        if said not in known:
+            message = f"Its {name} is {_shown(said)}." if said is not None else f"It has no {name}."
+            yield Problem(kernel.in_metadata(), message, f"Kaggle takes {', '.join(known)}.")
+    if kernel.metadata.get("kernel_type") == "script" and kernel.code.path.suffix == ".ipynb":
+        message = f"Its kernel_type is script, and {kernel.code.path.name} is a notebook."
+        yield Problem(kernel.in_metadata(), message, 'Say "kernel_type": "notebook".')
+
+
+@rule("M006", "field-type")
+def field_type(kernel: KernelSource) -> Iterator[Problem]:
+    """A switch is neither true nor false, or sources or keywords are no list of texts.
+
+    The client refuses other texts than "true" and "false", and iterates over a source that is a text letter by letter.
+
+    Source: kernels_push in kaggle 2.2.
+    """
+    if kernel.metadata is None:
+        return
+    for name in _SWITCHES:
+        said = kernel.metadata.get(name)
+        if said is not None and str(said).lower() not in ("true", "false"):
+            yield Problem(kernel.in_metadata(), f"Its {name} is {_shown(said)}.", "Write true or false.")
+    for name in _LISTS:
+        said = kernel.metadata.get(name)
+        if said is not None and not (isinstance(said, list) and all(isinstance(each, str) for each in said)):
+            message = f"Its {name} is {_shown(said)}."
+            yield Problem(kernel.in_metadata(), message, 'Write a list of texts: ["…"], or [] for none.')
+
+
+@rule("M007", "number-of-a-pulled-kernel", Severity.WARNING)
+def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
+    """id_no is left over from `kaggle kernels pull -m`.
+
+    Where both are there the server goes by the number and not by the id, so that a copy under a new name is pushed into
+    the kernel that it was copied from, or refused as somebody else's.
+    Remove the line: the id says it all.
+
+    Source: kernels_push in kaggle 2.2; Kaggle/kaggle-cli#1197.
+    """
+    if kernel.metadata is not None and kernel.metadata.get("id_no") is not None:
+        message = f"It has an id_no ({_shown(kernel.metadata['id_no'])}), by which Kaggle goes before its id."
+        yield Problem(kernel.in_metadata(), message, "Remove that line, which `kaggle kernels pull -m` wrote.")
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 - a line of a terminal
+
+
+RULES = (
+    unreadable_metadata,
+    title_length,
+    slug_mismatch,
+    code_file,
+    language_or_type,
+    field_type,
+    number_of_a_pulled_kernel,
+)

@@ -1,0 +1,158 @@
+"""Rules of the session that the metadata ask for: its accelerator, its image, its network."""
+
+from collections.abc import Iterator
+
+from generator.accelerators.catalog import AcceleratorKind, catalog
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource, Purpose
+
+_CATEGORIES = ("", "Gpu", "gpu")
+
+
+@rule("M020", "machine-shape-retired")
+def machine_shape_retired(kernel: KernelSource) -> Iterator[Problem]:
+    """The machine shape is no longer lent.
+
+    Kaggle runs something else instead, without an error: a GPU T4 x2 for a P100, a TPU v5e-8 for a v3-8, a plain CPU
+    for larger TPUs. What was tuned for the one may not fit the other.
+    Ask for a shape that is offered: NvidiaTeslaT4, TpuV5E8, or none.
+
+    Source: _RETIRED_ACCELERATORS in kaggle 2.2.5; kaggle.com/product-announcements/735239 and 607202.
+    """
+    shape = kernel.metadata.text("machine_shape") if kernel.metadata is not None else ""
+    if shape in catalog().retired:
+        instead = catalog().retired[shape].machine_shape or "a CPU"
+        message = f"The machine shape {shape} is retired, and Kaggle runs {instead} instead."
+        yield Problem(kernel.in_metadata(), message, "Ask for one that is offered.")
+
+
+@rule("M021", "machine-shape-not-public", Severity.WARNING)
+def machine_shape_not_public(kernel: KernelSource) -> Iterator[Problem]:
+    """The machine shape is not one that everybody can have.
+
+    Some are lent to participants of one competition (L4 x4, RTX Pro 6000), some to Kaggle's own people; for everybody
+    else the server chooses something, and says nothing.
+    Ask for NvidiaTeslaT4 or TpuV5E8, unless the competition offers the other to you.
+
+    Source: maintainers in Kaggle/kaggle-cli#1198; docs/kernels.md of kaggle-cli.
+    """
+    shape = kernel.metadata.text("machine_shape") if kernel.metadata is not None else ""
+    if shape not in (*_CATEGORIES, *catalog().accelerators, *catalog().retired):
+        offered = " or ".join(filter(None, catalog().accelerators))
+        message = f'The machine shape "{shape[:80]}" is not one that everybody can have.'
+        yield Problem(kernel.in_metadata(), message, f"Ask for {offered}, unless a competition lends it to you.")
+
+
+@rule("M022", "image-pinned-on-tpu")
+def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """A docker_image is pinned in a kernel that is to run on a TPU.
+
+    A TPU session runs on a TPU VM, which has an image of its own; the pinned one wins, and the notebook runs on its CPU
+    from beginning to end. `kaggle kernels pull -m` writes such a line.
+    Remove docker_image (and docker_image_pinning_type), and the block metadata.kaggle of the notebook.
+
+    Source: the maintainers in Kaggle/kaggle-cli#1197.
+    """
+    if kernel.setting("docker_image") and kernel.is_on_tpu:
+        message = "It pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)."
+        yield Problem(kernel.in_metadata(), message, "Remove that line.")
+
+
+@rule("M023", "image-pinned", Severity.WARNING)
+def image_pinned(kernel: KernelSource) -> Iterator[Problem]:
+    """A docker_image is pinned.
+
+    One that was pulled with somebody else's kernel may be private, which Kaggle answers with an empty 403; and it wins
+    over the image of another accelerator as soon as one is chosen. `tandem push` never sends it.
+    Remove the line, unless the notebook needs that very image.
+
+    Source: Kaggle/kaggle-cli#1197.
+    """
+    if kernel.setting("docker_image") and not kernel.is_on_tpu:
+        message = "It pins a docker_image, which may be private or that of another accelerator."
+        yield Problem(kernel.in_metadata(), message, "Remove that line, unless the notebook needs that very image.")
+
+
+@rule("M024", "accelerators-disagree", Severity.WARNING)
+def accelerators_disagree(kernel: KernelSource) -> Iterator[Problem]:
+    """machine_shape, enable_gpu and enable_tpu ask for different accelerators.
+
+    The two switches are deprecated, and machine_shape decides where it is given; who reads the file believes the other.
+    Without machine_shape a GPU is whichever the server picks.
+    Name the machine_shape, and switch on the one that it has.
+
+    Source: ApiSaveKernelRequest in kagglesdk 0.1.38.
+    """
+    if kernel.metadata is None:
+        return
+    gpu, tpu = kernel.is_on("enable_gpu"), kernel.is_on("enable_tpu")
+    shape = kernel.metadata.text("machine_shape")
+    known = catalog().accelerators.get(shape) if shape else None
+    if gpu and tpu:
+        message = "It asks for a GPU and a TPU at once."
+    elif known is not None and (gpu and known.kind is not AcceleratorKind.GPU):
+        message = f"It asks for the machine shape {shape} and for a GPU."
+    elif known is not None and (tpu and known.kind is not AcceleratorKind.TPU):
+        message = f"It asks for the machine shape {shape} and for a TPU."
+    else:
+        return
+    yield Problem(kernel.in_metadata(), message, "Name the machine_shape, and switch on only what it has.")
+
+
+@rule("M025", "internet-in-code-competition")
+def internet_in_code_competition(kernel: KernelSource) -> Iterator[Problem]:
+    """The inference of a code competition has the internet switched on.
+
+    Such a competition refuses the submission, after the whole session. The client switches it on where nothing is said,
+    whatever its documentation says.
+    Write "enable_internet": false, and attach what the notebook would download.
+
+    Source: the code requirements of competitions; kernels_push in kaggle 2.2.
+    """
+    is_training = kernel.purpose is Purpose.TRAINING or (kernel.is_on_tpu and kernel.purpose is Purpose.UNKNOWN)
+    if kernel.metadata is None or not kernel.needs_internet_off or is_training:
+        return
+    if str(kernel.setting("enable_internet")).lower() != "false":
+        message = "This is the inference of a code competition, and has the internet switched on."
+        yield Problem(kernel.in_metadata(), message, 'Set "enable_internet": false.')
+
+
+@rule("M026", "internet-not-said", Severity.WARNING)
+def internet_not_said(kernel: KernelSource) -> Iterator[Problem]:
+    """enable_internet is left out.
+
+    The client's documentation says that it is off then, and its code switches it on.
+    Say which is meant.
+
+    Source: kernels_push in kaggle 2.2.
+    """
+    if kernel.metadata is not None and kernel.metadata.get("enable_internet") is None and not kernel.needs_internet_off:
+        message = "It does not say enable_internet, which Kaggle's client then switches on."
+        yield Problem(kernel.in_metadata(), message, "Write true or false.")
+
+
+@rule("M027", "submission-from-tpu", Severity.WARNING)
+def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """The inference of a code competition asks for a TPU.
+
+    Most of these competitions accept CPU and GPU notebooks only: "TPUs will not be available for making submissions".
+    Train on the TPU, hand over the weights, and infer on a GPU; that is what a pair is for.
+
+    Source: the code requirements of competitions, 2020 to 2026.
+    """
+    if kernel.purpose is Purpose.INFERENCE and kernel.needs_internet_off and kernel.is_on_tpu:
+        message = "Code competitions accept no submissions from a TPU, with few exceptions."
+        yield Problem(kernel.in_metadata(), message, "Infer on a GPU: NvidiaTeslaT4.")
+
+
+RULES = (
+    machine_shape_retired,
+    machine_shape_not_public,
+    image_pinned_on_tpu,
+    image_pinned,
+    accelerators_disagree,
+    internet_in_code_competition,
+    internet_not_said,
+    submission_from_tpu,
+)

@@ -1,0 +1,248 @@
+"""Rules of a notebook as a file: what Kaggle's runner needs of it, and what should not be published with it."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+from generator.check.code import cell_name, joined
+from generator.check.finding import Place, Severity
+from generator.check.ignores import ignores
+from generator.check.rule import Problem, rule
+from generator.check.secrets import secrets_in
+from generator.check.source import KernelSource, Part
+from generator.untrusted import JsonObject, storable
+
+_LARGEST = 16 * 1024 * 1024
+_MOST_SHOWN = 20
+_SECRETS = "use Kaggle's secrets: `UserSecretsClient().get_secret(NAME)`, set under Add-ons, Secrets"
+_SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|kaggle_key|token|secret|password|passwd)$")
+_SECRET_VALUE = re.compile(r"(?=[^\s]*[0-9])(?=[^\s]*[A-Za-z])[A-Za-z0-9+/=_.-]{20,}")
+_WAITING = {"input": "input()", "getpass.getpass": "getpass()", "breakpoint": "breakpoint()", "pdb.set_trace": "pdb"}
+
+
+@rule("N001", "not-a-notebook")
+def not_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
+    """The file is not a notebook of format 4.
+
+    Kaggle's runner is papermill, which reads JSON with a list of cells, each with its type and its source.
+    Open it in Jupyter and save it anew; a notebook of format 3 is converted on the way.
+    """
+    if kernel.fault is not None and kernel.fault.part is Part.NOTEBOOK:
+        yield Problem(kernel.in_notebook(), f"{kernel.fault.message}.", kernel.fault.remedy)
+
+
+@rule("N002", "no-kernelspec")
+def no_kernelspec(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook does not name the kernel that runs it (metadata.kernelspec.name).
+
+    The push is accepted, and the session ends with "No kernel name found in notebook and no override provided".
+    Save it in Jupyter with a kernel chosen, or add {"kernelspec": {"name": "python3", "display_name": "Python 3",
+    "language": "python"}} to its metadata.
+
+    Source: Kaggle/kaggle-cli#689.
+    """
+    if kernel.notebook and not kernel.notebook.section("metadata").section("kernelspec").get("name"):
+        message = "It names no kernel (metadata.kernelspec.name), without which Kaggle cannot run it."
+        yield Problem(kernel.in_notebook(), message, 'Add the kernelspec "python3" to its metadata.')
+
+
+@rule("N003", "cell-is-no-python")
+def cell_is_no_python(kernel: KernelSource) -> Iterator[Problem]:
+    """A code cell is not Python, even without its magics and commands.
+
+    The session runs everything above it first, and ends there. The rules see nothing of such a cell.
+    Mend the syntax; a cell of another language begins with its magic, such as %%bash.
+    """
+    for cell in kernel.code.cells:
+        if cell.syntax_error is not None:
+            place = kernel.code.place(cell, cell.syntax_error.lineno or 0)
+            yield Problem(place, f"This cell is not Python: {cell.syntax_error.msg}.", "Mend it, or remove the cell.")
+
+
+@rule("N004", "notebook-too-large")
+def notebook_too_large(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook is larger than 16 MB.
+
+    Outputs make it so: figures, tables, animations. The source of a push is one field of a request.
+    Clear the outputs: `jupyter nbconvert --clear-output --inplace NOTEBOOK`.
+    """
+    if len(kernel.text) > _LARGEST:
+        yield Problem(kernel.in_notebook(), "It is larger than 16 MB.", "Clear its outputs.")
+
+
+@rule("N005", "half-a-character")
+def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
+    r"""A text in the notebook has half of a surrogate pair, such as "\ud83d" without its second half.
+
+    It is no character, and no program can send it as UTF-8.
+    Write that character anew.
+    """
+    for place, source in _sources(kernel):
+        if storable(source) != source:
+            message = "A text in it has half of a surrogate pair, which no other program can read."
+            yield Problem(place, message, "Write that character anew.")
+
+
+@rule("N006", "editor-block", Severity.WARNING)
+def editor_block(kernel: KernelSource) -> Iterator[Problem]:
+    """metadata.kaggle, the block of Kaggle's editor, is left over from a pull or a download.
+
+    It names an image, an accelerator and inputs of its own. The API does not read them, but whoever forks or imports
+    the notebook gets them; together with a pinned docker_image they cost a TPU session its TPU.
+    Remove the block; `tandem push` sends notebooks without it.
+
+    Source: the maintainers in Kaggle/kaggle-cli#1197; #821.
+    """
+    if kernel.notebook.section("metadata").get("kaggle") is not None:
+        message = "It has a block metadata.kaggle, with an image and an accelerator of its own."
+        yield Problem(kernel.in_notebook(), message, "Remove the block, which Kaggle's editor left.")
+
+
+@rule("N007", "committed-outputs", Severity.NOTE)
+def committed_outputs(kernel: KernelSource) -> Iterator[Problem]:
+    """Cells have outputs.
+
+    They are not what the code would give now, show data that may not be yours to publish, and make every diff
+    unreadable. Kaggle runs the notebook anew and keeps those outputs.
+    Clear them: `jupyter nbconvert --clear-output --inplace NOTEBOOK`.
+    """
+    cells = [
+        (cell_name(JsonObject.of(cell), number))
+        for number, cell in enumerate(_cells(kernel), start=1)
+        if JsonObject.of(cell).get("outputs")
+    ]
+    if cells:
+        few = f"{len(cells)} cells have" if len(cells) > 1 else "A cell has"
+        place = Place(kernel.code.path, cells[0])
+        yield Problem(place, f"{few} outputs, this one first.", "Clear them before the notebook is committed.")
+
+
+@rule("N008", "secret")
+def secret(kernel: KernelSource) -> Iterator[Problem]:
+    """Something looks like a key, a token or a private key, in a cell or in an output.
+
+    A notebook that is made public takes it along, in every version that it ever had.
+    Revoke it, then use Kaggle's secrets: Add-ons, Secrets, and UserSecretsClient().get_secret(NAME).
+
+    Source: kaggle.com/docs/notebooks; the advisories of kaggle-cli.
+    """
+    for place, source in _sources(kernel):
+        for what, at in list(secrets_in(source))[:_MOST_SHOWN]:
+            where = Place(place.path, place.cell, source.count("\n", 0, at) + 1)
+            yield Problem(where, f"This looks like {what}.", f"Revoke it, and {_SECRETS}.")
+    for place, text in _outputs(kernel):
+        for what, _ in list(secrets_in(text))[:_MOST_SHOWN]:
+            yield Problem(
+                place, f"An output has what looks like {what}.", f"Revoke it, clear the output, and {_SECRETS}."
+            )
+    for place, name in _assigned_secrets(kernel):
+        yield Problem(place, f"A secret is written into {name}.", f"Revoke it, and {_SECRETS}.")
+
+
+@rule("N009", "waits-for-somebody")
+def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook waits for somebody who sits at it.
+
+    Nobody does in a session that was pushed or submitted: input() ends it with an error, a debugger waits until the
+    session's time is over.
+    Put the value into a constant, or a secret of Kaggle's.
+    """
+    for cell, node, name in kernel.code.calls():
+        if name in _WAITING:
+            message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
+            yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
+
+
+@rule("N010", "ignore-without-reason", Severity.WARNING)
+def ignore_without_reason(kernel: KernelSource) -> Iterator[Problem]:
+    """A comment `# tandem: ignore[RULE]` gives no reason, or names no rule.
+
+    It does not count: what is ignored without a reason is found again by whoever reads the notebook next.
+    Write the reason behind it: `# tandem: ignore[N021] the dataset has three files`.
+    """
+    for each in ignores(kernel.code):
+        if not each.reason or not each.rules:
+            place = Place(kernel.code.path, each.cell, each.line)
+            missing = "the reason" if each.rules else "the rule"
+            remedy = "Write `# tandem: ignore[RULE] the reason`."
+            yield Problem(place, f"This ignores nothing, since {missing} is missing.", remedy)
+
+
+@rule("N011", "secret-of-the-editor", Severity.NOTE)
+def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook reads a secret of Kaggle's, and is pushed by the API.
+
+    The API cannot attach secrets, and a push takes away those that were attached in the editor: the cell fails with
+    "No user secrets exist for kernel", however often it worked there.
+    Catch that and go on without, or attach the secret in the editor after each push and run it from there.
+
+    Source: Kaggle/kaggle-cli#582 and #944.
+    """
+    for cell, node, name in kernel.code.calls():
+        is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(node))
+        if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
+            message = "A push takes away the secrets that were attached in the editor."
+            yield Problem(kernel.code.place(cell, node), message, "Go on without it where there is none.")
+
+
+def _cells(kernel: KernelSource) -> list[object]:
+    cells = kernel.notebook.get("cells")
+    return cells if isinstance(cells, list) else []
+
+
+def _sources(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
+    """The text of every cell with its place, of Markdown as well; a script has only the one."""
+    if not kernel.notebook and kernel.fault is None:
+        yield Place(kernel.code.path), kernel.text
+    for number, cell in enumerate(_cells(kernel), start=1):
+        known = JsonObject.of(cell)
+        yield Place(kernel.code.path, cell_name(known, number)), joined(known.get("source"))
+
+
+def _outputs(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
+    """The texts that cells have written, with the place of the cell."""
+    for number, cell in enumerate(_cells(kernel), start=1):
+        known = JsonObject.of(cell)
+        outputs = known.get("outputs")
+        for output in outputs if isinstance(outputs, list) else ():
+            shown = JsonObject.of(output)
+            text = joined(shown.get("text")) or joined(shown.section("data").get("text/plain"))
+            yield Place(kernel.code.path, cell_name(known, number)), text
+
+
+def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
+    """Literals that look like secrets, given to what is called like one."""
+    for cell, node in kernel.code.nodes():
+        for name, value in _named_values(node):
+            if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+                continue
+            if _SECRET_NAME.search(name) and _SECRET_VALUE.fullmatch(value.value) and not list(secrets_in(value.value)):
+                yield kernel.code.place(cell, value), name
+
+
+def _named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    """What a statement or a call gives to names, attributes, keys of objects and arguments."""
+    if isinstance(node, ast.keyword) and node.arg:
+        yield node.arg, node.value
+    if not isinstance(node, ast.Assign):
+        return
+    for target in node.targets:
+        key = target.slice if isinstance(target, ast.Subscript) else None
+        name = getattr(target, "id", getattr(target, "attr", "")) or getattr(key, "value", "")
+        if isinstance(name, str) and name:
+            yield name, node.value
+
+
+RULES = (
+    not_a_notebook,
+    no_kernelspec,
+    cell_is_no_python,
+    notebook_too_large,
+    half_a_character,
+    editor_block,
+    committed_outputs,
+    secret,
+    waits_for_somebody,
+    ignore_without_reason,
+    secret_of_the_editor,
+)

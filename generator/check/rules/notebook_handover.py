@@ -1,0 +1,131 @@
+"""Rules of what leaves a notebook: the submission's name, and formats that only the image that wrote them reads."""
+
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource, Purpose
+from generator.check.texts import UNKNOWN, text_of
+from generator.check.writes import Write, writes
+
+_USUAL = ("submission.csv", "submission.parquet", "submission.json", "submission.zip")
+_TABLES = (".csv", ".parquet", ".json", ".jsonl", ".zip", ".tsv")
+_KERAS_LOADS = {"keras.models.load_model", "keras.saving.load_model", "tensorflow.keras.models.load_model"}
+_PICKLE_DUMPS = {"pickle.dump", "joblib.dump", "dill.dump", "cloudpickle.dump", "?.to_pickle"}
+_PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", "pandas.read_pickle"}
+
+
+@rule("N060", "submission-name")
+def submission_name(kernel: KernelSource) -> Iterator[Problem]:
+    """The submission is written under another name than the competition takes.
+
+    A code competition looks for that one file in the output of the rerun; without it the submission ends as "Submission
+    CSV Not Found", and is counted.
+    Write it under the name that the competition's page gives, which is mostly submission.csv, into /kaggle/working.
+
+    Source: kaggle.com/code-competition-debugging; the code requirements of competitions.
+    """
+    if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
+        return
+    wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
+    written = [(write, PurePosixPath(write.path).name) for write in writes(kernel.code) if write.path]
+    if any(name in wanted for _, name in written):
+        return
+    for write, name in written:
+        if name.endswith(_TABLES) and "sub" in name.lower() and UNKNOWN not in name:
+            message = f"The submission is called {name}, and the competition takes {' or '.join(wanted[:2])}."
+            yield Problem(kernel.code.place(write.cell, write.node), message, f"Call it {wanted[0]}.")
+
+
+@rule("N061", "keras-file-handed-over", Severity.WARNING)
+def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
+    """A whole Keras model (.keras, .h5) goes from the TPU image to the GPU image.
+
+    The TPU image has the newer Keras: every .keras file of Keras 3.15 that was tried fails to load in 3.13, with
+    "unexpected keyword argument" for each initializer. Weights load.
+    Save weights (`model.save_weights("fold0.weights.h5")`), and build the model by the same code in both notebooks.
+
+    Source: measured with Keras 3.10 to 3.15, 2026-11-20.
+    """
+    for write in _saved(kernel):
+        if write.path and write.path.endswith((".keras", ".h5", ".hdf5")) and not _is_weights(kernel, write):
+            message = f"{_name(write.path)} is a whole model, which the GPU image's older Keras does not load."
+            remedy = "Save its weights as .weights.h5, and build the model in both notebooks."
+            yield Problem(kernel.code.place(write.cell, write.node), message, remedy)
+    own = {_name(write.path) for write in writes(kernel.code) if write.path}
+    for cell, node, name in kernel.code.calls():
+        path = text_of(kernel.code, node.args[0]) if node.args else None
+        is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
+        if is_whole and path and _name(path) not in own and kernel.has_no_internet:
+            message = f"{_name(path)} is a whole model, which loads only in the Keras that saved it, or a newer one."
+            remedy = "Build the model here, and load weights (.weights.h5) that training saved."
+            yield Problem(kernel.code.place(cell, node), message, remedy)
+
+
+@rule("N062", "pickle-handed-over", Severity.WARNING)
+def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
+    """A pickle goes from the TPU image to the GPU image.
+
+    The two have another Python, NumPy (2.5 and 2.0) and scikit-learn; a pickle is bound to the versions that wrote it,
+    and loading one executes whatever is in it. The same holds for `torch.save(model)` in place of its state_dict.
+    Hand over arrays (.npz), weights (.weights.h5, .safetensors) and JSON, and fit or build the rest again.
+
+    Source: the images' packages as of 2026-08-12.
+    """
+    for cell, node, name in kernel.code.calls():
+        is_dump = (name in _PICKLE_DUMPS or name.endswith(".to_pickle")) and _trains_on_tpu(kernel)
+        is_load = name in _PICKLE_LOADS and kernel.purpose is Purpose.INFERENCE
+        if is_dump or is_load:
+            message = "A pickle is bound to the versions of the image that wrote it."
+            remedy = "Hand over arrays (.npz), weights (.weights.h5, .safetensors) and JSON."
+            yield Problem(kernel.code.place(cell, node), message, remedy)
+
+
+@rule("N063", "bfloat16-on-t4", Severity.WARNING)
+def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
+    """A kernel on a T4 computes in bfloat16, which a T4 does not have.
+
+    It is emulated, several times slower than float32; the policy comes along with code that was made for a TPU, and
+    with every model that was saved under it.
+    Build the model in float32, or in mixed_float16.
+
+    Source: the T4 is of compute capability 7.5; bfloat16 begins with 8.0.
+    """
+    if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
+        return
+    for cell, node, name in kernel.code.calls():
+        is_policy = name.rpartition(".")[2] in ("set_global_policy", "set_dtype_policy", "Policy", "DTypePolicy")
+        named = [*node.args, *(keyword.value for keyword in node.keywords)]
+        is_torch = name.endswith("autocast") and any(kernel.code.name_of(each) == "torch.bfloat16" for each in named)
+        if is_torch or (is_policy and any("bfloat16" in (text_of(kernel.code, each) or "") for each in named)):
+            message = "A T4 has no bfloat16, and emulates it slowly."
+            yield Problem(kernel.code.place(cell, node), message, "Compute in float32 or mixed_float16.")
+
+
+def _saved(kernel: KernelSource) -> Iterator[Write]:
+    return writes(kernel.code) if _trains_on_tpu(kernel) else iter(())
+
+
+def _trains_on_tpu(kernel: KernelSource) -> bool:
+    return kernel.is_on_tpu and kernel.purpose is not Purpose.INFERENCE
+
+
+def _is_weights(kernel: KernelSource, write: Write) -> bool:
+    """True for weights alone, and for a checkpoint that the notebook itself loads again."""
+    name = kernel.code.name_of(write.node.func)
+    only = any(keyword.arg == "save_weights_only" for keyword in write.node.keywords)
+    loads = {
+        _name(text_of(kernel.code, node.args[0]) or "")
+        for _, node, called in kernel.code.calls()
+        if (called in _KERAS_LOADS or called.endswith(".load_weights")) and node.args
+    }
+    is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in loads
+    return str(write.path).endswith(".weights.h5") or name.endswith("save_weights") or only or is_own
+
+
+def _name(path: str) -> str:
+    return PurePosixPath(path.replace(UNKNOWN, "…")).name
+
+
+RULES = (submission_name, keras_file_handed_over, pickle_handed_over, bfloat16_on_t4)

@@ -1,0 +1,189 @@
+"""Rules of what a notebook installs and downloads: versions that move, and a network that is not there."""
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+
+from generator.check.code import NotebookCode
+from generator.check.finding import Place, Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+from generator.check.texts import UNKNOWN, text_of
+
+_RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
+_RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "get_ipython.system"}
+_LONGEST_COMMAND = 10_000
+_SEPARATORS = re.compile(r"&&|\|\||;|\|")
+_WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
+_WITH_VALUE |= {"--extra-index-url", "--python-version", "--platform", "--only-binary", "--no-binary", "--progress-bar"}
+_FETCHING = {"wget", "curl", "apt", "apt-get", "gdown", "aria2c", "conda", "npm"}
+_FETCHING |= {"git clone", "kaggle datasets", "kaggle competitions", "kaggle models"}
+_FETCHES = {"requests.get", "urllib.request.urlopen", "urllib.request.urlretrieve", "wget.download", "gdown.download"}
+_FETCHES |= {"torch.hub.load", "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "nltk.download"}
+_FETCHES |= {"datasets.load_dataset", "wandb.init", "wandb.login", "tensorflow_datasets.load"}
+_LOCAL = ("/", ".", "~", "$", "{", UNKNOWN)
+_NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input."
+
+
+@rule("N020", "install-is-not-pinned", Severity.WARNING)
+def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
+    """A package is installed in whatever version is the newest on the day of the run.
+
+    The notebook that trained last week is another one today, and a new version may take along a new NumPy, JAX or
+    libtpu, after which the TPU is not found.
+    Pin it: `pip install keras==3.13.2`, or a commit: `git+https://…@COMMIT`.
+    """
+    for place, arguments in _installs(kernel.code):
+        loose = [name for name in _packages(arguments) if _is_loose(name)]
+        if loose and "--no-index" not in arguments:
+            message = f"{', '.join(loose[:3])} is installed in whatever version is the newest."
+            yield Problem(place, message, f"Pin it: {loose[0]}==VERSION.")
+
+
+@rule("N021", "install-needs-internet")
+def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
+    """A package is installed from an index, and the notebook runs without the internet.
+
+    pip retries for minutes, and the session ends there. In a code competition the rerun with the hidden data has no
+    network either, whatever the editor had.
+    Attach a dataset with the wheels, and install with `--no-index --find-links /kaggle/input/…`; `tandem push
+    --offline-wheels` does both.
+
+    Source: the code requirements of competitions.
+    """
+    for place, arguments in _installs(kernel.code):
+        is_local = "--no-deps" in arguments and all(_is_local(name) for name in _packages(arguments))
+        if kernel.has_no_internet and "--no-index" not in arguments and not is_local:
+            message = "pip asks an index on the internet here, which this notebook runs without."
+            remedy = "Install attached wheels: `pip install --no-index --find-links /kaggle/input/… NAME`."
+            yield Problem(place, message, remedy)
+
+
+@rule("N022", "needs-internet")
+def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook downloads something, and runs without the internet.
+
+    Commands (wget, git clone, apt-get), requests, hubs of models and data sets by name, and the pretrained weights that
+    `weights="imagenet"` or `pretrained=True` stand for: all of them end the session.
+    Attach what is needed as a dataset or a Kaggle Model; where weights come from training, build the model without.
+
+    Source: the code requirements of competitions.
+    """
+    if not kernel.has_no_internet:
+        return
+    for cell, line, command in kernel.code.commands():
+        for words in _commands(command):
+            if words[0] in _FETCHING or " ".join(words[:2]) in _FETCHING:
+                message = f"{words[0]} needs the internet, which this notebook runs without."
+                yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
+    for cell, node, name in kernel.code.calls():
+        what = _fetched(kernel.code, node, name)
+        if what and not _is_optional(kernel.code, node):
+            message = f"{what} needs the internet, which this notebook runs without."
+            yield Problem(kernel.code.place(cell, node), message, _NO_NETWORK)
+
+
+@rule("N023", "kagglehub-without-internet", Severity.WARNING)
+def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
+    """An input is fetched by kagglehub, in a notebook that runs without the internet.
+
+    In a session that nobody sits at it cannot attach anything new ("New Models cannot be attached in non-interactive
+    sessions"), waits without end for a mount that never comes, and its competition_download has failed in the rerun
+    with the hidden data.
+    List the input in kernel-metadata.json, and use its path below /kaggle/input.
+
+    Source: Kaggle/kagglehub#258; kagglehub 1.0.3.
+    """
+    for cell, node, name in kernel.code.calls():
+        if kernel.has_no_internet and name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset")):
+            message = f"{name} can attach nothing in a session that nobody sits at."
+            remedy = "Attach it in kernel-metadata.json, and use its path below /kaggle/input."
+            yield Problem(kernel.code.place(cell, node), message, remedy)
+
+
+def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str]]]:
+    """Every `pip install` with its arguments: of commands and magics, and of processes that Python starts."""
+    for cell, line, command in code.commands():
+        for words in _commands(command):
+            if (arguments := _install_arguments(words)) is not None:
+                yield code.place(cell, line), arguments
+    for cell, node, name in code.calls():
+        if name in _RUNNING and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.List | ast.Tuple):
+                commands = [[text_of(code, each) or UNKNOWN for each in first.elts]]
+            else:
+                commands = list(_commands(text_of(code, first) or ""))
+            for words in commands:
+                if (arguments := _install_arguments(words)) is not None:
+                    yield code.place(cell, node), arguments
+
+
+def _commands(line: str) -> Iterator[list[str]]:
+    """The words of each command of a line of shell."""
+    for part in _SEPARATORS.split(line[:_LONGEST_COMMAND]):
+        try:
+            words = shlex.split(part, comments=True)
+        except ValueError:  # a quote that is not closed
+            words = part.split()
+        if words[:1] == ["sudo"]:
+            words = words[1:]
+        if words:
+            yield words
+
+
+def _install_arguments(words: list[str]) -> list[str] | None:
+    """What stands behind `pip install`, however pip is called; None for another command."""
+    for at, word in enumerate(words[:4]):
+        if word.rpartition("/")[2] in ("pip", "pip3") and words[at + 1 : at + 2] == ["install"]:
+            return words[at + 2 :]
+    return None
+
+
+def _packages(arguments: list[str]) -> list[str]:
+    """What is installed: arguments that are no options, nor the value of one."""
+    return [
+        word
+        for before, word in zip(["", *arguments], arguments, strict=False)
+        if not word.startswith("-") and before not in _WITH_VALUE and not word.startswith((">", "2>", "&"))
+    ]
+
+
+def _is_loose(package: str) -> bool:
+    if package.startswith("git+") or " @ git+" in package:
+        return "@" not in package.partition("://")[2]
+    return not _is_local(package) and "==" not in package and "://" not in package
+
+
+def _is_local(package: str) -> bool:
+    return package.startswith(_LOCAL) or package.endswith((".whl", ".tar.gz"))
+
+
+def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
+    """What a call downloads, or nothing."""
+    arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    if name in _FETCHES:
+        return name
+    if name.endswith((".from_pretrained", ".from_preset")):
+        handle = text_of(code, node.args[0]) if node.args else None
+        is_hub = (
+            handle is not None and not handle.startswith((*_LOCAL, "file:")) and "local_files_only" not in arguments
+        )
+        return f'"{handle}"' if is_hub and UNKNOWN not in str(handle) else ""
+    if ".applications." in name and name.rpartition(".")[2][:1].isupper():
+        weights = arguments.get("weights")
+        if weights is None or text_of(code, weights) == "imagenet":
+            return 'weights="imagenet"'
+    pretrained = arguments.get("pretrained")
+    if isinstance(pretrained, ast.Constant) and pretrained.value is True:
+        return "pretrained=True"
+    return ""
+
+
+def _is_optional(code: NotebookCode, node: ast.AST) -> bool:
+    """True for what may not be run, or whose failure is caught."""
+    return any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.around(node))
+
+
+RULES = (install_is_not_pinned, install_needs_internet, needs_internet, kagglehub_without_internet)

@@ -1,0 +1,244 @@
+"""Rules of paths: where inputs are, how they are looked for, where a session may write."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from generator.check.code import CodeCell, NotebookCode
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+from generator.check.texts import UNKNOWN, text_of
+from generator.check.writes import writes
+
+_INPUT = "/kaggle/input"
+_KINDS = ("competitions", "datasets", "notebooks", "models")
+_SOURCES = {
+    "competitions": ("competition_sources", 1),
+    "datasets": ("dataset_sources", 2),
+    "notebooks": ("kernel_sources", 2),
+    "models": ("model_sources", 2),
+}
+_WRITABLE = ("/kaggle/working", "/kaggle/temp", "/tmp", "/dev")  # noqa: S108 - of a session on Kaggle
+_AUTHORS = re.compile(
+    r"/(?:home|Users)/(?!jovyan\b|runner\b)[^/\s\0]+/|[A-Za-z]:[\\/](?![\\/])\S|\\\\[\w.-]+\\\w|/content/(?:drive|gdrive)\b|/mnt/[a-z]/"
+)
+_SEARCHES = ("?.rglob", "?.glob", "?.walk")
+_KNOWN_ROOTS = ("/", "/kaggle", _INPUT)
+
+
+@rule("N040", "flat-input-path", Severity.WARNING)
+def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
+    """An input is read at /kaggle/input/NAME, the layout of old.
+
+    Since 2026 inputs are mounted by kind: /kaggle/input/competitions/SLUG, datasets/OWNER/SLUG, notebooks/OWNER/SLUG,
+    models/OWNER/MODEL/FRAMEWORK/VARIATION/VERSION. Some sessions still have the old layout, so that a notebook that
+    worked yesterday finds nothing today.
+    Try the new path, then the old one; a notebook that has both is fine.
+
+    Source: real listings of 2026; Kaggle/kaggle-cli#1140.
+    """
+    paths = list(_input_paths(kernel.code))
+    nested = {_name(path) for _, _, path in paths if _is_nested(path)}
+    for cell, node, path in paths:
+        if not _is_nested(path) and _name(path) not in nested:
+            shown = _shown(path)
+            remedy = f"Try {_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …) first, and this one then."
+            yield Problem(kernel.code.place(cell, node), f"{shown} is a path of the layout of old.", remedy)
+
+
+@rule("N041", "hard-coded-input-path", Severity.NOTE)
+def hard_coded_input_path(kernel: KernelSource) -> Iterator[Problem]:
+    """An input is read at one fixed path.
+
+    Which of the two layouts a session has depends on when and how its inputs were attached: by the API they are mounted
+    by kind, added in the editor some are still flat.
+    Try /kaggle/input/competitions/SLUG and /kaggle/input/SLUG, then a bounded search.
+
+    Source: sessions of 2026 that had both layouts at once.
+    """
+    paths = list(_input_paths(kernel.code))
+    flat = {_name(path) for _, _, path in paths if not _is_nested(path)}
+    for cell, node, path in paths:
+        if _is_nested(path) and _name(path) not in flat:
+            remedy = f"Try {_INPUT}/{_name(path).replace(UNKNOWN, '…')} as well, where this does not exist."
+            yield Problem(kernel.code.place(cell, node), f"{_shown(path)} is where some sessions have it.", remedy)
+
+
+@rule("N042", "unbounded-search", Severity.WARNING)
+def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
+    """All of /kaggle/input is searched, however much is in it.
+
+    A competition of images has a hundred thousand files and more, on a network disk: os.walk, rglob and glob("**")
+    take minutes for them, in every run, and print as many lines as there are files.
+    Look at the usual mounts first, then at most four levels deep; or prune os.walk by `folders[:] = []`.
+    """
+    for cell, node, name in kernel.code.calls():
+        root = _searched(kernel.code, node, name)
+        if root is not None and not _is_pruned(kernel.code, node):
+            message = f"All of {root} is searched here, however much is in it."
+            yield Problem(kernel.code.place(cell, node), message, "Look at the usual mounts, at most four levels deep.")
+
+
+@rule("N043", "write-into-input")
+def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
+    """Something is written below /kaggle/input, which is read-only.
+
+    The session ends with "Read-only file system".
+    Write to /kaggle/working, which is kept as the notebook's output, or to /kaggle/temp, which is not.
+
+    Source: kaggle.com/docs/notebooks.
+    """
+    for write in writes(kernel.code):
+        path = _absolute(write.path)
+        if path is not None and path.is_relative_to(_INPUT):
+            message = f"{_shown(str(write.path))} is read-only on Kaggle."
+            yield Problem(kernel.code.place(write.cell, write.node), message, "Write to /kaggle/working.")
+
+
+@rule("N044", "write-outside", Severity.WARNING)
+def write_outside(kernel: KernelSource) -> Iterator[Problem]:
+    """Something is written outside of /kaggle/working.
+
+    Nothing else is kept when a session ends: neither the submission nor the weights would be in the output.
+    Write to /kaggle/working; /kaggle/temp and /tmp are for what may be lost.
+
+    Source: kaggle.com/docs/notebooks.
+    """
+    for write in writes(kernel.code):
+        path = _absolute(write.path)
+        if path is None or any(path.is_relative_to(root) for root in (*_WRITABLE, _INPUT)):
+            continue
+        if not _AUTHORS.search(f"{write.path}/"):
+            message = f"{_shown(str(write.path))} is lost when the session ends."
+            yield Problem(kernel.code.place(write.cell, write.node), message, "Write to /kaggle/working.")
+
+
+@rule("N045", "path-of-the-author", Severity.WARNING)
+def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
+    r"""A path of the author's own machine, or of a drive in Colab: /home/ada/…, /Users/…, C:\Users\…, /content/drive/….
+
+    Nothing is there on Kaggle, and the path tells every reader who wrote it and where.
+    Attach the data as a dataset, and take the folder from a constant at the top.
+    """
+    for cell, node in kernel.code.nodes():
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _AUTHORS.match(node.value):
+            message = f"{_shown(node.value)} is a path of its author's machine."
+            yield Problem(kernel.code.place(cell, node), message, "Attach the data, and use their path on Kaggle.")
+
+
+@rule("N046", "input-not-attached", Severity.WARNING)
+def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
+    """A path leads to an input that the metadata do not attach.
+
+    What was added in the editor is not in kernel-metadata.json; a push attaches what stands there, and nothing else.
+    Add it to competition_sources, dataset_sources, kernel_sources or model_sources.
+
+    Source: Kaggle/kaggle-cli#377, #1140.
+    """
+    for cell, node, path in _input_paths(kernel.code):
+        parts = _parts(path)
+        source, length = _SOURCES.get(parts[0], ("", 0))
+        name = "/".join(parts[1 : 1 + length]).lower()
+        if kernel.metadata is None or not source or len(parts) <= length or UNKNOWN in name:
+            continue
+        # One that is named there in another form than it should be is the matter of another rule.
+        if parts[length].lower() not in str(kernel.setting(source)).lower():
+            message = f"{_shown(path)} is not attached: {name} is not in {source}."
+            yield Problem(kernel.code.place(cell, node), message, f"Add it to {source} of kernel-metadata.json.")
+
+
+def _input_paths(code: NotebookCode) -> Iterator[tuple[CodeCell, ast.AST, str]]:
+    """Every path that is read below the inputs, each expression once: the widest that can be read."""
+    seen = {id(write.target) for write in writes(code)}
+    for cell, node in code.nodes():
+        if id(node) in seen or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
+            continue
+        path = _normal(text_of(code, node))
+        if path is not None and path.startswith(f"{_INPUT}/") and _parts(path):
+            seen.update(id(inside) for inside in ast.walk(node))
+            if not _parts(path)[0].startswith(UNKNOWN):
+                yield cell, node, path
+
+
+def _normal(path: str | None) -> str | None:
+    """A path as an absolute one; `../input` is what old notebooks call it."""
+    if path is None or "\n" in path or "*" in path:
+        return None
+    for start in ("../input", "./../input"):
+        if path == start or path.startswith(f"{start}/"):
+            return _INPUT + path[len(start) :]
+    return re.sub("/+", "/", path)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return PurePosixPath(path).parts[3:]
+
+
+def _is_nested(path: str) -> bool:
+    return _parts(path)[0] in _KINDS
+
+
+def _name(path: str) -> str:
+    """What a path leads to, in either layout: the slug."""
+    parts = _parts(path)
+    at = {"competitions": 1, "datasets": 2, "notebooks": 2, "models": 2}.get(parts[0], 0)
+    return parts[at] if len(parts) > at else UNKNOWN
+
+
+def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
+    """The root of a search in all of the inputs."""
+    method = f"?.{name.rpartition('.')[2]}"
+    root: str | None = None
+    if name == "os.walk" or (name in ("glob.glob", "glob.iglob") and node.args):
+        root = text_of(code, node.args[0]) if node.args else None
+        if name != "os.walk":
+            root, separator, _ = (root or "").partition("/**")
+            root = root if separator else None
+    elif method in _SEARCHES and isinstance(node.func, ast.Attribute):
+        is_deep = method != "?.glob" or "**" in (text_of(code, node.args[0] if node.args else None) or "")
+        root = text_of(code, node.func.value) if is_deep else None
+    path = _normal(root)
+    shown = None if path is None else path.rstrip("/") or "/"
+    return shown if shown in _KNOWN_ROOTS else None
+
+
+def _is_pruned(code: NotebookCode, node: ast.AST) -> bool:
+    """True for a loop over os.walk that says into which folders it goes."""
+    loop = next((each for each in code.around(node) if isinstance(each, ast.For)), None)
+    if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) < 3:  # noqa: PLR2004 - of os.walk
+        return False
+    folders = getattr(loop.target.elts[1], "id", "")
+    targets = [
+        target for each in ast.walk(loop) if isinstance(each, ast.Assign | ast.Delete) for target in each.targets
+    ]
+    return any(isinstance(each, ast.Subscript) and getattr(each.value, "id", "") == folders for each in targets)
+
+
+def _absolute(path: str | None) -> PurePosixPath | None:
+    """A path as a session sees it, whose folder is /kaggle/working; None where it is not known where it leads."""
+    if path is None or path.startswith((UNKNOWN, "~", "s3:", "gs:", "http")) or not path:
+        return None
+    parts: list[str] = []
+    for part in PurePosixPath("/kaggle/working", path).parts[1:]:
+        if part == "..":
+            parts = parts[:-1]
+        else:
+            parts.append(part)
+    return PurePosixPath("/", *parts)
+
+
+def _shown(path: str) -> str:
+    return path.replace(UNKNOWN, "…")[:100]
+
+
+RULES = (
+    flat_input_path,
+    hard_coded_input_path,
+    unbounded_search,
+    write_into_input,
+    write_outside,
+    path_of_the_author,
+    input_not_attached,
+)

@@ -1,0 +1,23 @@
+"""What looks like a key or a token in a text: for the check of a notebook, and for the guard of whatever is sent."""
+
+import re
+from collections.abc import Iterator
+
+_PATTERNS = {
+    "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"),
+    "a token of Kaggle": re.compile(r"\bKGAT_[A-Za-z0-9_-]{16,}"),
+    "a key of Kaggle": re.compile(r'\\?"key\\?"\s*:\s*\\?"[0-9a-f]{32}\\?"'),
+    "a token of GitHub": re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b"),
+    "a token of Hugging Face": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
+    "a key of Amazon Web Services": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
+    "a key of Google": re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b"),
+    "a key of OpenAI or Anthropic": re.compile(r"\bsk-(?:proj-|ant-)[A-Za-z0-9_-]{32,}"),
+    "a token of Slack": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{20,}"),
+}
+
+
+def secrets_in(text: str) -> Iterator[tuple[str, int]]:
+    """What a text holds that looks like a secret, and at which character; the secret itself is not told."""
+    for what, pattern in _PATTERNS.items():
+        for found in pattern.finditer(text):
+            yield what, found.start()

@@ -1,0 +1,322 @@
+"""The verb `check`: what it reads, what it says and how, what is ignored, and what hostile files do to it."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from check_corpus import SOUND, sound
+from miniature import Outcome
+
+from generator.check.checking import check
+from generator.check.code import code_cell
+from generator.check.reading import read_target
+from generator.check.rules import RULES
+from generator.cli import check as check_verb
+from generator.cli import compiler_word
+from generator.tpu_compiler.report import CompileReport, Problem
+from generator.tpu_compiler.step_cost import StepCost
+from generator.tpu_compiler.targets import NotebookTarget
+
+Tandem = Callable[..., Outcome]
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+SEARCH = "from pathlib import Path\nfound = sorted(Path('/kaggle/input').rglob('*.csv'))"
+
+
+def write_kernel(folder: Path, source: str = "x = 1", **metadata: Any) -> Path:
+    """A sound kernel with a cell of its own; the path of its notebook."""
+    folder.mkdir(parents=True, exist_ok=True)
+    kernel = sound("titanic-with-lightgbm")
+    kernel.metadata |= metadata
+    kernel.cells.append({"cell_type": "code", "id": "own-cell", "metadata": {}, "outputs": [], "source": source})
+    kernel.read(folder)
+    return folder / "notebook.ipynb"
+
+
+def test_nothing_is_found_in_the_reference_pairs() -> None:
+    kernels = read_target(KERNELS)
+
+    assert len(kernels) >= 16
+    assert check(kernels, [rule for rule in RULES if rule.id[0] in "MN"]) == []  # test_tpu_rules.py has the others
+
+
+def test_findings_say_where_what_and_what_to_do(
+    tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_kernel(tmp_path / "mine", SEARCH, title="Other")
+    write_kernel(tmp_path / "deeper" / "sound")
+    outcome = tandem("check", ".")
+
+    assert outcome.code == 1
+    lines = outcome.out.splitlines()
+    assert lines[0] == (
+        'mine/kernel-metadata.json: M003 error: Its id "ada/titanic-with-lightgbm" is not the slug that Kaggle makes '
+        'of its title, "other".'
+    )
+    assert lines[1] == "    Make the two agree, or the kernel is lost."
+    assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 warning: All of /kaggle/input is searched")
+    assert lines[-1].startswith("1 error, 1 warning in 2 notebooks;")
+
+
+def test_warnings_alone_are_no_failure(tmp_path: Path, tandem: Tandem) -> None:
+    assert tandem("check", write_kernel(tmp_path, SEARCH)).code == 0
+
+
+def test_a_notebook_alone_is_checked_as_one_of_a_code_competition(tmp_path: Path, tandem: Tandem) -> None:
+    notebook = write_kernel(tmp_path, "!pip install lightning==2.5")
+    (tmp_path / "kernel-metadata.json").unlink()
+
+    assert tandem("check", notebook).code == 0
+    outcome = tandem("check", notebook, "--code-competition")
+    assert outcome.code == 1
+    assert ":own-cell:1: N021 error" in outcome.out
+
+
+def test_a_pair_is_checked_by_its_name_or_its_folder(tandem: Tandem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(KERNELS.parent)
+
+    for target in (
+        "digits",
+        "kernels/digits",
+        "kernels/digits/",
+        "kernels/digits/infer",
+        "kernels/digits/infer/infer.ipynb",
+    ):
+        assert tandem("check", target).out.startswith("Nothing was found in "), target
+    assert 'Did you mean "digits"?' in tandem("check", "digit").err
+
+
+def test_the_inference_of_a_pair_is_held_to_what_its_competition_asks_for(tmp_path: Path, tandem: Tandem) -> None:
+    folder = tmp_path / "kernels" / "mine"
+    text = (KERNELS / "titanic" / "pair.toml").read_text()
+    write_kernel(folder / "train")
+    write_kernel(folder / "infer", "submission.to_csv('submission.csv')", enable_internet=True)
+    (folder / "pair.toml").write_text(
+        text.replace("code_competition = false", "code_competition = true").replace(
+            "[task]", '[task]\nsubmission_file = "s.csv"'
+        )
+    )
+    outcome = tandem("check", "mine", "--workspace", tmp_path, "--json")
+
+    found = {(finding["rule"], Path(finding["path"]).parent.name) for finding in json.loads(outcome.out)["findings"]}
+    assert found == {("M025", "infer"), ("M043", "infer"), ("N060", "infer")}
+
+
+def test_json_has_every_field(tmp_path: Path, tandem: Tandem) -> None:
+    said = json.loads(tandem("check", write_kernel(tmp_path, SEARCH), "--json").out)
+
+    assert (said["kernels"], said["error"], said["warning"], said["note"]) == (1, 0, 1, 0)
+    finding = said["findings"][0]
+    assert (finding["rule"], finding["severity"], finding["cell"], finding["line"]) == (
+        "N042",
+        "warning",
+        "own-cell",
+        2,
+    )
+    assert finding["message"]
+    assert finding["remedy"]
+
+
+def test_sarif_has_what_its_schema_requires(tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_kernel(tmp_path / "a b", SEARCH, title="Other")
+    outcome = tandem("check", "a b", "--sarif")
+    log = json.loads(outcome.out)
+
+    assert outcome.code == 1
+    assert log["version"] == "2.1.0"
+    assert "sarif-schema-2.1.0" in log["$schema"]
+    (run,) = log["runs"]
+    rules = run["tool"]["driver"]["rules"]
+    assert run["tool"]["driver"]["name"] == "tandem check"
+    assert [rule["id"] for rule in rules] == [rule.id for rule in RULES]
+    assert {rule["defaultConfiguration"]["level"] for rule in rules} <= {"error", "warning", "note"}
+    metadata, notebook = run["results"]
+    for result in run["results"]:
+        assert result["message"]["text"]
+        assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    (location,) = notebook["locations"]
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "a%20b/notebook.ipynb"
+    assert location["logicalLocations"][0]["name"] == "own-cell"
+    assert notebook["message"]["text"].startswith("Cell own-cell, line 2: All of")
+    assert metadata["level"] == "error"
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes"),
+    [
+        ("# tandem: ignore[N042] the dataset has three files", []),
+        ("# tandem: ignore[N040, N042] the dataset has three files", []),
+        ("# tandem: ignore[N042]", ["N042", "N010"]),
+        ("# tandem: ignore[N040] of another rule", ["N042"]),
+        ("text = '# tandem: ignore[N042] in a text'", ["N042"]),
+    ],
+)
+def test_a_finding_is_ignored_with_a_reason(tmp_path: Path, comment: str, codes: list[str]) -> None:
+    source = SEARCH.replace("\n", f"\n{comment}\n")
+
+    assert sorted(codes) == sorted(each.rule for each in check(read_target(write_kernel(tmp_path, source))))
+
+
+def test_a_comment_two_lines_above_ignores_nothing(tmp_path: Path) -> None:
+    source = f"# tandem: ignore[N042] too far away\n{SEARCH}"
+
+    assert [each.rule for each in check(read_target(write_kernel(tmp_path, source)))] == ["N042"]
+
+
+def test_a_baseline_leaves_out_what_was_there_before_wherever_it_moves(tmp_path: Path, tandem: Tandem) -> None:
+    notebook, baseline = write_kernel(tmp_path, SEARCH, title="Other"), tmp_path / "baseline.json"
+    assert tandem("check", notebook, "--baseline", baseline, "--write-baseline").code == 0
+    assert tandem("check", notebook, "--baseline", baseline).out == "Nothing was found in 1 notebook.\n"
+
+    write_kernel(tmp_path, f"import os\n{SEARCH}\n{SEARCH}", title="Other")
+    outcome = tandem("check", notebook, "--baseline", baseline)
+    assert outcome.out.splitlines()[0].startswith(str(notebook) + ":own-cell:5: N042")
+    assert "1 warning in 1 notebook" in outcome.out
+
+
+def test_a_file_that_is_no_baseline_is_said_to_be_none(tmp_path: Path, tandem: Tandem) -> None:
+    for text in ("[]", "{}", "x", '{"version": 1, "findings": 3}'):
+        (tmp_path / "b.json").write_text(text)
+        outcome = tandem("check", write_kernel(tmp_path), "--baseline", tmp_path / "b.json")
+        assert outcome.code == 1
+        assert "is no baseline" in outcome.err
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_every_rule_explains_itself(rule: Any, tandem: Tandem) -> None:
+    outcome = tandem("check", "--explain", rule.id)
+
+    title, _, first, *rest = outcome.out.splitlines()
+    assert title == f"{rule.id} {rule.name} ({rule.severity})"
+    assert first.endswith((".", ",", ":"))
+    assert len(" ".join(rest)) > 60
+
+
+def test_the_ids_and_names_of_rules_are_their_own(tandem: Tandem) -> None:
+    assert len({rule.id for rule in RULES}) == len({rule.name for rule in RULES}) == len(RULES)
+    assert "There is no rule" in tandem("check", "--explain", "N999").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Name a pair, a notebook or a folder"),
+        (["x", "--json", "--sarif"], "choose one"),
+        (["x", "--write-baseline"], "needs the file"),
+    ],
+)
+def test_what_does_not_go_together_is_said(tandem: Tandem, arguments: list[str], said: str) -> None:
+    outcome = tandem("check", *arguments)
+
+    assert outcome.code == 2
+    assert said in outcome.err
+
+
+def test_a_folder_without_a_notebook_has_nothing_to_check(tmp_path: Path, tandem: Tandem) -> None:
+    outcome = tandem("check", tmp_path)
+
+    assert outcome.code == 1
+    assert "There is no kernel-metadata.json and no notebook" in outcome.err
+
+
+def test_hostile_files_are_findings_and_nothing_of_them_reaches_the_terminal(tmp_path: Path, tandem: Tandem) -> None:
+    write_kernel(tmp_path / "a", "\x1b[2J" + "(" * 5_000, title="\x1b]0;owned\x07 title\u202e")
+    write_kernel(tmp_path / "b", "-" * 20_000 + "1\n", machine_shape=["TpuV5E8"], dataset_sources=[3, {}], id=7)
+    write_kernel(tmp_path / "c", code_file="../../etc/passwd\n")
+    write_kernel(tmp_path / "d", f"x = {'+'.join(['y'] * 3_000)}\nz = open({'/'.join(['p'] * 500)}, 'w')")
+    (tmp_path / "e").mkdir()
+    (tmp_path / "e" / "loop").symlink_to(tmp_path)
+    (tmp_path / "e" / "x.ipynb").write_text(
+        '{"cells": [{"cell_type": "code", "source": ["\\u0000", 3]}], "metadata": 3}'
+    )
+    outcome = tandem("check", tmp_path)
+
+    assert outcome.code == 1
+    assert outcome.out.replace("\n", "").isprintable()
+    assert "in 5 notebooks" in outcome.out
+
+
+def test_a_pipe_in_the_place_of_a_notebook_is_not_waited_for(tmp_path: Path, tandem: Tandem) -> None:
+    os.mkfifo(tmp_path / "x.ipynb")
+
+    outcome = tandem("check", tmp_path)
+    assert outcome.code == 1
+    assert "pipe or a device" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("source", "commands"),
+    [
+        ("!pip install x\nimport a", {1: "pip install x"}),
+        ("if x:\n    !ls -l \\\n      /tmp\ny = 1", {2: "ls -l        /tmp"}),
+        ("files = !ls it's\n%cd /tmp\ny = 1", {1: "ls it's", 2: "cd /tmp"}),
+        ('text = """\n!no\n%no\n"""\nz = (1\n% 2)\n!yes', {7: "yes"}),
+        ("%%time\n%%capture out\n!ls\nz = 1", {1: "time", 2: "capture out", 3: "ls"}),
+        ("%time z = sorted(x)\ndf?\n?df", {1: "time z = sorted(x)"}),
+        ("%%bash\n# a comment\npip install a \\\n  b", {1: "bash", 3: "pip install a    b"}),
+        ("%%writefile a.R\nx <- 1", {1: "writefile a.R"}),
+        ("z = 3 % 2\nprint('''!no''')", {}),
+    ],
+)
+def test_commands_are_taken_out_of_cells(source: str, commands: dict[int, str]) -> None:
+    cell = code_cell("x", source)
+
+    assert cell.syntax_error is None
+    assert cell.commands == commands
+
+
+@pytest.fixture
+def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
+    """A compiler that finds every notebook's step too large; the notebooks that it was asked about."""
+    asked: list[NotebookTarget] = []
+    step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
+    words = (Problem("memory", True, "It does not fit.", "own-cell", 2, "Give a core a smaller batch."),)
+
+    def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
+        asked.append(target)
+        progress(f"compiling for {options.topology}")
+        return CompileReport(options.topology, "libtpu 0", (step,), words, ("Not everything is known.",), None, 2.5)
+
+    monkeypatch.setattr(compiler_word, "compile_steps", compile_steps)
+    return asked
+
+
+def test_what_the_compiler_says_is_a_finding_like_others(
+    tmp_path: Path, tandem: Tandem, compiler: list[NotebookTarget]
+) -> None:
+    (tmp_path / "input" / "competitions" / "titanic").mkdir(parents=True)
+    notebook = write_kernel(tmp_path / "mine")
+    outcome = tandem("check", notebook, "--compile", "--workspace", tmp_path)
+
+    assert outcome.code == 1
+    assert f"{notebook}:own-cell:2: C003 error: It does not fit.\n    Give a core a smaller batch." in outcome.out
+    assert "train of 512 examples on each of 8 cores: 3,000.0 GFLOP, 20.00 of 16.0 GiB, padding 1.50" in outcome.out
+    assert "Not everything is known." in outcome.out
+    assert "compiling for v5e:2x4" in outcome.err
+    assert [str(mount.at) for mount in compiler[0].mounted] == ["competitions/titanic"]
+    said = json.loads(tandem("check", notebook, "--compile", "--json", "--workspace", tmp_path).out)
+    assert said["compiled"][0]["steps"][0]["batch_per_core"] == 512
+
+
+def test_notebooks_of_others_are_not_executed_unasked(
+    tmp_path: Path, tandem: Tandem, compiler: list[NotebookTarget], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_verb, "find_spec", lambda _: object())  # libtpu is installed
+    write_kernel(tmp_path / "mine")
+    shutil.copytree(KERNELS / "titanic", tmp_path / "kernels" / "titanic")
+
+    assert tandem("check", tmp_path / "mine").code == 0
+    outcome = tandem("check", "titanic", "--workspace", tmp_path)
+    assert outcome.code == 0
+    assert "The TPU's compiler was not asked: " in outcome.err
+    assert tandem("check", "titanic", "--workspace", tmp_path, "--compile").code == 1
+    assert compiler == []
+
+
+def test_the_corpus_has_what_it_promises() -> None:
+    assert len(SOUND) >= 10
