@@ -20,6 +20,8 @@ from generator.check.analysis.kinds import (
 from generator.check.analysis.platform import Platform, is_keras
 from generator.check.analysis.values import Values
 
+_MOST_KEPT = 200  # functions whose callees are remembered
+
 
 class Compiled:
     """How each function of a notebook is run."""
@@ -29,7 +31,9 @@ class Compiled:
         self.kinds: dict[FunctionNode, Kind] = {}
         self.static: dict[FunctionNode, set[str]] = {}  # parameters that are no arrays
         self.by_reference: set[FunctionNode] = set()  # given to a transformation: every parameter is an array
+        self._kind_inside: dict[FunctionNode, Kind] = {}
         self.inner: set[FunctionNode] = set()  # compiled because others call them
+        self._reached: dict[FunctionNode, set[FunctionNode]] = {}
         self._called: dict[FunctionNode, set[FunctionNode]] = {}
         self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
         for function in index.defined:
@@ -42,16 +46,21 @@ class Compiled:
 
     def kind(self, node: ast.AST) -> Kind:
         """How the code is run that a node is in."""
-        kind = Kind.NOTHING
-        for function in self.index.functions_around(node):
-            given_to = self.index.call(self.index.parent(function))
-            if given_to is not None and given_to.last in CALLBACKS:
-                return Kind.NOTHING
-            own = self.kinds.get(function, Kind.NOTHING)
-            kind |= own
-            if Kind.HOST in own or (own and not isinstance(function, ast.Lambda)):
-                break
-        return kind
+        function = self.index.function(node)
+        if function is None:
+            return Kind.NOTHING
+        if function not in self._kind_inside:
+            self._kind_inside[function] = self._found_kind(function)
+        return self._kind_inside[function]
+
+    def _found_kind(self, function: FunctionNode) -> Kind:
+        own = self.kinds.get(function, Kind.NOTHING)
+        given_to = self.index.call(self.index.parent(function))
+        if given_to is not None and given_to.last in CALLBACKS:
+            return Kind.NOTHING
+        if Kind.HOST in own or (own and not isinstance(function, ast.Lambda)):
+            return own
+        return own | self.kind(function)
 
     def is_on_device(self, node: ast.AST) -> bool:
         """True if a TPU runs the code that a node is in."""
@@ -246,12 +255,16 @@ class Compiled:
 
     def reached(self, function: FunctionNode) -> set[FunctionNode]:
         """A function and those that it calls or hands on, by any number of steps."""
-        found, waiting = {function}, [function]
-        while waiting:
-            new = self.calls_of(waiting.pop()) - found
-            found |= new
-            waiting += new
-        return found
+        if function not in self._reached:
+            found, waiting = {function}, [function]
+            while waiting:
+                new = self.calls_of(waiting.pop()) - found
+                found |= new
+                waiting += new
+            if len(self._reached) > _MOST_KEPT:
+                self._reached.clear()
+            self._reached[function] = found
+        return self._reached[function]
 
     def calls_in(self, function: FunctionNode) -> Iterator[Call]:
         """The calls of a function and of those that it reaches."""

@@ -141,19 +141,13 @@ class Values:
 
     def _find_device_names(self) -> None:
         """Find the names whose values depend on what the session runs on, in any scope."""
-        bindings = [pair for pair in self._bindings() if pair[1] is not None]
+        waiting = [(_names_in(target), _names_in(value), value) for target, value in self._bindings() if value]
+        self.device_names = {name for names, _, value in waiting if self.is_of_devices(value) for name in names}
         for _ in range(_DEEPEST):
-            found = {
-                name.id
-                for target, value in bindings
-                if value is not None and self.is_of_devices(value)
-                for name in ast.walk(target)
-                if isinstance(name, ast.Name)
-            }
+            found = {name for names, used, _ in waiting if used & self.device_names for name in names}
             if found <= self.device_names:
                 break
             self.device_names |= found
-            bindings = [pair for pair in bindings if not _names_in(pair[0]) <= self.device_names]
 
 
 def _finite(value: object) -> float | None:
@@ -162,8 +156,8 @@ def _finite(value: object) -> float | None:
     return value if abs(value) < _LARGEST else None
 
 
-def _names_in(target: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
+def _names_in(node: ast.expr) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def parameters(function: FunctionNode) -> list[ast.arg]:

@@ -42,7 +42,7 @@ def hidden_missing_tpu(kernel: KernelSource) -> Iterator[Problem]:
         if not any(call.last in _CONNECTS or _asks_jax_for_tpu(tpu, call) for call in tried):
             continue
         for handler in attempt.handlers:
-            if not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and not _stops(tpu, handler):
+            if not _stops(tpu, handler):
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Let it raise, or check the number of devices before training and stop."
                 yield Problem(tpu.index.place(handler), message, remedy)
@@ -174,15 +174,13 @@ def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
     if any(tpu.values.is_of_devices(claim.test) for claim in tpu.index.nodes(ast.Assert)):
         return True
-    for check in tpu.index.nodes(ast.If):
-        stops = any(isinstance(each, ast.Raise) for each in ast.walk(check)) or _stops(tpu, check)
-        if stops and tpu.values.is_of_devices(check.test):
-            return True
-    return False
+    return any(tpu.values.is_of_devices(check.test) and _stops(tpu, check) for check in tpu.index.nodes(ast.If))
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:
-    return any(call.name in _STOPS for call in tpu.index.below(node))
+    """True if a statement can end the notebook."""
+    raises = any(isinstance(each, ast.Raise) for each in ast.walk(node))
+    return raises or any(call.name in _STOPS for call in tpu.index.below(node))
 
 
 def _asks_jax_for_tpu(tpu: TpuCode, call: Call) -> bool:
