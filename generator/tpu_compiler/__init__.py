@@ -13,8 +13,8 @@ In goes a notebook with a folder of inputs, out comes a `CompileReport` of plain
     ├── told            what the process says, made a report; `report` and `step_cost` are the data that comes out
     ├── topologies      the TPUs that can be compiled for
     ├── result_cache    what the compiler said of a program before; `fingerprint` finds a whole report again
-    └── worker/         the process, which nobody imports: it runs the notebook on 8 virtual devices, and gives every step to
-                        the compiler in place of running it
+    └── worker/         the process, which nobody imports: it runs the notebook on 8 virtual devices, and gives every
+                        step to the compiler in place of running it
 
 It is above `run`, whose isolation of notebooks it uses; `cli` imports it, and whoever plans reads its data.
 """

@@ -112,6 +112,10 @@ def compile_steps(
         if key and told.is_done:
             cache.put(key, {"events": told.events})
     told.finish()
+    if not told.steps and not told.problems:
+        told.unknown.append(
+            "No step was called under jax.jit, jax.pmap, Keras's fit or tf.function: none was compiled."
+        )
     return CompileReport(
         topology=topology.name if topology else "cpu",
         compiler=named,

@@ -42,6 +42,7 @@ class Told:
             "refused": self._refused,
             "recompilation": self._recompilation,
             "one_core": self._one_core,
+            "whole_batch": self._whole_batch,
             "memory": self._memory,
             "largest": self._largest_batch,
             "figures": self._step,
@@ -96,6 +97,12 @@ class Told:
         cores = self.topology.cores if self.topology else 8
         sentence = f"The step {_text(event, 'step')} runs on one of {cores} cores."
         remedy = "Split the batch: keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices."
+        self._problem("one-core", event, sentence, remedy, is_error=False)
+
+    def _whole_batch(self, event: JsonObject) -> None:
+        cores = event.count("whole_batch")
+        sentence = f"Each of {cores} cores takes the step {_text(event, 'step')} with the same whole batch."
+        remedy = "Split the batch over its first axis: jax.device_put with NamedSharding(mesh, PartitionSpec(axis))."
         self._problem("one-core", event, sentence, remedy, is_error=False)
 
     def _memory(self, event: JsonObject) -> None:

@@ -43,6 +43,8 @@ class StepCompilation:
                 self._tell({"recompilation": list(step.shapes), **_at(step)})
             if self._compiler.is_for_tpu and 1 == step.cores < self._cores and step.what == "train":
                 self._tell({"one_core": True, **_at(step)})
+            elif step.cores > 1 and step.what == "train" and step.batch and step.parts == 1:
+                self._tell({"whole_batch": step.cores, **_at(step)})
             self._compile(step)
 
     def _compile(self, step: Step) -> None:
