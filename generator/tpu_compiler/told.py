@@ -11,6 +11,7 @@ _LONGEST = 400
 _MOST = 50  # events
 _ON_THE_WAY = {"progress", "ask", "keep"}
 _WASTEFUL_PADDING = 1.3
+_WASTED_BYTES = 1e9  # a step: about a millisecond of a core's memory; a small model's padding costs nothing
 _MULTIPLE = 8
 GIB = 1 << 30
 
@@ -146,7 +147,8 @@ class Told:
                 in_cache=figures.flag("in_cache"),
             )
         )
-        if padding is not None and padding > _WASTEFUL_PADDING:
+        moved = figures.number("bytes_moved") or 0.0
+        if padding is not None and padding > _WASTEFUL_PADDING and moved * (1 - 1 / padding) > _WASTED_BYTES:
             multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
             sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
             remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."
