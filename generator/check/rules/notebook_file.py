@@ -153,7 +153,7 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     Put the value into a constant, or a secret of Kaggle's.
     """
     for cell, node, name in kernel.code.calls():
-        if name in _WAITING:
+        if name in _WAITING and name not in kernel.code.bound:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
             yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
 
