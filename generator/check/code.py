@@ -32,7 +32,7 @@ class CodeCell:
     syntax_error: SyntaxError | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # it is what it is, so that what is known of it can be kept
 class NotebookCode:
     """The code cells of a notebook, in order."""
 
