@@ -136,6 +136,7 @@ def test_hostile_notebooks_are_read_in_bounded_time():
         code_cell("a", "import jax, keras, torch_xla\nimport tensorflow as tf\n" + deep),
         code_cell("b", many_terms),
     ]
+    cells += [code_cell("s", "g = jax.jit(g)\nx = x\ng(x)\nclass A(B): pass\nclass B(A): pass")]
     cells += [code_cell("c", chain), code_cell("d", "table = [" + "[1, 2, 'a'], " * 2_000 + "]")]
     cells += [
         code_cell(f"n{n}", f"@jax.jit\ndef f{n}(x):\n    return f{n + 1}(x)\nf{n}(jax.devices())") for n in range(300)

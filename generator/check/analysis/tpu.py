@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from generator.check.analysis.compiled import Compiled
-from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.layers import Layers
 from generator.check.analysis.platform import Platform, platform_of
@@ -51,7 +51,7 @@ class TpuCode:
         """True for a loop over the folds of a cross-validation."""
         if isinstance(loop, ast.While):
             return False
-        names = [each.id for each in [*ast.walk(loop.target), *ast.walk(loop.iter)] if isinstance(each, ast.Name)]
+        names = [each.id for each in [*walk(loop.target), *walk(loop.iter)] if isinstance(each, ast.Name)]
         splits = any(call.last == "split" for call in self.index.below(loop.iter))
         return splits or any("fold" in name.lower() for name in names)
 
