@@ -200,7 +200,9 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 def _children(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return [*node.elts[:_LONGEST]]
-    return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)][:_LONGEST]
+    if isinstance(node, ast.Dict):
+        return [each for each in [*node.keys[:_LONGEST], *node.values[:_LONGEST]] if each is not None]
+    return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)]
 
 
 def _body_of(function: FunctionNode) -> list[ast.AST]:

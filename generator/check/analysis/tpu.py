@@ -16,6 +16,9 @@ from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
 
 
+_MOST_NODES = 500_000  # of its syntax trees, or it was written by nobody
+
+
 @dataclass(frozen=True, eq=False)
 class TpuCode:
     """The analysed code of a kernel that is for a TPU."""
@@ -80,7 +83,8 @@ class TpuCode:
 @lru_cache(maxsize=1)
 def tpu_code(kernel: KernelSource) -> TpuCode:
     """Return the analysed code of a kernel, none if it is not for a TPU; asked by every rule, done once."""
-    index = Index(kernel.code)
+    nodes = sum(1 for _ in kernel.code.nodes())
+    index = Index(kernel.code if nodes < _MOST_NODES else NotebookCode(kernel.code.path, ()))
     values = Values(index)
     platform = platform_of(kernel, index, values)
     if not platform.any:

@@ -124,7 +124,8 @@ def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
         if counted is None or counted.name != "range" or len(counted.node.args) != 3:  # noqa: PLR2004 - start, stop, step
             continue
         stop = tpu.values.resolved(counted.node.args[1])
-        is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in walk(stop)) if stop else True
+        parts = [each.op for each in walk(stop) if isinstance(each, ast.BinOp)] if stop is not None else []
+        is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in parts)
         skips = any(isinstance(each, ast.Continue | ast.Break) for each in walk(loop))
         if not is_whole and not skips and _slices_by(loop) and _trains(tpu, loop):
             yield loop
