@@ -15,7 +15,6 @@ from generator.check.analysis.values import Values
 from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
 
-
 _MOST_NODES = 500_000  # of its syntax trees, or it was written by nobody
 
 
