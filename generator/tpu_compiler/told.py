@@ -11,6 +11,7 @@ _LONGEST = 400
 _MOST = 50  # events
 _ON_THE_WAY = {"progress", "ask", "keep"}
 _WASTEFUL_PADDING = 1.3
+_WASTED_BYTES = 1e9  # a step: about a millisecond of a core's memory; a small model's padding costs nothing
 _MULTIPLE = 8
 GIB = 1 << 30
 
@@ -42,6 +43,7 @@ class Told:
             "refused": self._refused,
             "recompilation": self._recompilation,
             "one_core": self._one_core,
+            "whole_batch": self._whole_batch,
             "memory": self._memory,
             "largest": self._largest_batch,
             "figures": self._step,
@@ -98,6 +100,12 @@ class Told:
         remedy = "Split the batch: keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices."
         self._problem("one-core", event, sentence, remedy, is_error=False)
 
+    def _whole_batch(self, event: JsonObject) -> None:
+        cores = event.count("whole_batch")
+        sentence = f"Each of {cores} cores takes the step {_text(event, 'step')} with the same whole batch."
+        remedy = "Split the batch over its first axis: jax.device_put with NamedSharding(mesh, PartitionSpec(axis))."
+        self._problem("one-core", event, sentence, remedy, is_error=False)
+
     def _memory(self, event: JsonObject) -> None:
         needed, limit = event.count("memory"), self.topology.memory_limit if self.topology else 0
         needs = f"needs {needed / GIB:.1f} GiB" if needed else "needs more memory than there is"
@@ -139,7 +147,8 @@ class Told:
                 in_cache=figures.flag("in_cache"),
             )
         )
-        if padding is not None and padding > _WASTEFUL_PADDING:
+        moved = figures.number("bytes_moved") or 0.0
+        if padding is not None and padding > _WASTEFUL_PADDING and moved * (1 - 1 / padding) > _WASTED_BYTES:
             multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
             sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
             remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."

@@ -92,7 +92,8 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
     """
     for write in writes(kernel.code):
         path = _absolute(write.path)
-        if path is not None and path.is_relative_to(_INPUT):
+        is_optional = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(write.node))
+        if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_optional:
             message = f"{_shown(str(write.path))} is read-only on Kaggle."
             yield Problem(kernel.code.place(write.cell, write.node), message, "Write to /kaggle/working.")
 

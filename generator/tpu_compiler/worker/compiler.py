@@ -112,7 +112,7 @@ class Compiler:
 
 def batch_bytes(step: Step) -> int:
     """The bytes of a core's batch."""
-    return sum(_bytes(step.arguments[place]) for place in step.batch) // step.cores
+    return sum(_bytes(step.arguments[place]) for place in step.batch) // step.parts if step.batch else 0
 
 
 def _bytes(leaf: Any) -> int:
