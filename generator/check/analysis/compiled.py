@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.kinds import (
     BASES,
     CALLBACKS,
@@ -20,6 +20,8 @@ from generator.check.analysis.kinds import (
 from generator.check.analysis.platform import Platform, is_keras
 from generator.check.analysis.values import Values
 
+_DEEPEST = 10  # transformations around a function, and names of it
+_MOST_REACHED = 500  # functions below one that are looked at
 _MOST_KEPT = 200  # functions whose callees are remembered
 
 
@@ -70,23 +72,28 @@ class Compiled:
         """The functions that are run so, in every way that is asked for."""
         return [function for function, own in self.kinds.items() if kind in own]
 
-    def referred(self, node: ast.AST | None) -> list[FunctionNode]:
+    def referred(self, node: ast.AST | None, depth: int = 0) -> list[FunctionNode]:
         """The functions of the notebook that an expression may stand for."""
+        if depth > _DEEPEST:  # `step = jax.jit(step)` of a step that is not known
+            return []
         if isinstance(node, ast.Lambda):
             return [node]
         if isinstance(node, ast.Call):  # partial(f, x), jax.grad(f), tf.function(f)
-            return [each for inner in node.args[:1] for each in self.referred(inner)]
+            return [each for inner in node.args[:1] for each in self.referred(inner, depth + 1)]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             return self._methods_beside(node)
-        if not isinstance(node, ast.Name):
-            return []
+        return self._named(node, depth) if isinstance(node, ast.Name) else []
+
+    def _named(self, node: ast.Name, depth: int) -> list[FunctionNode]:
+        """The function that a name stands for where it is, the last one of those that have it."""
         around = [*self.index.functions_around(node), None]
         known = self.index.functions_named.get(node.id, [])
         seen = [each for each in known if self.index.class_of(each) is None and self.index.function(each) in around]
         if seen:
             return seen[-1:]
         given = self.values.resolved(node)
-        return self.referred(given) if isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given) else []
+        is_function = isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given)
+        return self.referred(given, depth + 1) if is_function else []
 
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
@@ -174,11 +181,11 @@ class Compiled:
     def _static(self, function: FunctionNode, call: Call) -> Iterator[str]:
         names = call.keyword("static_argnames")
         numbers = call.keyword("static_argnums", "static_broadcasted_argnums")
-        for node in ast.walk(names) if names is not None else ():
+        for node in walk(names) if names is not None else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
         own = [*function.args.posonlyargs, *function.args.args]
-        for node in ast.walk(numbers) if numbers is not None else ():
+        for node in walk(numbers) if numbers is not None else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value < len(own):
                 yield own[node.value].arg
 
@@ -257,7 +264,7 @@ class Compiled:
         """A function and those that it calls or hands on, by any number of steps."""
         if function not in self._reached:
             found, waiting = {function}, [function]
-            while waiting:
+            while waiting and len(found) < _MOST_REACHED:
                 new = self.calls_of(waiting.pop()) - found
                 found |= new
                 waiting += new

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 
-from generator.check.analysis.index import FunctionNode, Index
+from generator.check.analysis.index import FunctionNode, Index, walk
 
 DEVICES = 8  # of a TPU v5e-8 and v3-8
 _DEEPEST = 30  # names and operations that are followed for a number
@@ -129,7 +129,7 @@ class Values:
 
     def is_of_devices(self, node: ast.AST) -> bool:
         """True if what the session runs on decides on an expression."""
-        for each in ast.walk(node):
+        for each in walk(node):
             if isinstance(each, ast.Name) and each.id in self.device_names:
                 return True
             if self.is_device_count(each):
@@ -157,7 +157,7 @@ def _finite(value: object) -> float | None:
 
 
 def _names_in(node: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    return {each.id for each in walk(node) if isinstance(each, ast.Name)}
 
 
 def parameters(function: FunctionNode) -> list[ast.arg]:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.index import Call
+from generator.check.analysis.index import Call, walk
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
@@ -174,12 +174,14 @@ def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
     if any(tpu.values.is_of_devices(claim.test) for claim in tpu.index.nodes(ast.Assert)):
         return True
-    return any(tpu.values.is_of_devices(check.test) and _stops(tpu, check) for check in tpu.index.nodes(ast.If))
+    ends = [*tpu.index.nodes(ast.Raise), *(call.node for call in tpu.index.calls if call.name in _STOPS)]
+    checks = {around for end in ends for around in tpu.index.ancestors(end) if isinstance(around, ast.If)}
+    return any(tpu.values.is_of_devices(check.test) for check in checks)
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:
     """True if a statement can end the notebook."""
-    raises = any(isinstance(each, ast.Raise) for each in ast.walk(node))
+    raises = any(isinstance(each, ast.Raise) for each in walk(node))
     return raises or any(call.name in _STOPS for call in tpu.index.below(node))
 
 
