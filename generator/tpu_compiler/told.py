@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from generator.run.terminal_text import strip_ansi
 from generator.tpu_compiler.report import LargestBatch, Problem
 from generator.tpu_compiler.step_cost import StepCost
 from generator.tpu_compiler.topologies import Topology
@@ -57,7 +58,8 @@ class Told:
         if self.largest is None:
             return
         size = self.largest.batch_per_core
-        remedy = f"Give a core at most {size} examples a step." if size else "Make the model smaller: not even 8 fit."
+        none = f"Make the model smaller: of {self.largest.compilations} smaller batches that were tried, none fits."
+        remedy = f"Give a core at most {size} examples a step." if size else none
         self.problems = [
             Problem(each.kind, each.is_error, each.sentence, each.cell, each.line, remedy)
             if each.kind == "memory"
@@ -156,7 +158,7 @@ class Told:
 
 
 def _text(event: JsonObject, name: str) -> str:
-    return printable(event.text(name)[:_LONGEST])
+    return printable(strip_ansi(event.text(name)[:_LONGEST]))
 
 
 def _first_sentence(message: str) -> str:

@@ -85,8 +85,8 @@ def _run(notebook: Notebook, parent: Parent) -> bool:
             return True
         if error is not None:
             place = notebook.place_of(error)
-            first = (str(error).strip().splitlines() or [""])[0][:_LONGEST_ERROR]
-            parent.tell({"failed": f"{type(error).__name__}: {first}", "cell": place.cell, "line": place.line})
+            said = " ".join(str(error).split())[:_LONGEST_ERROR]
+            parent.tell({"failed": f"{type(error).__name__}: {said}", "cell": place.cell, "line": place.line})
             return False
     return True
 
