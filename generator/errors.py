@@ -3,6 +3,7 @@
 TandemError
 ├── CompetitionError          a competition or its data (generator.competition)
 ├── PairError                 a pair of notebooks and its choices (generator.pair)
+├── CheckError                what is to be checked, and how (generator.check)
 ├── KaggleError               Kaggle, or the way to it (generator.kaggle.errors)
 ├── ChainError                carrying a pair to its score (generator.kaggle.chain.errors)
 ├── LocalKaggleError          a Kaggle on this machine (generator.localkaggle)
@@ -33,6 +34,10 @@ class PairError(TandemError):
 
 class LocalKaggleError(TandemError):
     """A local Kaggle cannot do what was asked of it by the person who runs it."""
+
+
+class CheckError(TandemError):
+    """Notebooks could not be checked; what is wrong with them is a finding, and no error."""
 
 
 class RunError(TandemError):

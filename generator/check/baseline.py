@@ -12,14 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from generator.check.finding import Finding
-from generator.errors import TandemError
+from generator.errors import CheckError
 from generator.files import read_text
 from generator.untrusted import JsonObject, printable
 
 _VERSION = 1
 
 
-class BaselineError(TandemError):
+class BaselineError(CheckError):
     """A file that is no baseline."""
 
     def __init__(self, *, path: Path) -> None:

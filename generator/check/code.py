@@ -5,6 +5,7 @@ Nothing of it is executed. Magics and shell commands, which are no Python, are t
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +33,7 @@ class CodeCell:
     syntax_error: SyntaxError | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # it is what it is, so that what is known of it can be kept
 class NotebookCode:
     """The code cells of a notebook, in order."""
 
@@ -59,18 +60,21 @@ class NotebookCode:
         return frozenset(name.partition(".")[0] for name in self.imported.values())
 
     @cached_property
+    def bound(self) -> Mapping[str, int]:
+        """How often each name is bound: by assignments and loops, and as an argument."""
+        names = (
+            getattr(node, "id", "") for _, node in self.nodes() if isinstance(getattr(node, "ctx", None), ast.Store)
+        )
+        return Counter([*names, *(node.arg for _, node in self.nodes() if isinstance(node, ast.arg))])
+
+    @cached_property
     def assigned(self) -> Mapping[str, ast.expr]:
         """The values of names that are bound exactly once in the notebook, by a plain `name = value`."""
         values: dict[str, ast.expr] = {}
-        bound: dict[str, int] = {}
         for _, node in self.nodes():
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                bound[node.id] = bound.get(node.id, 0) + 1
-            elif isinstance(node, ast.arg):
-                bound[node.arg] = bound.get(node.arg, 0) + 1
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 values[node.targets[0].id] = node.value
-        return {name: value for name, value in values.items() if bound[name] == 1}
+        return {name: value for name, value in values.items() if self.bound[name] == 1}
 
     @cached_property
     def texts(self) -> dict[ast.AST, str | None]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from generator.check.code import NotebookCode, code_cell, read_code
 from generator.check.source import Fault, KernelSource, Part, Purpose
 from generator.competition.facts import Task
-from generator.errors import TandemError
+from generator.errors import CheckError
 from generator.files import PathOutsideError, contained, read_text
 from generator.pair.choices import Choice
 from generator.pair.folder import read_choices
@@ -27,7 +27,7 @@ _RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
 _PURPOSES = {Role.TRAIN: Purpose.TRAINING, Role.INFER: Purpose.INFERENCE}
 
 
-class NothingToCheckError(TandemError):
+class NothingToCheckError(CheckError):
     """A place where there is neither a kernel nor a notebook."""
 
     def __init__(self, *, path: Path) -> None:
@@ -37,7 +37,7 @@ class NothingToCheckError(TandemError):
         )
 
 
-class TooMuchToCheckError(TandemError):
+class TooMuchToCheckError(CheckError):
     """A folder with more in it than anybody's kernels."""
 
     def __init__(self, *, path: Path) -> None:

@@ -1,8 +1,8 @@
 """Where a notebook writes, as far as its code tells without being executed."""
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from generator.check.code import CodeCell, NotebookCode
 from generator.check.texts import text_of
@@ -38,12 +38,13 @@ class Write:
     path: str | None
 
 
-def writes(code: NotebookCode) -> Iterator[Write]:
+@lru_cache(maxsize=2)  # several rules ask for those of the same notebook
+def writes(code: NotebookCode) -> tuple[Write, ...]:
     """Every call of a notebook that is known to write a file or to make a folder."""
-    for cell, node, name in code.calls():
-        target = _target(code, node, name)
-        if target is not None:
-            yield Write(cell, node, target, text_of(code, target))
+    targets = ((cell, node, _target(code, node, name)) for cell, node, name in code.calls())
+    return tuple(
+        Write(cell, node, target, text_of(code, target)) for cell, node, target in targets if target is not None
+    )
 
 
 def _target(code: NotebookCode, node: ast.Call, name: str) -> ast.expr | None:

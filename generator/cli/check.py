@@ -15,7 +15,7 @@ from generator import __version__
 from generator.cli.completion import complete_pair
 from generator.cli.options import HELP_OPTIONS, json_option, shortest, workspace_option
 from generator.cli.terminal import styled
-from generator.errors import TandemError, did_you_mean
+from generator.errors import CheckError, did_you_mean
 from generator.untrusted import is_slug, printable
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SILENT_SECONDS = 2.0
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-class UnknownRuleError(TandemError):
+class UnknownRuleError(CheckError):
     """A rule that does not exist."""
 
     def __init__(self, *, rule: str, known: "Sequence[str]") -> None:

@@ -75,15 +75,13 @@ def push(context: click.Context, /, **options: Any) -> int:
 
 def _check(options: PushOptions, to: str) -> dict[Role, "PreparedKernel"]:
     """Both kernels, made sure to be fit before anything is asked or sent; what is only doubtful is said."""
-    from generator.check.checking import check
     from generator.check.finding import Severity, where
     from generator.kaggle.chain.prepared_kernel import prepare
     from generator.kaggle.chain.resume import check_exists
 
     check_exists(options, to)
     prepared = {role: prepare(options.folder, role, verify=options.verify) for role in Role}
-    findings = check(kernel.checked for kernel in prepared.values()) if options.verify else []
-    for finding in findings:
+    for finding in (finding for kernel in prepared.values() for finding in kernel.doubts):
         if finding.severity is Severity.WARNING:
             place = ": ".join(filter(None, (shortest(finding.place.path), where(finding.place))))
             warn(f"{place}: {finding.message} {finding.remedy} ({finding.rule})")

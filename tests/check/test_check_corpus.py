@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 from check_corpus import SOUND, Case, cases, sound
+from layouts import ALL_LAYOUTS
+from miniature import write_tree
+from rendered_pairs import layout_choices
 
 from generator.check.checking import check
+from generator.check.finding import Severity
+from generator.check.reading import read_pair
+from generator.pair.kernel_files import render_kernels
+from generator.pair.workspace import PairFolder
 
 
 @pytest.mark.parametrize("name", SOUND)
@@ -13,9 +20,34 @@ def test_nothing_is_found_in_a_sound_notebook(name: str, tmp_path: Path) -> None
     assert check([sound(name).read(tmp_path)]) == []
 
 
-@pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_a_fault_is_found_where_it_is_and_nothing_else(case: Case, tmp_path: Path) -> None:
     found = check([case.kernel().read(tmp_path)])
 
     assert len(found) == 1
     assert case.is_found(found[0]), found[0]
+
+
+# Between them they have every family, and tables that a gateway hands out.
+LAYOUTS = (
+    *(
+        "titanic",
+        "nlp_getting_started",
+        "tpu_getting_started",
+        "birdclef",
+        "salt_identification",
+        "ventilator_pressure",
+    ),
+    *("denoising_dirty_documents", "rows_that_a_gateway_asks_for"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_pairs_of_layouts_could_be_pushed(name: str, tmp_path: Path) -> None:
+    layout = next(layout for layout in ALL_LAYOUTS if layout.name == name)
+    for framework, choices in layout_choices(layout).items():
+        folder = PairFolder(tmp_path / "kernels" / framework)
+        write_tree(folder.path, {str(path): content.decode() for path, content in render_kernels(choices).items()})
+
+        assert [each for each in check(read_pair(folder)) if each.severity is not Severity.NOTE] == []

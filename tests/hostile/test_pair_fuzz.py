@@ -22,9 +22,10 @@ from generator.run.notebook_view import view_content
 from generator.run.report import duration
 
 PUSH = ("push", "tiny", "--dry-run", "--to", "local")
+CHECK = ("check", "tiny")
 RUN = ("run", "tiny", "--only", "train")
 COMMANDS = (
-    *(PUSH, RUN, ("receipt", "tiny"), ("status", "tiny")),
+    *(PUSH, CHECK, RUN, ("receipt", "tiny"), ("status", "tiny")),
     *(("generate", "--all", "--check"), ("generate", "--competition", "tiny", "--dry-run")),
 )
 OUTPUTS = [
@@ -51,6 +52,8 @@ def metadata(role: str) -> dict[str, Any]:
         "id": f"someone/tiny-{role}",
         "title": f"tiny {role}",
         "code_file": f"{role}.ipynb",
+        "language": "python",
+        "kernel_type": "notebook",
         "machine_shape": "TpuV5E8",
         "enable_gpu": False,
         "enable_internet": False,
@@ -101,7 +104,7 @@ def test_any_notebook_is_shown_or_refused(document: Any) -> None:
 
 
 @CASES
-@given(mutated(executed()), st.sampled_from([PUSH, (*PUSH, "--json"), RUN]))
+@given(mutated(executed()), st.sampled_from([PUSH, (*PUSH, "--json"), CHECK, (*CHECK, "--sarif"), RUN]))
 def test_any_notebook_is_pushed_or_refused(workspace: Path, document: Any, command: tuple[str, ...]) -> None:
     # A run gets as far as its notebooks are read: there are no data for them.
     with (
@@ -122,7 +125,7 @@ def without(path: Path) -> Iterator[None]:
 
 
 @CASES
-@given(mutated(metadata("train")), st.sampled_from([PUSH, (*PUSH, "--json"), RUN]))
+@given(mutated(metadata("train")), st.sampled_from([PUSH, (*PUSH, "--json"), CHECK, (*CHECK, "--sarif"), RUN]))
 def test_any_metadata_are_pushed_or_refused(workspace: Path, document: Any, command: tuple[str, ...]) -> None:
     with (
         holding(workspace / "kernels/tiny/train/kernel-metadata.json", as_json(document)),

@@ -1,12 +1,14 @@
 """Pushing once, whatever happens to the answer."""
 
 import pytest
+from chain_pair import edited
 from chain_table import FAILED, LIMITED, LOST, MISSING, Table
 from fake_kaggle import Hook
 
 from generator.kaggle.chain import errors
 from generator.kaggle.chain.state import Step
 from generator.kaggle.errors import QuotaUsedUpError, SessionLimitError, SourcesRefusedError
+from generator.pair.workspace import Role
 
 
 @pytest.mark.parametrize(
@@ -109,3 +111,13 @@ def test_a_push_that_lost_its_inputs_fails_its_step(table: Table) -> None:
 
     table.push(back_to=Step.INFER)
     assert table.counts == (3, 1)
+
+
+def test_a_code_competition_that_pair_toml_does_not_know_of_gets_nothing_with_the_internet_on(table: Table) -> None:
+    known, unknown = (f"code_competition = {{ value = {value}" for value in ("true", "false"))
+    table.folder.choices.write_text(table.folder.choices.read_text().replace(known, unknown))
+    with edited(table.folder.metadata(Role.INFER)) as fields:
+        fields["enable_internet"] = True
+
+    table.stops(errors.KernelUnfitError, match=r"has the internet switched on \(M025\)", verify=True)
+    assert table.counts == (0, 0)

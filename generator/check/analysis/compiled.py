@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.kinds import (
     BASES,
     CALLBACKS,
@@ -20,6 +20,10 @@ from generator.check.analysis.kinds import (
 from generator.check.analysis.platform import Platform, is_keras
 from generator.check.analysis.values import Values
 
+_DEEPEST = 10  # transformations around a function, and names of it
+_MOST_REACHED = 500  # functions below one that are looked at
+_MOST_KEPT = 200  # functions whose callees are remembered
+
 
 class Compiled:
     """How each function of a notebook is run."""
@@ -29,7 +33,9 @@ class Compiled:
         self.kinds: dict[FunctionNode, Kind] = {}
         self.static: dict[FunctionNode, set[str]] = {}  # parameters that are no arrays
         self.by_reference: set[FunctionNode] = set()  # given to a transformation: every parameter is an array
+        self._kind_inside: dict[FunctionNode, Kind] = {}
         self.inner: set[FunctionNode] = set()  # compiled because others call them
+        self._reached: dict[FunctionNode, set[FunctionNode]] = {}
         self._called: dict[FunctionNode, set[FunctionNode]] = {}
         self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
         for function in index.defined:
@@ -42,16 +48,21 @@ class Compiled:
 
     def kind(self, node: ast.AST) -> Kind:
         """How the code is run that a node is in."""
-        kind = Kind.NOTHING
-        for function in self.index.functions_around(node):
-            given_to = self.index.call(self.index.parent(function))
-            if given_to is not None and given_to.last in CALLBACKS:
-                return Kind.NOTHING
-            own = self.kinds.get(function, Kind.NOTHING)
-            kind |= own
-            if Kind.HOST in own or (own and not isinstance(function, ast.Lambda)):
-                break
-        return kind
+        function = self.index.function(node)
+        if function is None:
+            return Kind.NOTHING
+        if function not in self._kind_inside:
+            self._kind_inside[function] = self._found_kind(function)
+        return self._kind_inside[function]
+
+    def _found_kind(self, function: FunctionNode) -> Kind:
+        own = self.kinds.get(function, Kind.NOTHING)
+        given_to = self.index.call(self.index.parent(function))
+        if given_to is not None and given_to.last in CALLBACKS:
+            return Kind.NOTHING
+        if Kind.HOST in own or (own and not isinstance(function, ast.Lambda)):
+            return own
+        return own | self.kind(function)
 
     def is_on_device(self, node: ast.AST) -> bool:
         """True if a TPU runs the code that a node is in."""
@@ -61,23 +72,28 @@ class Compiled:
         """The functions that are run so, in every way that is asked for."""
         return [function for function, own in self.kinds.items() if kind in own]
 
-    def referred(self, node: ast.AST | None) -> list[FunctionNode]:
+    def referred(self, node: ast.AST | None, depth: int = 0) -> list[FunctionNode]:
         """The functions of the notebook that an expression may stand for."""
+        if depth > _DEEPEST:  # `step = jax.jit(step)` of a step that is not known
+            return []
         if isinstance(node, ast.Lambda):
             return [node]
         if isinstance(node, ast.Call):  # partial(f, x), jax.grad(f), tf.function(f)
-            return [each for inner in node.args[:1] for each in self.referred(inner)]
+            return [each for inner in node.args[:1] for each in self.referred(inner, depth + 1)]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
             return self._methods_beside(node)
-        if not isinstance(node, ast.Name):
-            return []
+        return self._named(node, depth) if isinstance(node, ast.Name) else []
+
+    def _named(self, node: ast.Name, depth: int) -> list[FunctionNode]:
+        """The function that a name stands for where it is, the last one of those that have it."""
         around = [*self.index.functions_around(node), None]
         known = self.index.functions_named.get(node.id, [])
         seen = [each for each in known if self.index.class_of(each) is None and self.index.function(each) in around]
         if seen:
             return seen[-1:]
         given = self.values.resolved(node)
-        return self.referred(given) if isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given) else []
+        is_function = isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given)
+        return self.referred(given, depth + 1) if is_function else []
 
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
@@ -165,11 +181,11 @@ class Compiled:
     def _static(self, function: FunctionNode, call: Call) -> Iterator[str]:
         names = call.keyword("static_argnames")
         numbers = call.keyword("static_argnums", "static_broadcasted_argnums")
-        for node in ast.walk(names) if names is not None else ():
+        for node in walk(names) if names is not None else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield node.value
         own = [*function.args.posonlyargs, *function.args.args]
-        for node in ast.walk(numbers) if numbers is not None else ():
+        for node in walk(numbers) if numbers is not None else ():
             if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value < len(own):
                 yield own[node.value].arg
 
@@ -246,12 +262,16 @@ class Compiled:
 
     def reached(self, function: FunctionNode) -> set[FunctionNode]:
         """A function and those that it calls or hands on, by any number of steps."""
-        found, waiting = {function}, [function]
-        while waiting:
-            new = self.calls_of(waiting.pop()) - found
-            found |= new
-            waiting += new
-        return found
+        if function not in self._reached:
+            found, waiting = {function}, [function]
+            while waiting and len(found) < _MOST_REACHED:
+                new = self.calls_of(waiting.pop()) - found
+                found |= new
+                waiting += new
+            if len(self._reached) > _MOST_KEPT:
+                self._reached.clear()
+            self._reached[function] = found
+        return self._reached[function]
 
     def calls_in(self, function: FunctionNode) -> Iterator[Call]:
         """The calls of a function and of those that it reaches."""

@@ -12,6 +12,7 @@ from generator.check.finding import Place
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 NodeT = TypeVar("NodeT", bound=ast.AST)
 _SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)  # one object stands in many places
+_LONGEST = 1_000  # elements of a literal that are looked at: data, in a notebook
 _DEEPEST = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
 
 
@@ -87,7 +88,7 @@ class Index:
             self._around[node] = _Around(cell, parent, function)
             self._by_kind[type(node)].append(node)
             self._in_function[function].append(node)
-            children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, _SHARED)]
+            children = _children(node)
             inside = set(_body_of(node)) if isinstance(node, FunctionNode) else set()
             stack += [
                 (child, node, node if child in inside and isinstance(node, FunctionNode) else function)
@@ -118,11 +119,13 @@ class Index:
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around a node."""
-        return self._around[node].parent
+        around = self._around.get(node)  # none for an element of a long literal
+        return around.parent if around is not None else None
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function whose body a node is in."""
-        return self._around[node].function
+        around = self._around.get(node)
+        return around.function if around is not None else None
 
     def functions_around(self, node: ast.AST) -> Iterator[FunctionNode]:
         """The functions whose bodies a node is in, from inside to outside."""
@@ -151,7 +154,7 @@ class Index:
 
     def below(self, node: ast.AST) -> list[Call]:
         """The calls in a node, itself included."""
-        return [self.call_of[each] for each in ast.walk(node) if isinstance(each, ast.Call)]
+        return [self.call_of[each] for each in walk(node) if isinstance(each, ast.Call)]
 
     def place(self, node: ast.AST) -> Place:
         """Where a node is."""
@@ -183,6 +186,23 @@ class Index:
                 if full.partition(".")[0] in self.code.modules and target.id not in self.code.imported:
                     aliases[target.id] = full
         return aliases
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node in a node, itself included, without the far elements of a long literal."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        yield each
+        stack += reversed(_children(each))
+
+
+def _children(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [*node.elts[:_LONGEST]]
+    if isinstance(node, ast.Dict):
+        return [each for each in [*node.keys[:_LONGEST], *node.values[:_LONGEST]] if each is not None]
+    return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)]
 
 
 def _body_of(function: FunctionNode) -> list[ast.AST]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.compiled import Compiled
-from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.values import Values
 
@@ -69,10 +69,7 @@ class Layers:
         for node in self.index.inside(scope):
             if isinstance(node, ast.Assign) and self.is_symbolic(node.value):
                 self._symbolic |= {
-                    (scope, each.id)
-                    for target in node.targets
-                    for each in ast.walk(target)
-                    if isinstance(each, ast.Name)
+                    (scope, each.id) for target in node.targets for each in walk(target) if isinstance(each, ast.Name)
                 }
             elif isinstance(node, ast.Call):
                 for called in self.compiled.referred(node.func):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from generator.check.analysis.compiled import Compiled
-from generator.check.analysis.index import Call, FunctionNode, Index
+from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.layers import Layers
 from generator.check.analysis.platform import Platform, platform_of
@@ -14,6 +14,8 @@ from generator.check.analysis.traced import Traced
 from generator.check.analysis.values import Values
 from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
+
+_MOST_NODES = 500_000  # of its syntax trees, or it was written by nobody
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ class TpuCode:
         """True for a loop over the folds of a cross-validation."""
         if isinstance(loop, ast.While):
             return False
-        names = [each.id for each in [*ast.walk(loop.target), *ast.walk(loop.iter)] if isinstance(each, ast.Name)]
+        names = [each.id for each in [*walk(loop.target), *walk(loop.iter)] if isinstance(each, ast.Name)]
         splits = any(call.last == "split" for call in self.index.below(loop.iter))
         return splits or any("fold" in name.lower() for name in names)
 
@@ -80,7 +82,8 @@ class TpuCode:
 @lru_cache(maxsize=1)
 def tpu_code(kernel: KernelSource) -> TpuCode:
     """Return the analysed code of a kernel, none if it is not for a TPU; asked by every rule, done once."""
-    index = Index(kernel.code)
+    nodes = sum(1 for _ in kernel.code.nodes())
+    index = Index(kernel.code if nodes < _MOST_NODES else NotebookCode(kernel.code.path, ()))
     values = Values(index)
     platform = platform_of(kernel, index, values)
     if not platform.any:

@@ -29,6 +29,10 @@ class Traced:
         for function in self._functions:
             is_root = function in compiled.by_reference or function in compiled.settings or self._is_method(function)
             self._names[function] = set(self._arrays(function)) if is_root or self._is_decorated(function) else set()
+        for call in index.calls:
+            for function in compiled.referred(call.node.func):
+                if Kind.JAX not in compiled.kinds.get(function, Kind.JAX):  # there numbers are traced as well
+                    self._names.get(function, set()).difference_update(_constants_given(function, call))
         for _ in range(_ROUNDS):
             before = sum(map(len, self._names.values()))
             for function in self._functions:
@@ -133,6 +137,13 @@ class Traced:
             pairs += [(each.arg, each.value) for each in node.keywords if each.arg]
             static = self.compiled.static.get(called, set())
             self._names[called] |= {name for name, value in pairs if name not in static and self.is_traced(value)}
+
+
+def _constants_given(function: FunctionNode, call: Call) -> set[str]:
+    """The parameters that a call gives a number or a text: `tf.function` leaves those to Python."""
+    pairs = [(each.arg, value) for each, value in zip(function.args.args, call.node.args, strict=False)]
+    pairs += [(each.arg, each.value) for each in call.node.keywords if each.arg]
+    return {name for name, value in pairs if isinstance(value, ast.Constant)}
 
 
 def _is_about_structure(node: ast.Lambda | ast.Compare) -> bool:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import zip_longest
 
-from generator.check.analysis.index import FunctionNode, Index
+from generator.check.analysis.index import FunctionNode, Index, walk
 
 DEVICES = 8  # of a TPU v5e-8 and v3-8
 _DEEPEST = 30  # names and operations that are followed for a number
@@ -129,7 +129,7 @@ class Values:
 
     def is_of_devices(self, node: ast.AST) -> bool:
         """True if what the session runs on decides on an expression."""
-        for each in ast.walk(node):
+        for each in walk(node):
             if isinstance(each, ast.Name) and each.id in self.device_names:
                 return True
             if self.is_device_count(each):
@@ -141,19 +141,13 @@ class Values:
 
     def _find_device_names(self) -> None:
         """Find the names whose values depend on what the session runs on, in any scope."""
-        bindings = [pair for pair in self._bindings() if pair[1] is not None]
+        waiting = [(_names_in(target), _names_in(value), value) for target, value in self._bindings() if value]
+        self.device_names = {name for names, _, value in waiting if self.is_of_devices(value) for name in names}
         for _ in range(_DEEPEST):
-            found = {
-                name.id
-                for target, value in bindings
-                if value is not None and self.is_of_devices(value)
-                for name in ast.walk(target)
-                if isinstance(name, ast.Name)
-            }
+            found = {name for names, used, _ in waiting if used & self.device_names for name in names}
             if found <= self.device_names:
                 break
             self.device_names |= found
-            bindings = [pair for pair in bindings if not _names_in(pair[0]) <= self.device_names]
 
 
 def _finite(value: object) -> float | None:
@@ -162,8 +156,8 @@ def _finite(value: object) -> float | None:
     return value if abs(value) < _LARGEST else None
 
 
-def _names_in(target: ast.expr) -> set[str]:
-    return {each.id for each in ast.walk(target) if isinstance(each, ast.Name)}
+def _names_in(node: ast.expr) -> set[str]:
+    return {each.id for each in walk(node) if isinstance(each, ast.Name)}
 
 
 def parameters(function: FunctionNode) -> list[ast.arg]:

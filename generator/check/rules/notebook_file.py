@@ -1,6 +1,7 @@
 """Rules of a notebook as a file: what Kaggle's runner needs of it, and what should not be published with it."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 
@@ -78,10 +79,14 @@ def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
     It is no character, and no program can send it as UTF-8.
     Write that character anew.
     """
-    for place, source in _sources(kernel):
-        if storable(source) != source:
-            message = "A text in it has half of a surrogate pair, which no other program can read."
-            yield Problem(place, message, "Write that character anew.")
+    cells = [{**JsonObject.of(cell), "outputs": []} for cell in _cells(kernel)]  # which nobody sends
+    whole = json.dumps({**kernel.notebook, "cells": cells}, ensure_ascii=False)
+    if storable(whole) == whole:
+        return
+    places = [place for place, source in _sources(kernel) if storable(source) != source]
+    for place in places or [kernel.in_notebook()]:
+        message = "A text in it has half of a surrogate pair, which no other program can read."
+        yield Problem(place, message, "Write that character anew.")
 
 
 @rule("N006", "editor-block", Severity.WARNING)
@@ -149,7 +154,7 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     Put the value into a constant, or a secret of Kaggle's.
     """
     for cell, node, name in kernel.code.calls():
-        if name in _WAITING:
+        if name in _WAITING and name not in kernel.code.bound:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
             yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
 

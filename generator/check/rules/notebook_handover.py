@@ -103,8 +103,8 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(cell, node), message, "Compute in float32 or mixed_float16.")
 
 
-def _saved(kernel: KernelSource) -> Iterator[Write]:
-    return writes(kernel.code) if _trains_on_tpu(kernel) else iter(())
+def _saved(kernel: KernelSource) -> tuple[Write, ...]:
+    return writes(kernel.code) if _trains_on_tpu(kernel) else ()
 
 
 def _trains_on_tpu(kernel: KernelSource) -> bool:

@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from generator.check.code import NotebookCode
+from generator.check.code import CodeCell, NotebookCode
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
@@ -23,6 +23,9 @@ _FETCHES = {"requests.get", "urllib.request.urlopen", "urllib.request.urlretriev
 _FETCHES |= {"torch.hub.load", "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "nltk.download"}
 _FETCHES |= {"datasets.load_dataset", "wandb.init", "wandb.login", "tensorflow_datasets.load"}
 _LOCAL = ("/", ".", "~", "$", "{", UNKNOWN)
+_HUBS = {"timm", "torchvision", "open_clip", "efficientnet_pytorch", "pretrainedmodels", "segmentation_models_pytorch"}
+_HERE = ("localhost", "127.0.0.1", "://gateway")
+_ELSEWHERE = {"mode", "source", "data_dir", "data_files"}  # arguments that say that nothing is fetched, mostly
 _NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input."
 
 
@@ -34,7 +37,7 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
     libtpu, after which the TPU is not found.
     Pin it: `pip install keras==3.13.2`, or a commit: `git+https://…@COMMIT`.
     """
-    for place, arguments in _installs(kernel.code):
+    for place, arguments, _ in _installs(kernel.code):
         loose = [name for name in _packages(arguments) if _is_loose(name)]
         if loose and "--no-index" not in arguments:
             message = f"{', '.join(loose[:3])} is installed in whatever version is the newest."
@@ -52,9 +55,9 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: the code requirements of competitions.
     """
-    for place, arguments in _installs(kernel.code):
-        is_local = "--no-deps" in arguments and all(_is_local(name) for name in _packages(arguments))
-        if kernel.has_no_internet and "--no-index" not in arguments and not is_local:
+    for place, arguments, is_optional in _installs(kernel.code):
+        asks_nobody = "--no-index" in arguments or all(_is_local(name) for name in _packages(arguments))
+        if kernel.has_no_internet and not asks_nobody and not is_optional:
             message = "pip asks an index on the internet here, which this notebook runs without."
             remedy = "Install attached wheels: `pip install --no-index --find-links /kaggle/input/… NAME`."
             yield Problem(place, message, remedy)
@@ -73,7 +76,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     if not kernel.has_no_internet:
         return
     for cell, line, command in kernel.code.commands():
-        for words in _commands(command):
+        for words in () if _is_indented(cell, line) else _commands(command):
             if words[0] in _FETCHING or " ".join(words[:2]) in _FETCHING:
                 message = f"{words[0]} needs the internet, which this notebook runs without."
                 yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
@@ -102,12 +105,12 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(cell, node), message, remedy)
 
 
-def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str]]]:
-    """Every `pip install` with its arguments: of commands and magics, and of processes that Python starts."""
+def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
+    """Every `pip install` with its arguments, of commands and of processes, and whether it may be left out."""
     for cell, line, command in code.commands():
         for words in _commands(command):
             if (arguments := _install_arguments(words)) is not None:
-                yield code.place(cell, line), arguments
+                yield code.place(cell, line), arguments, _is_indented(cell, line)
     for cell, node, name in code.calls():
         if name in _RUNNING and node.args:
             first = node.args[0]
@@ -117,7 +120,7 @@ def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str]]]:
                 commands = list(_commands(text_of(code, first) or ""))
             for words in commands:
                 if (arguments := _install_arguments(words)) is not None:
-                    yield code.place(cell, node), arguments
+                    yield code.place(cell, node), arguments, _is_optional(code, node)
 
 
 def _commands(line: str) -> Iterator[list[str]]:
@@ -162,9 +165,11 @@ def _is_local(package: str) -> bool:
 
 def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
     """What a call downloads, or nothing."""
-    arguments = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    arguments = {keyword.arg: keyword.value for keyword in node.keywords}
     if name in _FETCHES:
-        return name
+        first = text_of(code, node.args[0]) if node.args else None
+        is_here = any(word in (first or "") for word in _HERE) or not _ELSEWHERE.isdisjoint(arguments)
+        return "" if is_here else name
     if name.endswith((".from_pretrained", ".from_preset")):
         handle = text_of(code, node.args[0]) if node.args else None
         is_hub = (
@@ -173,12 +178,18 @@ def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
         return f'"{handle}"' if is_hub and UNKNOWN not in str(handle) else ""
     if ".applications." in name and name.rpartition(".")[2][:1].isupper():
         weights = arguments.get("weights")
-        if weights is None or text_of(code, weights) == "imagenet":
+        is_open = None in arguments or len(node.args) > 1
+        if (weights is None and not is_open) or text_of(code, weights) == "imagenet":
             return 'weights="imagenet"'
     pretrained = arguments.get("pretrained")
-    if isinstance(pretrained, ast.Constant) and pretrained.value is True:
+    if name.partition(".")[0] in _HUBS and isinstance(pretrained, ast.Constant) and pretrained.value is True:
         return "pretrained=True"
     return ""
+
+
+def _is_indented(cell: CodeCell, line: int) -> bool:
+    """True for a command within a block, which is mostly that of an `if` or an `except`."""
+    return cell.source.split("\n")[line - 1][:1].isspace()
 
 
 def _is_optional(code: NotebookCode, node: ast.AST) -> bool:

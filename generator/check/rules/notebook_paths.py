@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from generator.check.code import CodeCell, NotebookCode
@@ -39,7 +40,7 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: real listings of 2026; Kaggle/kaggle-cli#1140.
     """
-    paths = list(_input_paths(kernel.code))
+    paths = _input_paths(kernel.code)
     nested = {_name(path) for _, _, path in paths if _is_nested(path)}
     for cell, node, path in paths:
         if not _is_nested(path) and _name(path) not in nested:
@@ -58,7 +59,7 @@ def hard_coded_input_path(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: sessions of 2026 that had both layouts at once.
     """
-    paths = list(_input_paths(kernel.code))
+    paths = _input_paths(kernel.code)
     flat = {_name(path) for _, _, path in paths if not _is_nested(path)}
     for cell, node, path in paths:
         if _is_nested(path) and _name(path) not in flat:
@@ -92,7 +93,8 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
     """
     for write in writes(kernel.code):
         path = _absolute(write.path)
-        if path is not None and path.is_relative_to(_INPUT):
+        is_optional = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(write.node))
+        if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_optional:
             message = f"{_shown(str(write.path))} is read-only on Kaggle."
             yield Problem(kernel.code.place(write.cell, write.node), message, "Write to /kaggle/working.")
 
@@ -149,8 +151,10 @@ def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(cell, node), message, f"Add it to {source} of kernel-metadata.json.")
 
 
-def _input_paths(code: NotebookCode) -> Iterator[tuple[CodeCell, ast.AST, str]]:
+@lru_cache(maxsize=2)
+def _input_paths(code: NotebookCode) -> tuple[tuple[CodeCell, ast.AST, str], ...]:
     """Every path that is read below the inputs, each expression once: the widest that can be read."""
+    found = []
     seen = {id(write.target) for write in writes(code)}
     for cell, node in code.nodes():
         if id(node) in seen or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
@@ -159,7 +163,8 @@ def _input_paths(code: NotebookCode) -> Iterator[tuple[CodeCell, ast.AST, str]]:
         if path is not None and path.startswith(f"{_INPUT}/") and _parts(path):
             seen.update(id(inside) for inside in ast.walk(node))
             if not _parts(path)[0].startswith(UNKNOWN):
-                yield cell, node, path
+                found.append((cell, node, path))
+    return tuple(found)
 
 
 def _normal(path: str | None) -> str | None:

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.index import Call
+from generator.check.analysis.index import Call, walk
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
@@ -42,7 +42,7 @@ def hidden_missing_tpu(kernel: KernelSource) -> Iterator[Problem]:
         if not any(call.last in _CONNECTS or _asks_jax_for_tpu(tpu, call) for call in tried):
             continue
         for handler in attempt.handlers:
-            if not any(isinstance(each, ast.Raise) for each in ast.walk(handler)) and not _stops(tpu, handler):
+            if not _stops(tpu, handler):
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Let it raise, or check the number of devices before training and stop."
                 yield Problem(tpu.index.place(handler), message, remedy)
@@ -174,15 +174,15 @@ def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
     if any(tpu.values.is_of_devices(claim.test) for claim in tpu.index.nodes(ast.Assert)):
         return True
-    for check in tpu.index.nodes(ast.If):
-        stops = any(isinstance(each, ast.Raise) for each in ast.walk(check)) or _stops(tpu, check)
-        if stops and tpu.values.is_of_devices(check.test):
-            return True
-    return False
+    ends = [*tpu.index.nodes(ast.Raise), *(call.node for call in tpu.index.calls if call.name in _STOPS)]
+    checks = {around for end in ends for around in tpu.index.ancestors(end) if isinstance(around, ast.If)}
+    return any(tpu.values.is_of_devices(check.test) for check in checks)
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:
-    return any(call.name in _STOPS for call in tpu.index.below(node))
+    """True if a statement can end the notebook."""
+    raises = any(isinstance(each, ast.Raise) for each in walk(node))
+    return raises or any(call.name in _STOPS for call in tpu.index.below(node))
 
 
 def _asks_jax_for_tpu(tpu: TpuCode, call: Call) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets, is_false, is_true, training_loaders
-from generator.check.analysis.index import Call
+from generator.check.analysis.index import Call, walk
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
@@ -124,8 +124,9 @@ def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
         if counted is None or counted.name != "range" or len(counted.node.args) != 3:  # noqa: PLR2004 - start, stop, step
             continue
         stop = tpu.values.resolved(counted.node.args[1])
-        is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in ast.walk(stop)) if stop else True
-        skips = any(isinstance(each, ast.Continue | ast.Break) for each in ast.walk(loop))
+        parts = [each.op for each in walk(stop) if isinstance(each, ast.BinOp)] if stop is not None else []
+        is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in parts)
+        skips = any(isinstance(each, ast.Continue | ast.Break) for each in walk(loop))
         if not is_whole and not skips and _slices_by(loop) and _trains(tpu, loop):
             yield loop
 
@@ -133,7 +134,7 @@ def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
 def _slices_by(loop: ast.For) -> bool:
     """True if the number of a loop is where a slice begins."""
     number = loop.target.id if isinstance(loop.target, ast.Name) else ""
-    slices = [each for each in ast.walk(loop) if isinstance(each, ast.Slice) and isinstance(each.upper, ast.BinOp)]
+    slices = [each for each in walk(loop) if isinstance(each, ast.Slice) and isinstance(each.upper, ast.BinOp)]
     return any(isinstance(each.lower, ast.Name) and each.lower.id == number for each in slices)
 
 
@@ -143,7 +144,7 @@ def _trains(tpu: TpuCode, loop: ast.For) -> bool:
     if any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions):
         return True
     function = tpu.index.function(loop)
-    if function is None or not any(isinstance(each, ast.Yield) for each in ast.walk(loop)):
+    if function is None or not any(isinstance(each, ast.Yield) for each in walk(loop)):
         return False
     own = [node for node in tpu.index.inside(function) if isinstance(node, ast.Call)]
     return any(tpu.index.call_of[each].last in {"permutation", "shuffle"} for each in own)

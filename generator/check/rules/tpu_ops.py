@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.index import Call
+from generator.check.analysis.index import Call, walk
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_code
 from generator.check.finding import Severity
@@ -168,7 +168,7 @@ def concatenation_in_loop(kernel: KernelSource) -> Iterator[Problem]:
         if call.last not in _CONCATENATES or not isinstance(parent, ast.Assign) or not call.node.args:
             continue
         is_array = call.name.startswith(("tensorflow.", "jax.numpy.", "torch.", "keras.ops.", "keras.layers."))
-        grown = {each.id for each in ast.walk(call.node.args[0]) if isinstance(each, ast.Name)}
+        grown = {each.id for each in walk(call.node.args[0]) if isinstance(each, ast.Name)}
         grows = isinstance(parent.targets[0], ast.Name) and parent.targets[0].id in grown
         kind = tpu.compiled.kind(call.node)
         is_step = Kind.DEVICE in kind and Kind.TORCH not in kind

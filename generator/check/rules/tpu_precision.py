@@ -13,6 +13,7 @@ _DOUBLES = {
     "tensorflow.float64", "tensorflow.double", "jax.numpy.float64", "torch.float64", "torch.double",
     "tensorflow.complex128", "numpy.float64", "numpy.double", "jax.numpy.complex128",
 }  # fmt: skip
+_ENDS = {name.rpartition(".")[2] for name in _DOUBLES}
 _POLICIES = {"set_global_policy", "set_policy", "set_dtype_policy", "Policy", "DTypePolicy"}
 
 
@@ -28,7 +29,7 @@ def double_precision(kernel: KernelSource) -> Iterator[Problem]:
     tpu = tpu_code(kernel)
     message, remedy = "A TPU emulates float64, many times slower.", "Take float32, or bfloat16."
     for node in tpu.index.nodes(ast.Attribute):
-        if tpu.index.name(node) in _DOUBLES and _is_computed_with(tpu, node):
+        if node.attr in _ENDS and tpu.index.name(node) in _DOUBLES and _is_computed_with(tpu, node):
             yield Problem(tpu.index.place(node), message, remedy)
     for call in tpu.index.calls:
         is_setting = call.name == "jax.config.update" and tpu.values.text(call.argument(0)) == "jax_enable_x64"

@@ -2,13 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.check.checking import check, errors
+from generator.check.finding import Finding
 from generator.check.reading import context_of, read_kernel
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
@@ -26,13 +27,23 @@ _UNSENDABLE = {"M001", "M004", "N001", "N004", "N005"}
 
 @dataclass(frozen=True)
 class PreparedKernel:
-    """A kernel that is fit to be pushed; `source` is the digest of what its folder says, `checked` all of that."""
+    """A kernel that is fit to be pushed.
+
+    Attributes:
+        push: What is sent.
+        source: The digest of what its folder says.
+        parameters: The constants of its parameters cell.
+        wants: The accelerator that it is for.
+        checked: What its folder says.
+        doubts: What the check found in it, none of it an error.
+    """
 
     push: KernelPush
     source: str
     parameters: Mapping[str, Value]
     wants: str
     checked: KernelSource
+    doubts: Sequence[Finding] = ()
 
 
 def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedKernel:
@@ -48,7 +59,7 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedK
         FileReadError: A file is missing.
     """
     kernel = read_kernel(folder.metadata(role).parent, context_of(folder, role))
-    check_fit(kernel, pair=folder.name, verify=verify)
+    doubts = check_fit(kernel, pair=folder.name, verify=verify)
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:
         raise KernelUnfitError(path=path, problem="it is no notebook")
@@ -57,18 +68,22 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedK
     fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
     digest = hashlib.sha256(json.dumps([digest_of_cells(push.text), fields], sort_keys=True).encode()).hexdigest()
     wants = str(parameters.get("ACCELERATOR", kernel.accelerator or AcceleratorKind.GPU))
-    return PreparedKernel(push, digest, parameters, wants, kernel)
+    return PreparedKernel(push, digest, parameters, wants, kernel, doubts)
 
 
-def check_fit(kernel: KernelSource, *, pair: str, verify: bool = True) -> None:
+def check_fit(kernel: KernelSource, *, pair: str, verify: bool = True) -> Sequence[Finding]:
     """Makes sure that `tandem check` finds no error in a kernel.
+
+    Returns:
+        What it finds that is no error.
 
     Raises:
         KernelUnfitError: The first one, and how many more there are.
     """
-    found = errors(check([kernel], RULES if verify else [rule for rule in RULES if rule.id in _UNSENDABLE]))
-    if found:
+    findings = check([kernel], RULES if verify else [rule for rule in RULES if rule.id in _UNSENDABLE])
+    if found := errors(findings):
         raise KernelUnfitError.found(found, pair=pair)
+    return findings
 
 
 def owned_by(prepared: PreparedKernel, owner: str, *, instead_of: str) -> PreparedKernel:

@@ -113,8 +113,9 @@ class CheckedPair:
         slug = spec.competition.slug
         found = chain.read(slug, lambda: self.kaggle.competition(slug), url=chain.page(f"competitions/{slug}"))
         if found.is_code_competition and self.options.verify:
-            inference = replace(self.kernels[Role.INFER].checked, needs_internet_off=True)
-            check_fit(inference, pair=self.options.pair)
+            inference = self.kernels[Role.INFER].checked
+            if not inference.needs_internet_off:  # pair.toml does not know it
+                check_fit(replace(inference, needs_internet_off=True), pair=self.options.pair)
         chain.write(
             Kind.BEGUN,
             pair=self.options.pair,

@@ -21,7 +21,7 @@ from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
 _KERAS = {"train_step": "train", "predict_step": "predict", "test_step": "evaluate"}
 _STEP = re.compile(r"step|update|train|predict|eval|infer|forward|apply")
 _TRAINS = re.compile(r"step|update|train")
-_WATCHED_SECONDS = 20.0  # after the first step; by then an epoch's last batch has come, or is not waited for
+_WATCHED_SECONDS = 20.0  # after the last new step; by then an epoch's last batch has come, or is not waited for
 
 
 class EnoughSeenError(BaseException):
@@ -37,7 +37,7 @@ class Watch:
         self.steps: list[Step] = []
         self.is_complete = True
         self._told = told
-        self._first = 0.0
+        self._last = 0.0
         self._jit, self._pmap = jax.jit, jax.pmap
 
     def install(self) -> None:
@@ -84,13 +84,13 @@ class Watch:
         if same:
             same[0].shapes |= step.shapes
             return
-        self._first = self._first or time.monotonic()
         self._told(f"lowers the step {step.name}")
         try:
             step.lowered = self.lowered(step, step.arguments)
         except Exception as error:  # noqa: BLE001 - the notebook's own code is traced here
             step.error = error
         self.steps.append(step)
+        self._last = time.monotonic()
 
     def lowered(self, step: Step, arguments: list[Any]) -> Any:
         """The step with these arguments, as the TPU's compiler takes it."""
@@ -107,7 +107,7 @@ class Watch:
             EnoughSeenError: That is so.
         """
         kinds = {step.what for step in self.steps}
-        if self._first and time.monotonic() - self._first > _WATCHED_SECONDS:
+        if self._last and time.monotonic() - self._last > _WATCHED_SECONDS:
             self.is_complete = False
             raise EnoughSeenError
         if {"train", "predict"} <= kinds:
@@ -136,16 +136,21 @@ class WatchedFunction:
         leaves, tree = jax.tree.flatten((arguments, named))
         if what is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return self._jitted(*arguments, **named)
-        key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", leaf))) for leaf in leaves)
+        key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
         if key not in self._results:
             # A step that has an error of its own raises it here, as it would on a TPU.
-            shapes = jax.eval_shape(self._jitted, *arguments, **named)
+            shapes = self._shapes(*arguments, **named)
             if what != "evaluate":
                 self._watch.catch(self._step(what, leaves, tree))
             self._results[key] = _stand_ins(shapes, leaves)
         elif what != "evaluate":
             self._watch.end_if_seen()
         return self._results[key]
+
+    def _shapes(self, *arguments: Any, **named: Any) -> Any:
+        # That of a jitted function knows which of its arguments are static.
+        of_jitted = getattr(self._jitted, "eval_shape", None)
+        return of_jitted(*arguments, **named) if of_jitted else jax.eval_shape(self._jitted, *arguments, **named)
 
     def _step(self, what: str, leaves: list[Any], tree: Any) -> Step:
         mesh = self._watch.mesh
@@ -154,6 +159,10 @@ class WatchedFunction:
         if self._is_mapped and mesh.devices:
             options["devices"] = mesh.devices
         jitted = self._real(self._fun, **options)
+
+        def export(*arguments: Any, **named: Any) -> Any:
+            # What jax.pmap gives cannot be exported.
+            return None if self._is_mapped else jax.export.export(jitted, platforms=["tpu"])(*arguments, **named)
 
         def called(with_arguments: Callable[..., Any]) -> Callable[[list[Any]], Any]:
             def call(abstract: list[Any]) -> Any:
@@ -170,8 +179,8 @@ class WatchedFunction:
             framework="keras" if model is not None else "jax",
             place=self._watch.notebook.calling_place(),
             lower=called(jitted.lower),
-            export=called(jax.export.export(jitted, platforms=["tpu"])),
-            trace=called(jitted.trace),
+            export=called(export),
+            trace=called(getattr(jitted, "trace", jitted.lower)),
             arguments=abstract,
             batch=batch_places(leaves, tree, is_keras=model is not None, is_mapped=self._is_mapped),
             is_mapped=self._is_mapped,
