@@ -12,6 +12,7 @@ from miniature import Outcome, write_tree
 from scripted import ScriptedRunner
 from serving import Served, served
 
+from generator.kaggle.retries import RetryPolicy
 from generator.local_server import ServerRecord
 from generator.pair.workspace import Workspace
 
@@ -228,6 +229,7 @@ def test_no_network_is_one_sentence(
     root = tmp_path / "gone"
     root.mkdir()
     monkeypatch.setenv("TANDEM_LOCAL_KAGGLE", str(root))
+    monkeypatch.setattr(RetryPolicy, "pause", lambda *_: 0.0)
     ServerRecord("http://127.0.0.1:1", ferry.token, ferry.account, os.getpid()).write(root)
 
     outcome = tandem("data", "the-ferry", "--to", "local")
