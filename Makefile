@@ -19,7 +19,7 @@ demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the su
 test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
 	$(BIN)/python -m pytest -n 2
 
-test-fast: $(VENV)/dev.stamp ## the tests that take less than two minutes together
+test-fast: $(VENV)/dev.stamp ## the tests that take about a minute together
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 fuzz: $(VENV)/dev.stamp ## thousands of hostile inputs of each kind, other ones each time; takes about an hour

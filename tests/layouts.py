@@ -27,6 +27,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from gateway_package import write_gateway
 from layout_files import picture, record, sentence, some, sound
 
@@ -218,6 +219,12 @@ def read_layouts(paths: Iterable[Path]) -> Iterator[Layout]:
                 scope=numbered | said.pop("lists", {}),
                 **said,
             )
+
+
+def sampled(layouts: Sequence[Layout]) -> list[Any]:
+    """The layouts as parameters of a test that renders or writes each: every fourth is among the fast ones."""
+    marks = [() if number % 4 == 0 else (pytest.mark.slow,) for number in range(len(layouts))]
+    return [pytest.param(layout, id=layout.name, marks=mark) for layout, mark in zip(layouts, marks, strict=True)]
 
 
 _EVERY = tuple(read_layouts(sorted(DATA.glob("*.toml"))))

@@ -88,6 +88,11 @@ class Frameworks:
         self._folder = folder
         self._sessions = 0
         environment = {**os.environ, "KERAS_BACKEND": backend, "MPLBACKEND": "agg", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        # JAX, imported before a notebook names a folder of its own, compiles what many sessions need once for all.
+        environment |= {
+            "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
+            "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        }
         self._process = subprocess.Popen(
             [python, notebook_process.__file__],
             stdin=subprocess.PIPE,

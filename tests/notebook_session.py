@@ -6,6 +6,7 @@ PYTEST_DONT_REWRITE: tests import this module before pytest takes it for a plugi
 """
 
 import fcntl
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
@@ -93,6 +94,24 @@ class Notebook:
         return executed
 
 
+@dataclass(frozen=True)
+class Written:
+    """A notebook as it lies in a folder, and the backend that it computes with."""
+
+    path: Path
+    backend: str = "tensorflow"
+
+    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
+        """The code cells, and behind that with the parameters one that sets them, as papermill's does."""
+        executed = []
+        for number, cell in enumerate(json.loads(self.path.read_text())["cells"]):
+            if cell["cell_type"] == "code":
+                executed.append((f"{number}", "".join(cell["source"])))
+            if "parameters" in cell["metadata"].get("tags", []):
+                executed.append(("injected", "".join(f"{name} = {value!r}\n" for name, value in parameters.items())))
+        return executed
+
+
 class Sessions:
     """Runs any notebook in the process that has its backend, which is started when it is first needed."""
 
@@ -100,7 +119,7 @@ class Sessions:
         self._folder = folder
         self._started: dict[str, Frameworks] = {}
 
-    def start(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Session:
+    def start(self, notebook: Notebook | Written, parameters: Parameters, **options: Any) -> Session:
         """Starts a session, see `Frameworks.start`."""
         backend = str(parameters.get("BACKEND", notebook.backend))
         if backend not in self._started:
@@ -109,11 +128,11 @@ class Sessions:
             self._started[backend] = Frameworks(backend, folder)
         return self._started[backend].start(notebook, parameters, **options)
 
-    def run(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Ended:
+    def run(self, notebook: Notebook | Written, parameters: Parameters, **options: Any) -> Ended:
         """Executes a notebook to its end, see `Frameworks.start`."""
         return self.start(notebook, parameters, **options).ended()
 
-    def finished(self, notebook: Notebook, parameters: Parameters, **options: Any) -> Ended:
+    def finished(self, notebook: Notebook | Written, parameters: Parameters, **options: Any) -> Ended:
         """Executes a notebook that has to come to its end, or to the cell asked for."""
         ended = self.run(notebook, parameters, **options)
         assert ended.is_done, ended
@@ -236,3 +255,20 @@ def read_table(path: Path) -> list[list[str]]:
 def names_below(folder: Path) -> list[str]:
     """Every file below a folder, by its path in it."""
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
+def assert_only_caches(home: Path) -> None:
+    """Fails if a run has left more in the user's home than caches and Keras's configuration."""
+    left = [name for name in names_below(home) if not name.startswith(".cache/")]
+    assert left in ([], [".keras/keras.json"])
+
+
+def arrays_in(path: Path) -> dict[str, bytes]:
+    """The weights in a file, by their place in it; the file holds more, such as what its layers are called."""
+    import h5py
+
+    found: dict[str, bytes] = {}
+    with h5py.File(path) as file:
+        file.visititems(lambda name, one: found.update({name: one[()].tobytes()} if hasattr(one, "shape") else {}))
+    assert found
+    return found

@@ -53,7 +53,9 @@ def test_all_files_are_replaced_and_no_stage_is_left(old_pair: PairFolder) -> No
     assert tree(old_pair.path) == NEW_WITH_BASES
 
 
-@pytest.mark.parametrize(("function", "steps"), [("write", 40), ("fsync", 40), ("open", 140)])
+@pytest.mark.parametrize(
+    ("function", "steps"), [("write", 40), ("fsync", 40), pytest.param("open", 140, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()])
 def test_a_full_disk_or_an_interrupt_at_any_step_leaves_the_old_pair_or_the_new_one(
     old_pair: PairFolder, monkeypatch: pytest.MonkeyPatch, function: str, steps: int, error: BaseException

@@ -154,6 +154,7 @@ def test_a_table_that_cannot_be_used_leaves_the_constant(tmp_path: Path, content
     assert {name: one.score for name, one in found.items()} == {CONSTANT: 0.75}
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_has_time_and_what_it_wrote_is_not_trusted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_scans_use_the_whole_range_of_grey(digits_folder: Path) -> None:
     assert max(image.getextrema()[1] for image in images) == 255
 
 
+@pytest.mark.slow
 def test_writing_again_gives_the_same_bytes(digits_folder: Path, tmp_path: Path) -> None:
     again = ensure_data(require("digits"), Workspace(tmp_path))
 

@@ -20,6 +20,8 @@ from generator.competition.builtin.docstrings import (
 from generator.competition.submission import SubmissionIdsError
 from generator.pair.workspace import Workspace
 
+pytestmark = pytest.mark.slow  # a good part of the standard library is read
+
 PARTS = {"concurrency", "files", "formats", "networking", "numbers", "tools"}
 
 

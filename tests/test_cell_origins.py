@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from count_notebooks import gallery_choices
-from layouts import ALL_LAYOUTS, Layout
+from layouts import ALL_LAYOUTS, Layout, sampled
 from rendered_pairs import layout_choices
 
 from generator.installation import template_folder
@@ -125,7 +125,7 @@ def is_of_a_framework(template: str) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
 def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
     layout: Layout, pair_of: Callable[[Layout], Pair]
 ) -> None:
@@ -139,7 +139,7 @@ def test_what_both_notebooks_include_is_the_same_in_both_and_says_so(
         assert marked(train) == marked(infer) != {}, framework
 
 
-@pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
 def test_only_what_depends_on_the_framework_differs_between_frameworks(
     layout: Layout, pair_of: Callable[[Layout], Pair]
 ) -> None:

@@ -127,7 +127,10 @@ def test_the_evaluation_page_names_metric_and_file(prices: Path) -> None:
     assert reading.findings["metric"].confidence is Confidence.SURE
 
 
-@pytest.mark.parametrize("slug", builtin.known())
+@pytest.mark.parametrize(
+    "slug",
+    [pytest.param(slug, marks=[pytest.mark.slow] if slug == "docstrings" else []) for slug in builtin.known()],
+)
 def test_the_built_in_competitions_are_read_as_they_are_described(slug: str, tmp_path: Path) -> None:
     described = builtin.require(slug)
     described.write(tmp_path)
@@ -553,6 +556,7 @@ def test_a_target_with_a_list_of_numbers_in_each_cell_is_refused(tmp_path: Path)
         read(tmp_path, called="MCRMSE")
 
 
+@pytest.mark.slow
 def test_groups_that_the_sample_of_a_long_table_cuts_are_counted_as_whole_ones(tmp_path: Path) -> None:
     def rows(part: int) -> list[list[object]]:
         return [[part * 10**6 + n, part * 1_000 + n // 80, n % 80, n % 7] for n in range(80 * (1_000 - 500 * part))]

@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 from count_notebooks import gallery, gallery_choices
-from layouts import ALL_LAYOUTS, Layout
+from layouts import ALL_LAYOUTS, Layout, sampled
 from notebook_session import code_cells
 from rendered_pairs import layout_choices
 from unused_names import unused_names
@@ -34,7 +34,7 @@ def test_nothing_is_left_over_in_a_reference_pair(name: str, framework: str) -> 
     check({role: code_cells(choices, role) for role in Role})
 
 
-@pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", sampled(ALL_LAYOUTS))
 def test_nothing_is_left_over_in_the_pair_of_a_layout(layout: Layout) -> None:
     pairs = layout_choices(layout).items()
 
@@ -52,7 +52,7 @@ SERVED = (
 )
 
 
-@pytest.mark.parametrize("answer", ["table", "value"])
+@pytest.mark.parametrize("answer", ["table", pytest.param("value", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SERVED)
 def test_nothing_is_left_over_in_a_served_notebook(name: str, answer: str) -> None:
     layout = next(layout for layout in ALL_LAYOUTS if layout.name == name)

@@ -3,13 +3,14 @@
 import json
 import re
 import shutil
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
 from notebook_competitions import write_shops
 from notebook_frameworks import Ended
-from notebook_session import Mirror, Sessions, names_below, of_shops, read_table
+from notebook_session import Mirror, Sessions, arrays_in, names_below, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -29,6 +30,13 @@ def write_json(path, value):
         (path.parent / "epoch{next}.npz").write_bytes(b"half of a")
         (path.parent / "history.json.partial").write_text("[")
         os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+# Epochs say how long they took; nobody waits for them.
+FAST_CLOCK = """
+import time
+monotonic, time.passed = time.monotonic, 0
+time.monotonic = lambda: monotonic() + time.passed
 """
 
 
@@ -54,32 +62,34 @@ def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
     return ended.seen, read_table(mirror.working / "oof.csv"), [handoff["out_of_fold"]["score"], *folds]
 
 
-def arrays_in(path: Path) -> dict[str, bytes]:
-    """The weights in a file, by their place in it; the file holds more, such as what its layers are called."""
-    import h5py
-
-    found: dict[str, bytes] = {}
-    with h5py.File(path) as file:
-        file.visititems(lambda name, one: found.update({name: one[()].tobytes()} if hasattr(one, "shape") else {}))
-    assert found
-    return found
-
-
 def epochs_in(ended: Ended) -> list[tuple[int, int]]:
     """The fold and number of each epoch that was trained."""
     found = re.findall(rf"fold (\d), epoch +(\d+)/{EPOCHS}:", ended.said("train"))
     return [(int(fold), int(epoch)) for fold, epoch in found]
 
 
+@pytest.fixture(scope="module")
+def uninterrupted(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Any]:
+    """The outcome of a training that nobody kills, which is trained once for each framework."""
+
+    @cache
+    def ended(framework: str, ema: float) -> Any:
+        shops = Mirror(tmp_path_factory.mktemp("uninterrupted"), slug="shops")
+        write_shops(shops.competition)
+        train = of_shops(framework, "train", ema=ema)
+        return outcome(sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK), shops)
+
+    return ended
+
+
 @pytest.mark.parametrize(("framework", "ema"), [("keras", 0.9), ("tensorflow", 0.0)])
 def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_output_attached(
-    sessions: Sessions, shops: Mirror, framework: str, ema: float
+    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], framework: str, ema: float
 ) -> None:
     write_shops(shops.competition)
     train, infer = of_shops(framework, "train", ema=ema), of_shops(framework, "infer", ema=ema)
     parameters = shops.parameters(train, **SETTINGS)
-    expected = outcome(sessions.run(train, parameters, look=LOOK), shops)
-    shutil.rmtree(shops.working)
+    expected = uninterrupted(framework, ema)
 
     killed(sessions, shops, framework, fold=1, epoch=3, ema=ema)
     mount = shops.output_of_training(framework)
@@ -106,12 +116,11 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
 
 @pytest.mark.parametrize("mount", ["notebooks/ada/shops-tensorflow-train", "shops-tensorflow-train"])
 def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
-    sessions: Sessions, shops: Mirror, mount: str
+    sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], mount: str
 ) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
-    expected = outcome(sessions.run(train, shops.parameters(train, **SETTINGS), look=LOOK), shops)
-    shutil.rmtree(shops.working)
+    expected = uninterrupted("tensorflow", 0.0)
     killed(sessions, shops, "tensorflow", fold=0, epoch=EPOCHS)
     (shops.input / mount).parent.mkdir(parents=True, exist_ok=True)
     shops.working.rename(shops.input / mount)
@@ -125,11 +134,12 @@ def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
     write_shops(shops.competition)
-    slow = "def train_epoch(model, batches):\n    time.sleep(3)\n    return 1.0\n"
+    slow = "def train_epoch(model, batches):\n    time.passed += 300\n    return 1.0\n"
     train = of_shops("tensorflow", "train", {"train-epoch": lambda cell: slow})
-    seconds = 10 * 60 + 25  # five folds of 2 epochs of 3 seconds and a bit are too much
+    minutes = 10 + 40  # five folds of 2 epochs of 5 minutes are too much
 
-    sessions.finished(train, shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=seconds / 3600))
+    parameters = shops.parameters(train, EPOCHS=2, FOLDS=5, SESSION_HOURS=minutes / 60)
+    sessions.finished(train, parameters, before=FAST_CLOCK)
     handoff = json.loads((shops.working / "handoff.json").read_text())
     done = handoff["epochs_done"]
     assert handoff["complete"] is False

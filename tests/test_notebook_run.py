@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import names_below
+from notebook_session import arrays_in, assert_only_caches, names_below
 
 pytestmark = pytest.mark.slow
 
 TRAINING_OUTPUT = ["accelerator.json", "check.npz", "fold0.weights.h5", "handoff.json", "oof.csv", "oof.npz"]
 
 
-def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
+def tandem(workspace: Path, *arguments: str) -> str:
     """Runs the command line in a process of its own, with a temporary folder that it must leave empty."""
     temporary = workspace.parent / "t"
     temporary.mkdir(exist_ok=True)
@@ -24,7 +24,7 @@ def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "generator", *arguments],
         cwd=workspace,
-        env={**inherited, "TMPDIR": str(temporary), **environment},
+        env={**inherited, "TMPDIR": str(temporary)},
         capture_output=True,
         text=True,
         timeout=600,
@@ -35,26 +35,21 @@ def tandem(workspace: Path, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-def generated(tmp_path: Path, framework: str, *options: str) -> Path:
+def generated(tmp_path: Path, framework: str) -> Path:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    tandem(workspace, "generate", "--competition", "digits", "--framework", framework, "--owner", "ada", *options)
+    tandem(workspace, "generate", "--competition", "digits", "--framework", framework, "--owner", "ada")
     return workspace
 
 
-def ran(workspace: Path, *options: str, **environment: str) -> dict[str, Any]:
-    return dict(json.loads(tandem(workspace, "run", "digits", "--json", *options, **environment)))
+def ran(workspace: Path, *options: str) -> dict[str, Any]:
+    return dict(json.loads(tandem(workspace, "run", "digits", "--json", *options)))
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
     """The size and time of every file below a folder."""
     states = {name: (folder / name).stat() for name in names_below(folder)}
     return {name: (state.st_size, state.st_mtime_ns) for name, state in states.items()}
-
-
-def assert_only_caches(home: Path) -> None:
-    left = [name for name in names_below(home) if not name.startswith(".cache/")]
-    assert left in ([], [".keras/keras.json"])
 
 
 @pytest.mark.parametrize("framework", ["keras", "tensorflow"])
@@ -65,14 +60,19 @@ def test_the_defaults_reach_their_score_twice_with_the_same_bytes(
     before = contents(workspace)
 
     first = ran(workspace)
-    again = ran(workspace, "--output", "again")
+    # Both infer with TensorFlow: that it repeats itself is seen once.
+    does_both = framework == "tensorflow"
+    again = ran(workspace, "--output", "again", *([] if does_both else ["--only", "train"]))
 
     assert first["hidden_test"]["score"] >= 0.98
     assert first["submission"]["rows"] == 540
     assert first["out_of_fold"]["score"] >= 0.97
-    for path in ("infer/submission.csv", "train/oof.csv"):
-        assert (workspace / "output/digits" / path).read_bytes() == (workspace / "again" / path).read_bytes()
-    assert again["hidden_test"] == first["hidden_test"]
+    outputs = workspace / "output/digits", workspace / "again"
+    for path in ("train/oof.csv", "train/check.npz", *(["infer/submission.csv"] if does_both else [])):
+        assert (outputs[0] / path).read_bytes() == (outputs[1] / path).read_bytes()
+    assert arrays_in(outputs[0] / "train/fold0.weights.h5") == arrays_in(outputs[1] / "train/fold0.weights.h5")
+    if does_both:
+        assert again["hidden_test"] == first["hidden_test"]
 
     written = {name for name in names_below(workspace / "output/digits") if not name.startswith(".")}
     training = {f"train/{name}" for name in [*TRAINING_OUTPUT, "train.ipynb"]}
@@ -80,19 +80,4 @@ def test_the_defaults_reach_their_score_twice_with_the_same_bytes(
     after = contents(workspace)
     others = {name: after[name] for name in after if not name.startswith(("output/", "again/"))}
     assert others == before
-    assert_only_caches(isolated_home)
-
-
-def test_a_smoke_run_with_a_backbone_fetches_nothing(tmp_path: Path, isolated_home: Path) -> None:
-    workspace = generated(tmp_path, "keras", "--set", "channels=3", "--set", "image_size=96")
-    nowhere = {f"{scheme}_proxy": "http://127.0.0.1:9" for scheme in ("http", "https")}
-    backbone = ("-P", "BACKBONE=MobileNetV3Small", "-P", "IMAGE_SIZE=32", "-P", "EPOCHS=1")
-
-    report = ran(workspace, "--smoke", *backbone, **nowhere)
-
-    assert (report["smoke"], report["submission"]["rows"]) == (True, 540)
-    training = workspace / "output/digits/smoke/train"
-    handoff = json.loads((training / "handoff.json").read_text())
-    assert handoff["folds"][0]["arguments"]["backbone"] == "MobileNetV3Small"
-    assert handoff["reading"] == {"image_size": 32, "channels": 3}
     assert_only_caches(isolated_home)

@@ -55,9 +55,13 @@ def test_a_pair_runs_from_training_to_a_valid_submission(run: Run, tmp_path: Pat
             },
             [],
             id="a shared cell that only one notebook has",
+            marks=SLOW,
         ),
         pytest.param(
-            {"parameters": PARAMETERS.replace("ALLOW_CPU = False\n", "")}, [], id="a parameter that is missing"
+            {"parameters": PARAMETERS.replace("ALLOW_CPU = False\n", "")},
+            [],
+            id="a parameter that is missing",
+            marks=SLOW,
         ),
     ],
 )
@@ -79,6 +83,7 @@ def test_a_link_in_place_of_the_output_is_refused_before_anything_runs(run: Run,
     assert {path.name: path.read_text() for path in precious.iterdir()} == files
 
 
+@SLOW
 def test_a_folder_that_the_user_names_may_be_behind_a_link(run: Run, tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "there").symlink_to("disk")
@@ -87,6 +92,7 @@ def test_a_folder_that_the_user_names_may_be_behind_a_link(run: Run, tmp_path: P
     assert (tmp_path / "disk" / "tiny" / "report.html").is_file()
 
 
+@SLOW
 def test_of_a_submission_without_a_sample_nothing_is_promised(run: Run, tmp_path: Path) -> None:
     choices = write_pair(tmp_path) / "pair.toml"
     choices.write_text(choices.read_text().replace('"sample_submission.csv"', '""'))
@@ -197,6 +203,7 @@ OWN_FOLDER = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/t
             [],
             ["ValueError: bad: HERE/input/competitions/tiny/train.csv"],
             id="an error names the user's own folder and not the mirror",
+            marks=SLOW,
         ),
         pytest.param(
             {"train": KILLED},
@@ -209,16 +216,21 @@ OWN_FOLDER = {"model": "raise ValueError(f'bad: {INPUT_ROOT}/competitions/tiny/t
             marks=SLOW,
         ),
         pytest.param(
-            {"train": VANDAL}, [], ["PermissionError", "inputs are read-only, as on Kaggle"], id="inputs are read-only"
+            {"train": VANDAL},
+            [],
+            ["PermissionError", "inputs are read-only, as on Kaggle"],
+            id="inputs are read-only",
+            marks=SLOW,
         ),
         pytest.param(
             {"train": {"nothing": "pass"}},
             [],
             ["output/tiny/train/handoff.json does not exist"],
             id="training without a hand-over",
+            marks=SLOW,
         ),
         pytest.param({}, ["--only", "infer"], ["handoff.json does not exist"], id="inference alone without a training"),
-        pytest.param({"train": INCOMPLETE}, [], ["Go on with --resume"], id="an incomplete training"),
+        pytest.param({"train": INCOMPLETE}, [], ["Go on with --resume"], id="an incomplete training", marks=SLOW),
         pytest.param(
             {"infer": {"nothing": "pass"}},
             [],
@@ -300,6 +312,7 @@ def test_another_output_folder_can_be_chosen_but_none_with_somebody_elses_files(
     assert (pair / "train/train.ipynb").is_file()
 
 
+@SLOW
 def test_braces_and_spaces_in_a_path_are_only_a_path(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace = tmp_path / "with {braces} and 'quotes' é"
     write_pair(workspace)
@@ -308,6 +321,7 @@ def test_braces_and_spaces_in_a_path_are_only_a_path(run: Run, tmp_path: Path, m
     assert run().code == 0
 
 
+@SLOW
 def test_the_users_jupyter_configuration_does_not_matter(
     run: Run, tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -341,6 +355,7 @@ def test_an_unwritable_home_does_not_matter(
     assert done.code == 0, done.err
 
 
+@SLOW
 def test_a_notebook_sees_no_token(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAGGLE_KEY", "very-secret")
     look = {"look": "import os; print([value for value in os.environ.values() if 'secret' in value])"}
@@ -349,6 +364,7 @@ def test_a_notebook_sees_no_token(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "look") == "[]\n"
 
 
+@SLOW
 def test_nothing_is_left_in_the_temporary_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "t"
     temporary.mkdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from layout_files import images, keys, sentence, some, table
-from layouts import LAYOUTS, WARNED, Layout
+from layouts import LAYOUTS, WARNED, Layout, sampled
 
 from generator.cli.specimen import specimen as verb
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -111,7 +111,7 @@ def written(survey: Survey, task: Task, folder: Path, *, rows: int = 24) -> Spec
 # What it is like
 
 
-@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+@pytest.mark.parametrize("layout", sampled(LAYOUTS))
 def test_a_specimen_has_the_files_and_the_columns_and_is_read_as_the_same_task(layout: Layout, tmp_path: Path) -> None:
     again, real = survey_folder(copy(layout, tmp_path)), layout.survey
     task, same = task_of(real, layout), task_of(again, layout)

@@ -179,6 +179,7 @@ def test_a_compressed_table_is_a_table(
     assert table.columns[1].values == ("cat", "dog")
 
 
+@pytest.mark.slow
 def test_a_bomb_is_unpacked_no_further_than_its_sample(tmp_path: Path) -> None:
     bomb = b"id,x\n" + b"1,2\n" * 15_000_000
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(bomb))
@@ -262,6 +263,7 @@ def test_json_of_any_shape_gives_the_same_columns(
     assert (table.column("of.tags") or table.columns[0]).values == ('["a"]', None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["train.json", "train.jsonl"])
 def test_large_json_is_seen_from_end_to_end(name: str, tmp_path: Path) -> None:
     rows = [

@@ -136,6 +136,7 @@ def test_distances_between_the_places_of_a_row_are_kilometers(folder: Path) -> N
     assert np.isnan(parts[3]).all()
 
 
+@pytest.mark.slow
 def test_dates_distances_and_texts_stay_if_the_folds_gain_by_them(folder: Path) -> None:
     draw = np.random.default_rng(3)
     answers = draw.integers(0, 2, 200)

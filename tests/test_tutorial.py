@@ -39,6 +39,7 @@ def test_every_command_of_the_tutorial_works(kaggle: Served, tmp_path: Path) -> 
     environment = {
         **client_environment(kaggle, tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "OMP_NUM_THREADS": os.environ["OMP_NUM_THREADS"],
         ROOT_VARIABLE: str(tmp_path / "kaggle"),
     }
 
@@ -58,4 +59,8 @@ def test_every_command_of_the_tutorial_works(kaggle: Served, tmp_path: Path) -> 
     assert "tumours: public score" in printed
     assert "titanic: public score" in printed
     assert "Warning:" not in (workspace / "output" / "tumours" / "report.html").read_text()
+    rehearsed = workspace / "output" / "titanic" / "specimen" / "smoke" / "infer" / "submission.csv"
+    header, *answers = rehearsed.read_text().splitlines()
+    assert header == "PassengerId,Survived"
+    assert {answer.partition(",")[2] for answer in answers} <= {"0", "1"}
     assert (workspace / "output" / "digits" / "smoke" / "infer" / "submission.csv").is_file()

@@ -7,7 +7,6 @@ there that notebooks do not import. Kaggle's own images are not to be had for a 
 """
 
 import csv
-import json
 import os
 import re
 import subprocess
@@ -22,7 +21,7 @@ import numpy as np
 import pytest
 from miniature import Outcome
 from notebook_frameworks import Ended, Frameworks, Parameters, Session
-from notebook_session import read_table
+from notebook_session import Written, read_table
 from small_competitions import SMALL_COMPETITIONS
 from test_pretrained_text import HANDLE, MAKE_PRESET
 
@@ -34,23 +33,6 @@ SLUG = "two-images"
 PINS = {"tpu": REPOSITORY / "constraints.txt", "gpu": REPOSITORY / "constraints-gpu-image.txt"}
 VERSIONS = "{name: __import__(name).__version__ for name in ('keras', 'jax', 'numpy', 'pandas', 'tensorflow')}"
 TOLERANCE = 0.01  # of how far answers lie apart; the last bits of a float32 are 10,000 times less
-
-
-@dataclass(frozen=True)
-class Written:
-    """A notebook as it lies in a folder."""
-
-    path: Path
-
-    def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
-        """The code cells, and behind that with the parameters one that sets them, as papermill's does."""
-        executed = []
-        for number, cell in enumerate(json.loads(self.path.read_text())["cells"]):
-            if cell["cell_type"] == "code":
-                executed.append((f"{number}", "".join(cell["source"])))
-            if "parameters" in cell["metadata"].get("tags", []):
-                executed.append(("injected", "".join(f"{name} = {value!r}\n" for name, value in parameters.items())))
-        return executed
 
 
 class Images:

@@ -166,6 +166,7 @@ def test_folders_that_were_made_are_named_for_whoever_takes_them_back(workspace:
     assert not (workspace.root / "a").exists()
 
 
+@pytest.mark.slow
 def test_folders_that_are_nested_too_deeply_to_be_removed_are_one_sentence(workspace: WorkspaceFiles) -> None:
     handle = os.open(workspace.root, os.O_RDONLY)
     for name in ["deep", *["d"] * 1_500]:

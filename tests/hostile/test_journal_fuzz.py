@@ -17,6 +17,8 @@ from generator.kaggle.chain.state import Outcome
 from generator.kaggle.receipt import as_html, as_markdown, receipts
 from generator.workspace_files import WorkspaceFiles
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:

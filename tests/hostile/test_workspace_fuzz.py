@@ -29,6 +29,8 @@ from generator.pair.sources import link_data
 from generator.pair.workspace import Role, Workspace
 from generator.run.output_folder import OutputFolder
 
+pytestmark = pytest.mark.slow
+
 PAIR = "kernels/digits"
 PLACES = [
     *("kernels", PAIR, f"{PAIR}/pair.toml", f"{PAIR}/train", f"{PAIR}/train/train.ipynb", f"{PAIR}/infer"),

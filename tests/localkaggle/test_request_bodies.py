@@ -49,6 +49,7 @@ def test_who_has_not_signed_in_sends_a_token_and_not_much_more(shared: Served, m
         assert connection.recv(1_000).startswith(b"HTTP/1.1 413"), "it is refused before it was sent"
 
 
+@pytest.mark.slow
 def test_a_method_takes_as_much_as_it_is_for(shared: Served) -> None:
     # As many escapes as prose has.
     text = notebook('A "quoted" line of prose\n' * (7 * MIB // 25))

@@ -82,6 +82,7 @@ def test_a_log_that_is_complete_is_one_json_array(talking: tuple[Served, _Talkin
     assert [event["data"] for event in answer.json()][1] == "done\n"
 
 
+@pytest.mark.slow
 def test_a_long_log_is_never_in_memory_as_a_whole(talking: tuple[Served, _Talking]) -> None:
     running, script = talking
     line = json.dumps({"stream_name": "stdout", "time": 1.5, "data": "a line of a log\n"}).encode() + b"\n"
