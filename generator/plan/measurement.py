@@ -1,0 +1,196 @@
+"""A pair's training measured on this machine, up to its first step: what its input costs, and what a step computes.
+
+MeasurementError                the training notebook did not get as far as its first epoch
+"""
+
+import json
+from dataclasses import dataclass
+from inspect import getsource
+from pathlib import Path
+from typing import Any
+
+from generator.competition import builtin
+from generator.errors import RunError
+from generator.pair.folder import existing_pair
+from generator.pair.workspace import Role, Workspace
+from generator.plan import probe
+from generator.run.errors import NotebookMissingError, SpecimenMissingError
+from generator.run.events import Listener
+from generator.run.execution import Execution
+from generator.run.input_mounts import lay_out, mounts, read_sources
+from generator.run.kernel import KernelSetup, private_folder, require_packages
+from generator.run.notebook_file import read_notebook
+from generator.run.parameters import read_notebook_parameters, set_parameters
+from generator.untrusted import JsonObject, printable
+
+TRAIN_CELL = "train"
+_LONGEST_ANSWER = 1 << 16
+
+
+class MeasurementError(RunError):
+    """The notebook has no training that can be measured."""
+
+    def __init__(self, *, pair: str, problem: str) -> None:
+        super().__init__(
+            f"The training of {printable(pair)} cannot be measured: {printable(problem)}. "
+            f"`tandem run {printable(pair)} --smoke` shows whether it runs at all."
+        )
+
+
+@dataclass(frozen=True)
+class MeasuringOptions:
+    """What is measured: a pair of a workspace, with its data or a specimen of them, its parameters set as for a run."""
+
+    workspace: Workspace
+    pair: str
+    assignments: tuple[str, ...] = ()
+    specimen: bool = False
+    timed_steps: int = 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The peak rates of this machine's processors: operations and bytes a second, and how many cores there are."""
+
+    flops: float
+    bandwidth: float
+    cores: int
+
+
+@dataclass(frozen=True)
+class CpuStep:
+    """A training step as XLA compiles it for this machine: operations, bytes moved, memory, seconds to compile."""
+
+    flops: float
+    bytes_moved: float
+    memory: float
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of a training, on one device.
+
+    Attributes:
+        input_seconds: Of a processor core for an example, all that the input pipeline does.
+        examples: The examples of an epoch.
+        held_out: The examples that are predicted after each epoch.
+        epochs: The epochs of a fold.
+        folds: The folds.
+        batch: The examples of a step.
+        example_bytes: What goes to the device for an example.
+        parameters: The weights that are trained.
+        learning_rate: The highest of the schedule, at this batch.
+        ready_seconds: From the notebook's start to its first step, here.
+        machine: This machine.
+        step: The compiled step, or None where it is not Keras on JAX.
+        step_seconds: What a step took here, or None if none was taken.
+        is_specimen: Whether all this is of made-up data.
+    """
+
+    input_seconds: float
+    examples: int
+    held_out: int
+    epochs: int
+    folds: int
+    batch: int
+    example_bytes: float
+    parameters: int
+    learning_rate: float
+    ready_seconds: float
+    machine: Machine
+    step: CpuStep | None
+    step_seconds: float | None
+    is_specimen: bool
+
+
+def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
+    """Runs the training notebook's own cells up to its first epoch, in a process of their own, and measures there.
+
+    Raises:
+        TandemError: The pair, its data or its packages are missing, or a cell fails.
+        MeasurementError: The notebook has no cell `train`, or did not reach it.
+    """
+    require_packages()
+    folder = existing_pair(options.workspace, options.pair)
+    notebook = folder.notebook(Role.TRAIN)
+    if not notebook.is_file():
+        raise NotebookMissingError(path=notebook)
+    with private_folder() as private:
+        found = _executed(options, notebook, private, listener)
+        content = found.read_bytes()[:_LONGEST_ANSWER] if found.is_file() else b""
+    try:
+        said = JsonObject.of(json.loads(content))
+    except ValueError:
+        raise MeasurementError(pair=options.pair, problem="it ended before its first epoch") from None
+    return _measurement(said, options)
+
+
+def _executed(options: MeasuringOptions, notebook: Path, private: Path, listener: Listener) -> Path:
+    """Executes the cells in a private folder, and returns the file that the probe writes there."""
+    import nbformat
+
+    v4: Any = nbformat.v4
+    from generator.run.engine import execute
+
+    folder = existing_pair(options.workspace, options.pair)
+    measured = read_notebook(notebook)
+    names = [cell.get("id", "") for cell in measured.cells]
+    if TRAIN_CELL not in names:
+        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
+    at = names.index(TRAIN_CELL)
+    source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
+    measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
+    working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
+    working.mkdir()
+    copy.write_text(v4.writes(measured), encoding="utf-8")
+    parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
+    sources = read_sources(folder, Role.TRAIN)
+    specimens = {slug: options.workspace.specimen(slug) for slug in sources.competitions if options.specimen}
+    for slug, specimen in specimens.items():
+        if not specimen.is_dir():
+            raise SpecimenMissingError(folder=specimen, competition=slug)
+    for slug in () if options.specimen else sources.competitions:
+        if (built_in := builtin.find(slug)) is not None:
+            builtin.ensure_data(built_in, options.workspace)
+    wanted = mounts(sources, options.workspace, outputs={}, specimens=specimens)
+    lay_out(wanted, input_root)
+    execution = Execution(
+        title=f"{options.pair}/{notebook.name}",
+        source=copy,
+        saved_as=private / "executed.ipynb",
+        parameters=parameters[Role.TRAIN].with_roots(input_root=input_root, working_root=working).values,
+        kernel=KernelSetup(private, working, (input_root, *(mount.source for mount in wanted))),
+        mounted={input_root / mount.at: mount.source for mount in wanted},
+    )
+    executed = execute(execution, listener)
+    if executed.failure is not None:
+        raise executed.failure
+    return working / "probe.json"
+
+
+def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
+    """The answer of the notebook's process, which ran a stranger's code: only numbers are taken from it."""
+    import os
+
+    cost, pipeline, machine = said.section("cost"), said.section("input"), said.section("machine")
+    counts = {name: said.count(name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
+    if min(counts["batch"], pipeline.count("examples"), said.count("steps_per_epoch"), counts["epochs"]) < 1:
+        raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
+    figures = [_positive(cost, name) for name in ("flops", "bytes", "memory", "compile_seconds")]
+    return Measurement(
+        input_seconds=_positive(pipeline, "processor_seconds") / pipeline.count("examples"),
+        examples=said.count("steps_per_epoch") * counts["batch"],
+        **counts,
+        example_bytes=_positive(said, "batch_bytes") / counts["batch"],
+        learning_rate=_positive(said, "learning_rate"),
+        ready_seconds=_positive(said, "ready_seconds"),
+        machine=Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1),
+        step=CpuStep(*figures) if cost else None,
+        step_seconds=said.number("step_seconds"),
+        is_specimen=options.specimen,
+    )
+
+
+def _positive(fields: JsonObject, name: str) -> float:
+    return max(0.0, fields.number(name) or 0.0)

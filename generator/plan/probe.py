@@ -1,0 +1,136 @@
+"""What takes the place of a notebook's training when it is measured: its source becomes a cell before the cell `train`.
+
+It runs in the notebook's process, imports nothing of the kit, writes `probe.json` to the notebook's working folder, and
+ends the notebook at its first epoch.
+"""
+
+import itertools
+import json
+import time
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+_INPUT_SECONDS = 8.0  # of the pass over the batches, at most
+_MATRIX = 2048
+_COPIED = 1 << 28  # bytes: more than a cache holds
+_REPEATS = 6  # the fastest counts, of steps as well: other programs only slow them down
+_STEPS_WITHOUT_COST = 4
+
+
+def install(notebook: dict[str, Any], timed_steps: int) -> None:
+    """Puts a measurement into the place of the notebook's `train_epoch`.
+
+    Args:
+        notebook: The names of the notebook, as it defined them before its cell `train`.
+        timed_steps: The training steps to take, to compare what they last with what is predicted.
+    """
+    train_epoch = notebook["train_epoch"]
+
+    def measure(model: Any, batches: Any) -> None:
+        measured = _measured(notebook, model, batches)
+        steps = timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST)
+        if steps:
+            measured["step_seconds"] = _step_seconds(train_epoch, model, batches, steps)
+            measured["machine"] = {name: max(rate, measured["machine"][name]) for name, rate in _machine().items()}
+        (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
+        warnings.simplefilter("ignore")  # IPython's, on how to leave it
+        raise SystemExit
+
+    notebook["train_epoch"] = measure
+
+
+def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, Any]:
+    import jax
+    import numpy as np
+
+    ready = time.monotonic() - notebook["notebook_start"]
+    batch = jax.tree.map(np.asarray, next(iter(batches)))
+    arrays = jax.tree.leaves(batch)
+    measured = {
+        "ready_seconds": ready,
+        "input": _input(batches),
+        "machine": _machine(),
+        "batch": len(arrays[0]),
+        "batch_bytes": sum(array.nbytes for array in arrays),
+        "parameters": sum(int(np.prod(each.shape)) for each in model.trainable_variables),
+        "steps_per_epoch": int(notebook["steps_per_epoch"]),
+        "epochs": int(notebook["epochs"]),
+        "folds": len(notebook["folds"]),
+        "held_out": int((notebook["fold_of_row"] == 0).sum()),
+        "learning_rate": float(notebook["peak"]),
+        "cost": {},
+    }
+    try:
+        measured["cost"] = _cost(model, batch)
+    except Exception as error:  # noqa: BLE001 - Keras' own step is private, and a notebook need not have one
+        measured["cost_failed"] = f"{type(error).__name__}: {error}"[:300]
+    return measured
+
+
+def _input(batches: Iterable[Any]) -> dict[str, float]:
+    """The time of a pass over the batches: seconds of processors, and of the clock."""
+    import jax
+
+    examples, started, processors = 0, time.perf_counter(), time.process_time()
+    for batch in batches:
+        examples += len(jax.tree.leaves(batch)[0])
+        if time.perf_counter() - started > _INPUT_SECONDS:
+            break
+    seconds = time.perf_counter() - started
+    return {"processor_seconds": time.process_time() - processors, "seconds": seconds, "examples": examples}
+
+
+def _machine() -> dict[str, float]:
+    """The operations and bytes a second that NumPy reaches here: a product of matrices, and a copy of memory."""
+    import numpy as np
+
+    matrix = np.random.default_rng(0).random((_MATRIX, _MATRIX), dtype="float32")
+    source, copy = np.ones(_COPIED, "uint8"), np.empty(_COPIED, "uint8")
+    products, copies = [], []
+    for _ in range(_REPEATS):
+        started = time.perf_counter()
+        matrix @ matrix
+        between = time.perf_counter()
+        np.copyto(copy, source)
+        products.append(between - started)
+        copies.append(time.perf_counter() - between)
+    return {"flops": 2 * _MATRIX**3 / min(products), "bytes": 2 * _COPIED / min(copies)}
+
+
+def _cost(model: Any, batch: Any) -> dict[str, float]:
+    """The cost of Keras' own training step, as XLA tells it on this machine's processors."""
+    import jax
+
+    def abstract(value: Any) -> Any:
+        return jax.eval_shape(lambda: jax.numpy.zeros(value.shape, value.dtype))
+
+    model._symbolic_build(data_batch=batch)  # noqa: SLF001 - Keras has no public way to its step
+    state = jax.tree.map(abstract, model._get_jax_state(True, True, True, True))  # noqa: SLF001 - as above
+    lowered = jax.jit(model.train_step, donate_argnums=0).lower(state, jax.tree.map(abstract, batch))
+    # Before it is optimised, a convolution has the operations that it has; afterwards a depthwise one has many more.
+    asked, started = lowered.cost_analysis() or {}, time.perf_counter()
+    compiled: Any = lowered.compile()
+    seconds, memory = time.perf_counter() - started, compiled.memory_analysis()
+    return {
+        "flops": asked["flops"],
+        "bytes": compiled.cost_analysis()["bytes accessed"],
+        "memory": memory.argument_size_in_bytes + memory.temp_size_in_bytes,
+        "compile_seconds": seconds,
+    }
+
+
+def _step_seconds(train_epoch: Any, model: Any, batches: Any, steps: int) -> float:
+    """The seconds of a training step whose batches are there already, once it is compiled."""
+    few = list(itertools.islice(batches, steps))
+    if hasattr(batches, "take"):
+        few = batches.take(steps).cache()
+        for _ in few:
+            pass
+    train_epoch(model, few)
+    seconds = []
+    for _ in range(_REPEATS):
+        started = time.perf_counter()
+        train_epoch(model, few)
+        seconds.append(time.perf_counter() - started)
+    return min(seconds) / steps
