@@ -19,10 +19,11 @@ class AcceleratorKind(StrEnum):
 
 
 class Service(StrEnum):
-    """Who lends an accelerator."""
+    """Who lends an accelerator; nobody lends the machine that the kit runs on."""
 
     KAGGLE = "kaggle"
     COLAB = "colab"
+    HERE = "here"
 
 
 class Status(StrEnum):
@@ -115,7 +116,8 @@ class Accelerator:
     @property
     def title(self) -> str:
         """The accelerator with who lends it, as both have a T4."""
-        return f"{self.service.capitalize()} {self.name if self.name != 'None' else 'CPU'}"
+        name = self.name if self.name != "None" else "CPU"
+        return name if self.service is Service.HERE else f"{self.service.capitalize()} {name}"
 
     @property
     def device_memory_gib(self) -> float | None:

@@ -28,11 +28,14 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
     train_epoch = notebook["train_epoch"]
 
     def measure(model: Any, batches: Any) -> None:
+        machine = _Machine()
+        for _ in range(_REPEATS):
+            machine.sample()
         measured = _measured(notebook, model, batches)
-        steps = timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST)
+        steps = min(measured["steps_per_epoch"], timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST))
         if steps:
-            measured["step_seconds"] = _step_seconds(train_epoch, model, batches, steps)
-            measured["machine"] = {name: max(rate, measured["machine"][name]) for name, rate in _machine().items()}
+            measured["step_seconds"] = _step_seconds(train_epoch, model, batches, steps=steps, machine=machine)
+        measured["machine"] = machine.rates()
         (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
         warnings.simplefilter("ignore")  # IPython's, on how to leave it
         raise SystemExit
@@ -50,7 +53,6 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, A
     measured = {
         "ready_seconds": ready,
         "input": _input(batches),
-        "machine": _machine(),
         "batch": len(arrays[0]),
         "batch_bytes": sum(array.nbytes for array in arrays),
         "parameters": sum(int(np.prod(each.shape)) for each in model.trainable_variables),
@@ -81,21 +83,34 @@ def _input(batches: Iterable[Any]) -> dict[str, float]:
     return {"processor_seconds": time.process_time() - processors, "seconds": seconds, "examples": examples}
 
 
-def _machine() -> dict[str, float]:
-    """The operations and bytes a second that NumPy reaches here: a product of matrices, and a copy of memory."""
-    import numpy as np
+class _Machine:
+    """The peak rates of this machine, as XLA's product of matrices and NumPy's copy of memory reach them."""
 
-    matrix = np.random.default_rng(0).random((_MATRIX, _MATRIX), dtype="float32")
-    source, copy = np.ones(_COPIED, "uint8"), np.empty(_COPIED, "uint8")
-    products, copies = [], []
-    for _ in range(_REPEATS):
+    def __init__(self) -> None:
+        import jax
+        import numpy as np
+
+        self._matrix = jax.numpy.asarray(np.random.default_rng(0).random((_MATRIX, _MATRIX), dtype="float32"))
+        self._product = jax.jit(lambda matrix: matrix @ matrix)
+        self._product(self._matrix).block_until_ready()
+        self._source, self._copy = np.ones(_COPIED, "uint8"), np.empty(_COPIED, "uint8")
+        self._products: list[float] = []
+        self._copies: list[float] = []
+
+    def sample(self) -> None:
+        """Takes the time of a product and of a copy."""
+        import numpy as np
+
         started = time.perf_counter()
-        matrix @ matrix
+        self._product(self._matrix).block_until_ready()
         between = time.perf_counter()
-        np.copyto(copy, source)
-        products.append(between - started)
-        copies.append(time.perf_counter() - between)
-    return {"flops": 2 * _MATRIX**3 / min(products), "bytes": 2 * _COPIED / min(copies)}
+        np.copyto(self._copy, self._source)
+        self._products.append(between - started)
+        self._copies.append(time.perf_counter() - between)
+
+    def rates(self) -> dict[str, float]:
+        """The operations and bytes a second of the fastest samples."""
+        return {"flops": 2 * _MATRIX**3 / min(self._products), "bytes": 2 * _COPIED / min(self._copies)}
 
 
 def _cost(model: Any, batch: Any) -> dict[str, float]:
@@ -120,7 +135,7 @@ def _cost(model: Any, batch: Any) -> dict[str, float]:
     }
 
 
-def _step_seconds(train_epoch: Any, model: Any, batches: Any, steps: int) -> float:
+def _step_seconds(train_epoch: Any, model: Any, batches: Any, *, steps: int, machine: _Machine) -> float:
     """The seconds of a training step whose batches are there already, once it is compiled."""
     few = list(itertools.islice(batches, steps))
     if hasattr(batches, "take"):
@@ -130,6 +145,7 @@ def _step_seconds(train_epoch: Any, model: Any, batches: Any, steps: int) -> flo
     train_epoch(model, few)
     seconds = []
     for _ in range(_REPEATS):
+        machine.sample()
         started = time.perf_counter()
         train_epoch(model, few)
         seconds.append(time.perf_counter() - started)
