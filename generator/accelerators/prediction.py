@@ -89,6 +89,7 @@ class Prediction:
         batch: Examples of a step on each device.
         device: What a step takes of the device.
         host: What it takes of the host's cores to prepare its batch.
+        loop: What the loop takes that hands a batch over.
         step: The whole step.
         bound: What it waits for.
         epoch: An epoch with its predictions and its checkpoint.
@@ -103,6 +104,7 @@ class Prediction:
     batch: int
     device: float
     host: float
+    loop: float
     step: float
     bound: Bound
     epoch: float
@@ -148,7 +150,7 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
         accelerator: Where it runs.
         batch: Examples of a step on each device.
     """
-    rates = _rates(work, accelerator)
+    rates = peak_rates(work, accelerator)
     if rates is None or accelerator.cores is None:
         return None
     known, experience = catalog(), catalog().experience
@@ -159,7 +161,8 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
     memory = _at(batch, _steps(work, is_cpu), lambda step: step.memory, fixed=STATE_BYTES * work.parameters)
     reached = known.experience.cpu_attainable if is_cpu else known.experience.attainable
     by_unit = {Bound.MATRIX: flops / rates[0] / reached, Bound.MEMORY: moved / rates[1] / reached}
-    device = max(by_unit.values())
+    # XLA's programs for CPUs do one after the other.
+    device = sum(by_unit.values()) if is_cpu else max(by_unit.values())
     told = [step.seconds for step in work.steps if step.batch == batch and _is_of(step, accelerator) and step.seconds]
     device = max(device, *told) if told else device
     host = work.input_seconds * batch * devices / accelerator.cores
@@ -180,6 +183,7 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
         batch=batch,
         device=device,
         host=host,
+        loop=experience.dispatch_seconds,
         step=step,
         bound=max(parts, key=lambda bound: parts[bound]),
         epoch=epoch,
@@ -211,8 +215,8 @@ def best_batch(work: Workload, accelerator: Accelerator, candidates: Sequence[in
     return next(each for each in fitting if each.epoch <= nearly * fastest)
 
 
-def _rates(work: Workload, accelerator: Accelerator) -> tuple[float, float] | None:
-    """Peak operations and bytes a second of all that computes."""
+def peak_rates(work: Workload, accelerator: Accelerator) -> tuple[float, float] | None:
+    """Returns peak operations and bytes a second of all that computes, as far as both are known."""
     if accelerator.chip is None:
         cores = accelerator.cores or 0
         return (work.processor.flops * cores, work.processor.bandwidth * cores) if cores else None

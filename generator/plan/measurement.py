@@ -25,6 +25,7 @@ from generator.untrusted import JsonObject, printable
 
 TRAIN_CELL = "train"
 _LONGEST_ANSWER = 1 << 16
+_ABOVE_LINE = 1.001
 
 
 class MeasurementError(RunError):
@@ -81,6 +82,7 @@ class Measurement:
         example_bytes: What goes to the device for an example.
         parameters: The weights that are trained.
         learning_rate: The highest of the schedule, at this batch.
+        follows_root: Whether it grows with the root of the batch alone, as for what is fine-tuned.
         ready_seconds: From the notebook's start to its first step, here.
         machine: This machine.
         step: The compiled step, or None where it is not Keras on JAX.
@@ -97,6 +99,7 @@ class Measurement:
     example_bytes: float
     parameters: int
     learning_rate: float
+    follows_root: bool
     ready_seconds: float
     machine: Machine
     step: CpuStep | None
@@ -184,6 +187,8 @@ def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
         **counts,
         example_bytes=_positive(said, "batch_bytes") / counts["batch"],
         learning_rate=_positive(said, "learning_rate"),
+        follows_root=_positive(said, "learning_rate")
+        > _ABOVE_LINE * _positive(said, "base_rate") * counts["batch"] / 128,
         ready_seconds=_positive(said, "ready_seconds"),
         machine=Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1),
         step=CpuStep(*figures) if cost else None,

@@ -9,12 +9,13 @@ import json
 import time
 import warnings
 from collections.abc import Iterable
+from statistics import median
 from typing import Any
 
 _INPUT_SECONDS = 8.0  # of the pass over the batches, at most
 _MATRIX = 2048
 _COPIED = 1 << 28  # bytes: more than a cache holds
-_REPEATS = 6  # the fastest counts, of steps as well: other programs only slow them down
+_REPEATS = 7  # in turns with steps, so that the medians of both saw the same other programs
 _STEPS_WITHOUT_COST = 4
 
 
@@ -61,6 +62,7 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, A
         "folds": len(notebook["folds"]),
         "held_out": int((notebook["fold_of_row"] == 0).sum()),
         "learning_rate": float(notebook["peak"]),
+        "base_rate": float(notebook.get("learning_rate", notebook["LEARNING_RATE"])),
         "cost": {},
     }
     try:
@@ -109,8 +111,8 @@ class _Machine:
         self._copies.append(time.perf_counter() - between)
 
     def rates(self) -> dict[str, float]:
-        """The operations and bytes a second of the fastest samples."""
-        return {"flops": 2 * _MATRIX**3 / min(self._products), "bytes": 2 * _COPIED / min(self._copies)}
+        """The operations and bytes a second of the median sample."""
+        return {"flops": 2 * _MATRIX**3 / median(self._products), "bytes": 2 * _COPIED / median(self._copies)}
 
 
 def _cost(model: Any, batch: Any) -> dict[str, float]:
@@ -149,4 +151,4 @@ def _step_seconds(train_epoch: Any, model: Any, batches: Any, *, steps: int, mac
         started = time.perf_counter()
         train_epoch(model, few)
         seconds.append(time.perf_counter() - started)
-    return min(seconds) / steps
+    return median(seconds) / steps

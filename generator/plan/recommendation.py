@@ -84,10 +84,9 @@ def _lessons(work: Workload, predictions: Sequence[Prediction], recommended: Pre
     starved = [each for each in predictions if each.bound is Bound.INPUT and each.accelerator.chip is not None]
     for each in starved[:1]:
         loss = each.step / max(each.device, 1e-9)
-        lessons.append(
-            f"{each.accelerator.cores} cores starve {each.accelerator.title}: they prepare in {milliseconds(each.host)} "
-            f"the batch that it computes in {milliseconds(each.device)}; it could use {loss:.1f} times as many."
-        )
+        times = f"{milliseconds(each.host)} of them and {milliseconds(each.device)} of the device"
+        cores = f"{each.accelerator.cores} cores starve {each.accelerator.title}"
+        lessons.append(f"{cores}: a batch takes {times}, which could use {loss:.1f} times as many.")
     tpu = _find(predictions, lambda each: each.accelerator.machine_shape == catalog().training.machine_shape)
     if tpu is not None:
         lessons += _batches(work, tpu)

@@ -1,0 +1,139 @@
+"""The report of `plan`: the accelerators beside one another, and the one to take."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from generator.accelerators.catalog import AcceleratorKind, Service
+from generator.accelerators.prediction import Prediction
+from generator.cli.options import shortest
+from generator.cli.table import table
+from generator.plan.durations import duration, milliseconds
+from generator.plan.planning import PlannedPair
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from generator.kaggle.api_types import Quota
+
+_HEADER = ("accelerator", "batch", "step", "waits for", "epoch", "total", "memory", "price")
+_GIGABYTE = 1e9
+_OLD = 2023  # prices that nobody published since
+_ROUGH = (
+    "Not from a TPU's compiler ({}): memory, traffic and the times that follow are of a CPU's program, "
+    "and may be off by a factor of 3. On Linux, pip install libtpu tells more."
+)
+
+
+def plan_as_text(planned: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
+    """The measurement, a line for each accelerator, the recommendation, and what the figures teach."""
+    plan, chosen = planned.plan, planned.plan.recommended
+    shown = [*plan.predictions, *([planned.here] if planned.here else [])]
+    lines = [*_measured(planned), "", table(_HEADER, [_row(each) for each in shown]), ""]
+    lines += [f"Too little is known of {', '.join(each.title for each in plan.unknown)}."] if plan.unknown else []
+    lines += [_ROUGH.format(planned.compiled.missing)] if plan.workload.is_rough else []
+    lines += [*plan.lessons, "", f"Take {chosen.accelerator.title}. {plan.reason}"]
+    lines += [_settings(planned), *_quota(chosen, quota), f"Roofline: {shortest(picture)}"]
+    lines.append(
+        f"`tandem plan {printable(planned.name)} --apply` writes {' and '.join(planned.assignments)} to pair.toml."
+    )
+    return "\n".join(lines)
+
+
+def plan_as_json(planned: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
+    """The same for programs."""
+    plan, measured = planned.plan, planned.measurement
+    report: dict[str, Any] = {
+        "pair": planned.name,
+        "specimen": measured.is_specimen,
+        "measured": asdict(measured),
+        "compiled": [asdict(cost) for cost in planned.compiled.costs],
+        "not_compiled": planned.compiled.missing or None,
+        "predictions": [_fields(planned, each) for each in plan.predictions],
+        "here": _fields(planned, planned.here) if planned.here else None,
+        "unknown": [each.title for each in plan.unknown],
+        "recommended": {
+            "accelerator": plan.recommended.accelerator.title,
+            "reason": plan.reason,
+            "parameters": list(planned.assignments),
+        },
+        "lessons": list(plan.lessons),
+        "quota": None if quota is None else {name: _hours_left(quota, name) for name in ("gpu", "tpu")},
+        "picture": str(picture),
+    }
+    return json.dumps(report, indent=2, default=str)
+
+
+def _measured(planned: PlannedPair) -> list[str]:
+    measured, work = planned.measurement, planned.plan.workload
+    rows = f"{work.examples:,} examples" + (" of a specimen" if measured.is_specimen else "")
+    times = f"{measured.folds} times {measured.epochs} epochs" if measured.folds > 1 else f"{measured.epochs} epochs"
+    pace = 1 / measured.input_seconds if measured.input_seconds else float("inf")
+    each = f"{work.cpu_step.flops / work.cpu_step.batch / 1e6:,.3g} MFLOP an example"
+    return [
+        f"{printable(planned.name)}: {times} of {rows}; {measured.parameters:,} weights, {each}.",
+        f"Its input makes {pace:,.0f} examples a second on a core of this machine.",
+    ]
+
+
+def _row(made: Prediction) -> tuple[str, ...]:
+    return (
+        made.accelerator.title,
+        str(made.batch),
+        milliseconds(made.step),
+        str(made.bound),
+        duration(made.epoch),
+        duration(made.total),
+        f"{made.memory / _GIGABYTE:.2g} GB" if made.fits else f"{made.memory / _GIGABYTE:.2g} GB!",
+        _price(made),
+    )
+
+
+def _price(made: Prediction) -> str:
+    if made.accelerator.service is Service.HERE:
+        return ""
+    if made.accelerator.service is Service.KAGGLE:
+        share = made.weekly_share
+        return "no quota" if share is None else f"{share:.1%} of a week"
+    if made.units is None or made.dollars is None:
+        return "? units"
+    price = made.accelerator.units[-1]
+    dated = " in 2023" if price.as_of == _OLD else ""
+    return f"{made.units:.2g} units{dated}, ${made.dollars:.2g}"
+
+
+def _settings(planned: PlannedPair) -> str:
+    made = planned.plan.recommended
+    devices = made.accelerator.devices
+    batch = f"{made.batch} examples a device" + (f", {made.batch * devices:,} a step" if devices > 1 else " and step")
+    at_once = planned.steps_per_execution(made)
+    loop = f"steps_per_execution {at_once}" + ("" if planned.framework == "tensorflow" else ", as JAX takes no other")
+    session = f"{made.session_share:.0%} of a session" if made.session_share >= 0.01 else "under 1% of a session"  # noqa: PLR2004 - a percent
+    return f"There: {batch}, a peak learning rate of {planned.learning_rate(made):.2g}, {loop}; {session}."
+
+
+def _quota(made: Prediction, quota: "Quota | None") -> list[str]:
+    kind = made.accelerator.kind
+    if quota is None or kind is AcceleratorKind.CPU:
+        return []
+    left = _hours_left(quota, str(kind))
+    enough = "" if made.total / 3600 <= left else ": too little for this training"
+    return [f"{left:.1f} hours of {kind.upper()} are left of this account's week{enough}."]
+
+
+def _hours_left(quota: "Quota", kind: str) -> float:
+    used, allowed = (quota.gpu_used, quota.gpu_allowed) if kind == "gpu" else (quota.tpu_used, quota.tpu_allowed)
+    return max(0.0, (allowed - used).total_seconds() / 3600)
+
+
+def _fields(planned: PlannedPair, made: Prediction) -> dict[str, Any]:
+    own = ("batch", "device", "host", "loop", "step", "epoch", "total", "memory", "fits", "intensity", "rate")
+    derived = ("examples_per_second", "session_share", "weekly_share", "units", "dollars")
+    return {
+        "accelerator": made.accelerator.title,
+        "machine_shape": made.accelerator.machine_shape,
+        "bound": str(made.bound),
+        **{name: getattr(made, name) for name in (*own, *derived)},
+        "learning_rate": planned.learning_rate(made),
+        "steps_per_execution": planned.steps_per_execution(made),
+    }
