@@ -19,10 +19,10 @@ USABLE_MEMORY = 0.95
 class Bound(StrEnum):
     """What a step waits for."""
 
-    MATRIX = "matrix unit"
+    MATRIX = "matrix"
     MEMORY = "memory"
     INPUT = "input"
-    LOOP = "loop on the host"
+    LOOP = "loop"
 
 
 @dataclass(frozen=True)

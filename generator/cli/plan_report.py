@@ -5,20 +5,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generator.accelerators.catalog import AcceleratorKind, Service
+from generator.accelerators.catalog import AcceleratorKind, Service, catalog
 from generator.accelerators.prediction import Prediction
 from generator.cli.options import shortest
 from generator.cli.table import table
-from generator.plan.durations import duration, milliseconds
 from generator.plan.planning import PlannedPair
+from generator.plan.wording import dollars, duration, milliseconds, share, size
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.kaggle.api_types import Quota
 
-_HEADER = ("accelerator", "batch", "step", "waits for", "epoch", "total", "memory", "price")
-_GIGABYTE = 1e9
-_OLD = 2023  # prices that nobody published since
+_HEADER = ("accelerator", "batch", "step", "bound", "epoch", "total", "memory", "price")
+_OLD = 2023  # published once, and by nobody since
+_LEGEND = (
+    "bound: what a step waits for, of the matrix unit, its memory, the input that the host prepares, and the loop on the "
+    "host.\ntotal: with start and compilation. u: Colab's units, 100 for {} dollars{}."
+)
 _ROUGH = (
     "Not from a TPU's compiler ({}): memory, traffic and the times that follow are of a CPU's program, "
     "and may be off by a factor of 3. On Linux, pip install libtpu tells more."
@@ -29,7 +32,7 @@ def plan_as_text(planned: PlannedPair, *, quota: "Quota | None", picture: Path) 
     """The measurement, a line for each accelerator, the recommendation, and what the figures teach."""
     plan, chosen = planned.plan, planned.plan.recommended
     shown = [*plan.predictions, *([planned.here] if planned.here else [])]
-    lines = [*_measured(planned), "", table(_HEADER, [_row(each) for each in shown]), ""]
+    lines = [*_measured(planned), "", table(_HEADER, [_row(each) for each in shown]), "", _legend(shown)]
     lines += [f"Too little is known of {', '.join(each.title for each in plan.unknown)}."] if plan.unknown else []
     lines += [_ROUGH.format(planned.compiled.missing)] if plan.workload.is_rough else []
     lines += [*plan.lessons, "", f"Take {chosen.accelerator.title}. {plan.reason}"]
@@ -84,7 +87,7 @@ def _row(made: Prediction) -> tuple[str, ...]:
         str(made.bound),
         duration(made.epoch),
         duration(made.total),
-        f"{made.memory / _GIGABYTE:.2g} GB" if made.fits else f"{made.memory / _GIGABYTE:.2g} GB!",
+        size(made.memory) if made.fits else f"{size(made.memory)}!",
         _price(made),
     )
 
@@ -93,13 +96,19 @@ def _price(made: Prediction) -> str:
     if made.accelerator.service is Service.HERE:
         return ""
     if made.accelerator.service is Service.KAGGLE:
-        share = made.weekly_share
-        return "no quota" if share is None else f"{share:.1%} of a week"
+        return "no quota" if made.weekly_share is None else f"{share(made.weekly_share)} of week"
     if made.units is None or made.dollars is None:
-        return "? units"
-    price = made.accelerator.units[-1]
-    dated = " in 2023" if price.as_of == _OLD else ""
-    return f"{made.units:.2g} units{dated}, ${made.dollars:.2g}"
+        return "? u"
+    return f"{made.units:.2f} u {dollars(made.dollars)}"
+
+
+def _legend(shown: list[Prediction]) -> str:
+    old = [
+        each.accelerator.name for each in shown if each.units is not None and each.accelerator.units[-1].as_of == _OLD
+    ]
+    dated = f"; {' and '.join(old)} at the price of {_OLD}" if old else ""
+    too_much = "" if all(each.fits for each in shown) else "\nmemory!: more than a device has."
+    return _LEGEND.format(round(100 * catalog().dollars_per_unit, 2), dated) + too_much
 
 
 def _settings(planned: PlannedPair) -> str:
@@ -108,7 +117,7 @@ def _settings(planned: PlannedPair) -> str:
     batch = f"{made.batch} examples a device" + (f", {made.batch * devices:,} a step" if devices > 1 else " and step")
     at_once = planned.steps_per_execution(made)
     loop = f"steps_per_execution {at_once}" + ("" if planned.framework == "tensorflow" else ", as JAX takes no other")
-    session = f"{made.session_share:.0%} of a session" if made.session_share >= 0.01 else "under 1% of a session"  # noqa: PLR2004 - a percent
+    session = f"{share(made.session_share)} of a session"
     return f"There: {batch}, a peak learning rate of {planned.learning_rate(made):.2g}, {loop}; {session}."
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
 from generator.accelerators.prediction import Bound, Prediction, Workload, best_batch, predict
-from generator.plan.durations import duration, milliseconds
+from generator.plan.wording import duration, milliseconds
 
 _BATCHES = (8, 16, 32, 64, 128)
 _FEWEST_STEPS = 8  # of an epoch, as for the batch that `generate` proposes
@@ -54,9 +54,9 @@ def plan_training(work: Workload, *, batch: int, sees_tpu: bool = True) -> Plan:
 
 
 def _candidates(work: Workload, accelerator: Accelerator, batch: int) -> list[int]:
-    """The batches that leave an epoch enough steps; the pair's own is always one of them on a CPU."""
+    """The batches that leave an epoch enough steps; the pair's own where nothing is known that speaks for another."""
     most = work.examples // (_FEWEST_STEPS * accelerator.devices)
-    if accelerator.kind is AcceleratorKind.CPU:
+    if accelerator.kind is AcceleratorKind.CPU or work.is_rough:
         return [batch]
     return [each for each in _BATCHES if each <= most] or [_BATCHES[0]]
 

@@ -1,0 +1,41 @@
+"""Times, sizes and shares as people say them."""
+
+_MINUTE, _HOUR = 60, 3600
+_LONGEST_IN_SECONDS, _LONGEST_IN_MINUTES = 100, 6000
+_WHOLE_MILLISECONDS = 0.01
+_TENTHS_BELOW = 10
+_KILO = 1000
+_LEAST_SHARE = 0.001
+_LEAST_DOLLARS = 0.01
+
+
+def duration(seconds: float) -> str:
+    """Writes a time to be waited for: `42 s`, `12 min`, `3.4 h`."""
+    if seconds < _TENTHS_BELOW:
+        return f"{seconds:.1f} s"
+    if seconds < _LONGEST_IN_SECONDS:
+        return f"{seconds:.0f} s"
+    return f"{seconds / _MINUTE:.0f} min" if seconds < _LONGEST_IN_MINUTES else f"{seconds / _HOUR:.1f} h"
+
+
+def milliseconds(seconds: float) -> str:
+    """Writes the time of a step: `0.35 ms`, `17 ms`, `2.1 s`."""
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1e3:.0f} ms" if seconds >= _WHOLE_MILLISECONDS else f"{seconds * 1e3:.2g} ms"
+
+
+def size(count: float) -> str:
+    """Writes bytes: `5.6 MB`, `12 GB`."""
+    mega = count / _KILO**2
+    return f"{mega:.2g} MB" if mega < _KILO / 10 else f"{mega / _KILO:.2g} GB"
+
+
+def share(part: float) -> str:
+    """Writes a part of a whole: `<0.1%`, `3.2%`."""
+    return f"<{_LEAST_SHARE:.1%}" if part < _LEAST_SHARE else f"{part:.1%}"
+
+
+def dollars(amount: float) -> str:
+    """Writes money: `<$0.01`, `$0.38`."""
+    return f"<${_LEAST_DOLLARS:.2f}" if amount < _LEAST_DOLLARS else f"${amount:.2f}"
