@@ -16,10 +16,11 @@ BELOW = {
     "accelerators": {"accelerators"},
     "pair": {"competition", "accelerators", "pair"},
     "run": {"competition", "accelerators", "pair", "run"},
+    "tpu_compiler": {"competition", "accelerators", "pair", "run", "tpu_compiler"},
     "kaggle": {"competition", "accelerators", "pair", "kaggle"},
     # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
     "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
-    "cli": {"competition", "accelerators", "pair", "run", "kaggle", "localkaggle", "cli"},
+    "cli": {"competition", "accelerators", "pair", "run", "tpu_compiler", "kaggle", "localkaggle", "cli"},
 }
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}

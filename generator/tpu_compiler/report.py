@@ -1,0 +1,70 @@
+"""What a compilation of a notebook's steps told: plain data."""
+
+from dataclasses import dataclass
+
+from generator.tpu_compiler.step_cost import StepCost
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that would fail, or cost time, on a TPU.
+
+    Attributes:
+        kind: "error" (the notebook does not reach its step), "refused", "memory", "recompilation", "one-core",
+            "padding" or "time-limit".
+        is_error: Whether the notebook would fail for it; else it costs time.
+        sentence: What is wrong.
+        cell: The name of the cell, or "".
+        line: The line of the cell, counted from 1, or None.
+        remedy: What to do.
+    """
+
+    kind: str
+    is_error: bool
+    sentence: str
+    cell: str
+    line: int | None
+    remedy: str
+
+
+@dataclass(frozen=True)
+class LargestBatch:
+    """The largest batch of a training step that fits into the memory of a core.
+
+    Attributes:
+        batch_per_core: Examples a core, a multiple of 8; 0 if not even 8 fit.
+        peak_memory: What the step then takes, or None if no compilation confirmed it.
+        compilations: How many it took to find.
+    """
+
+    batch_per_core: int
+    peak_memory: int | None
+    compilations: int
+
+
+@dataclass(frozen=True)
+class CompileReport:
+    """The compiler's word on a notebook.
+
+    Attributes:
+        topology: What was compiled for; "cpu" if the TPU's compiler is not there.
+        compiler: The compiler and its version, such as "libtpu 0.0.42.1".
+        steps: The cost of each step that compiled, in the order of their calls.
+        problems: What is wrong.
+        unknown: What could not be known, a sentence each.
+        largest_batch: Of the training step, where it was asked for or the notebook's own batch does not fit.
+        seconds: How long it all took, with the notebook's own cells.
+    """
+
+    topology: str
+    compiler: str
+    steps: tuple[StepCost, ...]
+    problems: tuple[Problem, ...]
+    unknown: tuple[str, ...]
+    largest_batch: LargestBatch | None
+    seconds: float
+
+    @property
+    def has_tpu_compiler(self) -> bool:
+        """Whether the TPU's own compiler was there; XLA's for the CPU otherwise."""
+        return self.topology != "cpu"

@@ -1,0 +1,54 @@
+"""What the compiler said of a program before, in the user's own cache folder: figures by the hash of the program."""
+
+import json
+import os
+import re
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from generator.untrusted import JsonObject
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+_LARGEST = 1 << 16  # bytes of an entry
+_FORMAT = "1"
+
+
+class ResultCache:
+    """A folder with a file for each program; nothing depends on it, so whatever goes wrong with it goes unsaid."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _own_folder()
+
+    def get(self, key: str) -> JsonObject | None:
+        """What was kept under a key, or None."""
+        if not _KEY.fullmatch(key):
+            return None
+        try:
+            with (self._folder / f"{key}.json").open("rb") as file:
+                value = json.loads(file.read(_LARGEST))
+        except (OSError, ValueError, RecursionError):
+            return None
+        return JsonObject(value) if isinstance(value, dict) else None
+
+    def put(self, key: str, value: dict[str, Any]) -> None:
+        """Keeps a value, as a whole or not at all."""
+        content = json.dumps(value).encode()
+        if not _KEY.fullmatch(key) or len(content) > _LARGEST:
+            return
+        with suppress(OSError):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, name = tempfile.mkstemp(dir=self._folder)
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                Path(name).replace(self._folder / f"{key}.json")
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+
+
+def _own_folder() -> Path:
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return caches / "tandem" / f"compiled-steps-{_FORMAT}"

@@ -1,0 +1,156 @@
+"""The events of the worker, made a report: what a notebook's process says is read as anybody's text."""
+
+from dataclasses import dataclass, field
+
+from generator.tpu_compiler.report import LargestBatch, Problem
+from generator.tpu_compiler.step_cost import StepCost
+from generator.tpu_compiler.topologies import Topology
+from generator.untrusted import JsonObject, printable
+
+_LONGEST = 400
+_MOST = 50  # events
+_ON_THE_WAY = {"progress", "ask", "keep"}
+_WASTEFUL_PADDING = 1.3
+_MULTIPLE = 8
+GIB = 1 << 30
+
+
+@dataclass
+class Told:
+    """What the worker told so far; `topology` is None where XLA's compiler for the CPU stands in."""
+
+    topology: Topology | None
+    steps: list[StepCost] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    largest: LargestBatch | None = None
+    framework: str = "jax"
+    is_done: bool = False
+    events: list[JsonObject] = field(default_factory=list)
+
+    def add(self, event: JsonObject) -> None:
+        """Takes one event in."""
+        if len(self.events) >= _MOST or not event or not event.keys().isdisjoint(_ON_THE_WAY):
+            return
+        self.events.append(event)
+        self.framework = _text(event, "framework") or self.framework
+        self.is_done = self.is_done or event.flag("done")
+        if unknown := _text(event, "unknown"):
+            self.unknown.append(unknown)
+        takers = {
+            "failed": self._failed,
+            "refused": self._refused,
+            "recompilation": self._recompilation,
+            "one_core": self._one_core,
+            "memory": self._memory,
+            "largest": self._largest_batch,
+            "figures": self._step,
+        }
+        for name, take in takers.items():
+            if name in event:
+                take(event)
+
+    def finish(self) -> None:
+        """Adds the remedy that takes all events: the largest batch to one that does not fit."""
+        if self.largest is None:
+            return
+        size = self.largest.batch_per_core
+        remedy = f"Give a core at most {size} examples a step." if size else "Make the model smaller: not even 8 fit."
+        self.problems = [
+            Problem(each.kind, each.is_error, each.sentence, each.cell, each.line, remedy)
+            if each.kind == "memory"
+            else each
+            for each in self.problems
+        ]
+
+    @property
+    def _is_for_tpu(self) -> bool:
+        """A step that TensorFlow compiles is compiled for the CPU wherever libtpu is."""
+        return self.topology is not None and self.framework != "tensorflow"
+
+    def _problem(self, kind: str, event: JsonObject, sentence: str, remedy: str, *, is_error: bool) -> None:
+        line = event.count("line") or None
+        self.problems.append(Problem(kind, is_error, sentence, _text(event, "cell"), line, remedy))
+
+    def _failed(self, event: JsonObject) -> None:
+        sentence = f"The notebook stops before its steps are seen: {_text(event, 'failed')}"
+        if self.steps:
+            return
+        remedy = "Run it here with `tandem run` first; if it wants files, give them to the check."
+        self._problem("error", event, sentence, remedy, is_error=True)
+
+    def _refused(self, event: JsonObject) -> None:
+        name = f"The compiler for {self.topology.name}" if self._is_for_tpu and self.topology else "XLA"
+        sentence = f"{name} refuses the step {_text(event, 'step')}: {_first_sentence(event.text('refused'))}"
+        remedy = "Move the operation to the host, into the input pipeline, or take one that the compiler has."
+        self._problem("refused", event, sentence, remedy, is_error=True)
+
+    def _recompilation(self, event: JsonObject) -> None:
+        shapes = event.get("recompilation")
+        seen = [printable(str(shape))[:80] for shape in shapes[:4]] if isinstance(shapes, list) else []
+        sentence = f"The step {_text(event, 'step')} is compiled again for each new shape: {'; '.join(seen)}."
+        remedy = "Give every step the same shapes: drop the last batch with drop_remainder=True, or fill it up."
+        self._problem("recompilation", event, sentence, remedy, is_error=False)
+
+    def _one_core(self, event: JsonObject) -> None:
+        cores = self.topology.cores if self.topology else 8
+        sentence = f"The step {_text(event, 'step')} runs on one of {cores} cores."
+        remedy = "Split the batch: keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices."
+        self._problem("one-core", event, sentence, remedy, is_error=False)
+
+    def _memory(self, event: JsonObject) -> None:
+        needed, limit = event.count("memory"), self.topology.memory_limit if self.topology else 0
+        needs = f"needs {needed / GIB:.1f} GiB" if needed else "needs more memory than there is"
+        sentence = (
+            f"A batch of {event.count('batch_per_core'):,} a core does not fit: the step {needs} "
+            f"of a core's {limit / GIB:.1f} GiB."
+        )
+        self._problem("memory", event, sentence, "Give a core a smaller batch.", is_error=True)
+
+    def _largest_batch(self, event: JsonObject) -> None:
+        found = event.section("largest")
+        peak = found.count("peak_memory") or None
+        self.largest = LargestBatch(found.count("batch_per_core"), peak, found.count("compilations"))
+
+    def _step(self, event: JsonObject) -> None:
+        figures = event.section("figures")
+        padding = figures.number("padding")
+        batch = event.count("batch_per_core")
+        collectives = figures.section("collectives")
+        self.steps.append(
+            StepCost(
+                what=_text(event, "what") or _text(event, "step"),
+                framework=_text(event, "framework") or self.framework,
+                topology=self.topology.name if self._is_for_tpu and self.topology else "cpu",
+                cores=event.count("cores") or 1,
+                batch_per_core=batch,
+                flops=figures.number("flops") or 0.0,
+                bytes_moved=figures.number("bytes_moved") or 0.0,
+                peak_memory=figures.count("peak_memory") or None,
+                memory_limit=self.topology.memory_limit if self._is_for_tpu and self.topology else None,
+                padding=padding,
+                cycles_seconds=figures.number("cycles_seconds"),
+                collectives={printable(name)[:40]: collectives.count(name) for name in sorted(collectives)[:20]},
+                parameters=event.count("parameters"),
+                batch_bytes=event.count("batch_bytes"),
+                compile_seconds=figures.number("compile_seconds") or event.number("compile_seconds") or 0.0,
+                cell=_text(event, "cell"),
+                line=event.count("line") or None,
+                in_cache=figures.flag("in_cache"),
+            )
+        )
+        if padding is not None and padding > _WASTEFUL_PADDING:
+            multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
+            sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
+            remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."
+            self._problem("padding", event, sentence, remedy, is_error=False)
+
+
+def _text(event: JsonObject, name: str) -> str:
+    return printable(event.text(name)[:_LONGEST])
+
+
+def _first_sentence(message: str) -> str:
+    """The line of a compiler's message that says most: the first that is no frame of a traceback."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    return printable(lines[0][:_LONGEST]) if lines else "it does not say why"

@@ -1,0 +1,63 @@
+"""The TPUs that can be compiled for: a name of the compiler's, with what its library wants to hear beside it.
+
+UnknownTopologyError    no such name
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from generator.errors import TandemError, did_you_mean
+from generator.untrusted import printable
+
+_MIB = 1 << 20
+
+
+class UnknownTopologyError(TandemError):
+    """A name that is no topology."""
+
+    def __init__(self, *, name: str) -> None:
+        near = did_you_mean(name, TOPOLOGIES) or f" It can be {', '.join(TOPOLOGIES)}."
+        super().__init__(f'There is no topology "{printable(name)}" to compile for.{near}')
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The cores of a TPU, as they are connected.
+
+    Attributes:
+        name: What JAX and the compiler call it.
+        accelerator_type: What a machine with it calls it, in TPU_ACCELERATOR_TYPE.
+        cores: How many devices a framework sees.
+        memory_limit: Bytes of a core's memory that a program has; the rest is the system's. From what libtpu 0.0.42.1
+            says where a program needs more.
+        clock: Cycles a second that the compiler's estimates count in, taken as 1.5 GHz.
+    """
+
+    name: str
+    accelerator_type: str
+    cores: int
+    memory_limit: int
+    clock: float = 1.5e9
+
+
+_ALL = (
+    Topology("v5e:2x4", "v5litepod-8", 8, 16_128 * _MIB),
+    Topology("v5e:1x1", "v5litepod-1", 1, 16_128 * _MIB),
+    Topology("v3:2x2", "v3-8", 8, 15_851 * _MIB),
+    Topology("v2:2x2", "v2-8", 8, 7_659 * _MIB),
+    Topology("v6e:2x4", "v6e-8", 8, 32_000 * _MIB),
+    Topology("v6e:1x1", "v6e-1", 1, 32_000 * _MIB),
+)
+TOPOLOGIES: Mapping[str, Topology] = {topology.name: topology for topology in _ALL}
+
+
+def find_topology(name: str) -> Topology:
+    """The topology of this name.
+
+    Raises:
+        UnknownTopologyError: There is none.
+    """
+    try:
+        return TOPOLOGIES[name]
+    except KeyError:
+        raise UnknownTopologyError(name=name) from None

@@ -1,0 +1,16 @@
+"""The process that runs a notebook and compiles its steps: in goes an order, out come events, through pipes.
+
+    process             the story: reads the order, runs the cells, has what was caught compiled
+    ├── cells           IPython, with a file name for each cell, so that every traceback names cell and line
+    ├── jax_steps       stands in for jax.jit and jax.pmap: catches each step at its call, once for each set of shapes
+    │   ├── step        one of them, and which of its arguments are the batch
+    │   └── tpu_mesh    the TPU's devices in the place of the CPU's
+    ├── keras_stand_ins     Keras on JAX, without fetching weights
+    ├── tensorflow_steps    stands in for tf.function and Strategy.run
+    └── step_compilation    the caught steps, one after the other
+        ├── compiler        compiles a step, and finds the place of what the compiler refuses
+        │   └── program_text    reads the compiler's program: padding, cycles, collectives
+        └── batch_search    the largest batch that fits, in few compilations
+
+It may import JAX, Keras and TensorFlow, unlike the rest of the kit: nobody imports it.
+"""

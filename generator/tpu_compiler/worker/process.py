@@ -1,0 +1,115 @@
+"""The story of the process: run the notebook until its steps are caught, compile them, tell what came of it."""
+
+import ast
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from generator.run.kernel_process import Guard, refuse_network
+from generator.tpu_compiler.worker.cells import CodeCell, Notebook
+
+_SMOOTH_MATH = 300  # characters of a Python error that are told
+
+
+class Parent:
+    """The pipes to the kit: events go out, what is in the cache comes in."""
+
+    def __init__(self, events: int, answers: int) -> None:
+        self._events = os.fdopen(events, "w", encoding="utf-8")
+        self._answers = os.fdopen(answers, encoding="utf-8")
+
+    def tell(self, event: dict[str, Any]) -> None:
+        """Writes an event."""
+        self._events.write(json.dumps(event) + "\n")
+        self._events.flush()
+
+    def recall(self, key: str) -> dict[str, Any] | None:
+        """Asks for what the compiler said of a program before."""
+        self.tell({"ask": key})
+        answer = json.loads(self._answers.readline() or "null")
+        return answer if isinstance(answer, dict) else None
+
+
+def main() -> None:
+    """Does what the order on standard input says."""
+    order = json.loads(sys.stdin.buffer.read())
+    parent = Parent(order["events"], order["answers"])
+    cells = [CodeCell(cell["name"], cell["source"], cell["own"]) for cell in order["cells"]]
+    notebook = Notebook(cells)
+    Guard(order["read_only"]).install()
+    refuse_network()
+    if _writes_tensorflow_steps(cells):
+        _tensorflow(notebook, parent)
+    else:
+        _jax(notebook, order, parent)
+    parent.tell({"done": True})
+
+
+def _writes_tensorflow_steps(cells: Iterable[CodeCell]) -> bool:
+    """Whether a cell has a training step of its own in TensorFlow; Keras's own is the same on JAX."""
+    for cell in cells:
+        try:
+            tree = ast.parse(cell.source)
+        except SyntaxError:  # magics, mostly
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and node.attr == "GradientTape":
+                return True
+            if isinstance(node, ast.Attribute) and node.attr == "function" and isinstance(node.value, ast.Name):
+                return True
+    return False
+
+
+def _tensorflow(notebook: Notebook, parent: Parent) -> None:
+    from generator.tpu_compiler.worker.tensorflow_steps import UNKNOWN, TensorFlowWatch
+
+    parent.tell({"framework": "tensorflow", "unknown": UNKNOWN})
+    TensorFlowWatch(notebook, parent.tell).install()
+    _run(notebook, parent)
+
+
+def _run(notebook: Notebook, parent: Parent) -> bool:
+    """Runs the cells until enough is seen, and returns whether that was so; an error of the notebook's is told."""
+    from generator.tpu_compiler.worker.jax_steps import EnoughSeenError
+
+    for number, cell in enumerate(notebook.cells):
+        parent.tell({"progress": f"runs cell {cell.name}"} if not cell.own else {})
+        error = notebook.run(number)
+        if isinstance(error, EnoughSeenError):
+            return True
+        if error is not None:
+            place = notebook.place_of(error)
+            first = (str(error).strip().splitlines() or [""])[0][:_SMOOTH_MATH]
+            parent.tell({"failed": f"{type(error).__name__}: {first}", "cell": place.cell, "line": place.line})
+            return False
+    return True
+
+
+def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
+    import jax
+
+    from generator.tpu_compiler.worker.compiler import Compiler
+    from generator.tpu_compiler.worker.jax_steps import Watch
+    from generator.tpu_compiler.worker.keras_stand_ins import import_keras
+    from generator.tpu_compiler.worker.step_compilation import StepCompilation
+    from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
+
+    parent.tell({"progress": "starts JAX"})
+    devices: list[Any] = []
+    if order["topology"] != "cpu":
+        from jax.experimental import topologies
+
+        devices = list(topologies.get_topology_desc(topology_name=order["topology"], platform="tpu").devices)
+    watch = Watch(notebook, TpuMesh(devices), lambda text: parent.tell({"progress": text}))
+    watch.install()
+    if any("keras" in cell.source for cell in notebook.cells):
+        import_keras()
+    jax.config.update("jax_traceback_filtering", "off")
+    _run(notebook, parent)
+    StepCompilation(watch, Compiler(order, parent.recall, parent.tell), order, parent.tell).tell_all()
+
+
+if __name__ == "__main__":
+    main()
