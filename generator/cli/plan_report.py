@@ -10,7 +10,7 @@ from generator.accelerators.prediction import Prediction
 from generator.cli.options import shortest
 from generator.cli.table import table
 from generator.plan.planning import PlannedPair
-from generator.plan.wording import dollars, duration, milliseconds, share, size
+from generator.plan.wording import dollars, duration, milliseconds, operations, share, size
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _HEADER = ("accelerator", "batch", "step", "bound", "epoch", "total", "memory", "price")
 _OLD = 2023  # published once, and by nobody since
 _LEGEND = (
-    "bound: what a step waits for, of the matrix unit, its memory, the input that the host prepares, and the loop on the "
-    "host.\ntotal: with start and compilation. u: Colab's units, 100 for {} dollars{}."
+    "bound: what a step waits for: matrix unit, memory, the host's input, its loop.\n"
+    "total: with start and compilation. u: Colab's units, 100 for {} dollars{}."
 )
 _ROUGH = (
     "Not from a TPU's compiler ({}): memory, traffic and the times that follow are of a CPU's program, "
@@ -72,7 +72,7 @@ def _measured(planned: PlannedPair) -> list[str]:
     rows = f"{work.examples:,} examples" + (" of a specimen" if measured.is_specimen else "")
     times = f"{measured.folds} times {measured.epochs} epochs" if measured.folds > 1 else f"{measured.epochs} epochs"
     pace = 1 / measured.input_seconds if measured.input_seconds else float("inf")
-    each = f"{work.cpu_step.flops / work.cpu_step.batch / 1e6:,.3g} MFLOP an example"
+    each = f"{operations(work.cpu_step.flops / work.cpu_step.batch)} an example"
     return [
         f"{printable(planned.name)}: {times} of {rows}; {measured.parameters:,} weights, {each}.",
         f"Its input makes {pace:,.0f} examples a second on a core of this machine.",
@@ -103,10 +103,9 @@ def _price(made: Prediction) -> str:
 
 
 def _legend(shown: list[Prediction]) -> str:
-    old = [
-        each.accelerator.name for each in shown if each.units is not None and each.accelerator.units[-1].as_of == _OLD
-    ]
-    dated = f"; {' and '.join(old)} at the price of {_OLD}" if old else ""
+    priced = [each.accelerator for each in shown if each.accelerator.units]
+    old = [each.name for each in priced if each.units[-1].as_of == _OLD]
+    dated = f";\n{' and '.join(old)} at the price of {_OLD}" if old else ""
     too_much = "" if all(each.fits for each in shown) else "\nmemory!: more than a device has."
     return _LEGEND.format(round(100 * catalog().dollars_per_unit, 2), dated) + too_much
 

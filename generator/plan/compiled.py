@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from generator.errors import TandemError
 from generator.plan.measurement import MeasuringOptions
 from generator.tpu_compiler.step_cost import StepCost
+from generator.untrusted import printable
 
 TOPOLOGY = "v5e:2x4"
 _LARGE_BATCH = 128
@@ -30,12 +30,10 @@ def compiled_steps(asked: MeasuringOptions, batch: int, tell: Callable[[str], No
     from generator.tpu_compiler.compilation import CompileOptions, compile_steps, pair_notebook
 
     costs: list[StepCost] = []
+    target = pair_notebook(asked.workspace, asked.pair, asked.assignments)
     for size in sorted({batch, _LARGE_BATCH}):
         tell(f"Compiling the step for a TPU, {size} examples a core")
-        try:
-            target = pair_notebook(asked.workspace, asked.pair)
-            report = compile_steps(target, CompileOptions(topology=TOPOLOGY, batch_per_core=size), progress=tell)
-        except TandemError as error:
-            return Compiled(tuple(costs), error.message)
+        report = compile_steps(target, CompileOptions(topology=TOPOLOGY, batch_per_core=size), progress=tell)
         costs += [cost for cost in report.steps if cost.what == "train" and cost.topology != "cpu"]
-    return Compiled(tuple(costs), "" if costs else "it did not compile the step")
+        said = [problem.sentence for problem in report.problems if problem.is_error]
+    return Compiled(tuple(costs), "" if costs else printable((said or ["it did not compile the step"])[0]))

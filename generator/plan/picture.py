@@ -9,13 +9,13 @@ from generator.accelerators.catalog import Service
 from generator.accelerators.prediction import Prediction
 from generator.accelerators.roofline import Roofline, roofline_of
 from generator.plan.recommendation import Plan
+from generator.plan.wording import operations
 from generator.untrusted import printable
 
 _WIDTH, _HEIGHT = 860, 500
-_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 220, 56, 62
+_LEFT, _RIGHT, _TOP, _BOTTOM = 86, 236, 56, 62
 _COLOURS = ("#0b6e99", "#c2571a", "#4b7f2a", "#7a4fa3", "#a31545")
 _INK, _PALE = "#222222", "#dddddd"
-_UNITS = {6: "M", 9: "G", 12: "T", 15: "P"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Drawing:
         for power in self.up.decades:
             y = self.up(10.0**power)
             self.line([(_LEFT, y), (_WIDTH - _RIGHT, y)], _PALE)
-            self.text((_LEFT - 8, y + 4), _rate(10.0**power), anchor="end")
+            self.text((_LEFT - 8, y + 4), operations(10.0**power), anchor="end")
         self.line([(_LEFT, _TOP), (_LEFT, _HEIGHT - _BOTTOM), (_WIDTH - _RIGHT, _HEIGHT - _BOTTOM)], _INK)
         middle = (_LEFT + _WIDTH - _RIGHT) / 2
         self.text((middle, _HEIGHT - 18), "operations for each byte moved", anchor="middle")
@@ -78,8 +78,8 @@ class _Drawing:
         x, y = _WIDTH - _RIGHT + 24, _TOP + 12 + place * 56
         self._dot((x, y - 4), fill=colour, r="5")
         self.text((x + 14, y), made.accelerator.title, **{"font-weight": "bold" if is_chosen else "normal"})
-        self.text((x + 14, y + 17), f"{_rate(made.rate)} a second,")
-        self.text((x + 14, y + 33), f"bound by its {made.bound}")
+        self.text((x + 14, y + 17), f"{operations(made.rate)} a second,")
+        self.text((x + 14, y + 33), f"with {made.batch} a device, bound: {made.bound}")
 
     def line(self, points: Sequence[tuple[float, float]], colour: str, *, width: float = 1) -> None:
         """Draws a line through points."""
@@ -131,8 +131,3 @@ def _scales(drawn: Sequence[tuple[Prediction, Roofline]]) -> tuple[_Scale, _Scal
     rates = [value for made, roof in drawn for value in (made.rate, roof.flops) if value > 0] or [1e9]
     across = _Scale(min(intensities) / 3, max(intensities) * 6, _LEFT, _WIDTH - _RIGHT)
     return across, _Scale(min(rates) / 5, max(rates) * 3, _HEIGHT - _BOTTOM, _TOP)
-
-
-def _rate(flops: float) -> str:
-    power = min(15, max(6, 3 * math.floor(math.log10(max(flops, 1.0)) / 3)))
-    return f"{flops / 10.0**power:.3g} {_UNITS[power]}FLOP"

@@ -1,5 +1,7 @@
 """Times, sizes and shares as people say them."""
 
+import math
+
 _MINUTE, _HOUR = 60, 3600
 _LONGEST_IN_SECONDS, _LONGEST_IN_MINUTES = 100, 6000
 _WHOLE_MILLISECONDS = 0.01
@@ -7,6 +9,7 @@ _TENTHS_BELOW = 10
 _KILO = 1000
 _LEAST_SHARE = 0.001
 _LEAST_DOLLARS = 0.01
+_UNITS = {6: "M", 9: "G", 12: "T", 15: "P"}
 
 
 def duration(seconds: float) -> str:
@@ -39,3 +42,9 @@ def share(part: float) -> str:
 def dollars(amount: float) -> str:
     """Writes money: `<$0.01`, `$0.38`."""
     return f"<${_LEAST_DOLLARS:.2f}" if amount < _LEAST_DOLLARS else f"${amount:.2f}"
+
+
+def operations(count: float) -> str:
+    """Writes operations: `588 MFLOP`, `1.58 PFLOP`."""
+    power = min(max(_UNITS), max(min(_UNITS), 3 * math.floor(math.log10(max(count, 1.0)) / 3)))
+    return f"{count / 10.0**power:.3g} {_UNITS[power]}FLOP"
