@@ -143,9 +143,10 @@ class Experience:
     attainable: float
     cpu_attainable: float
     dispatch_seconds: float
-    startup_seconds: float
     epoch_seconds: float
     prediction_share: float
+    rows_per_second: float
+    pixels_per_second: float
 
 
 @dataclass(frozen=True)

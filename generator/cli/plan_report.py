@@ -10,8 +10,8 @@ from generator.accelerators.prediction import Prediction
 from generator.cli.options import shortest
 from generator.cli.table import table
 from generator.plan.planning import PlannedPair
-from generator.plan.wording import dollars, duration, milliseconds, operations, share, size
 from generator.untrusted import printable
+from generator.wording import dollars, duration, milliseconds, operations, share, size
 
 if TYPE_CHECKING:
     from generator.kaggle.api_types import Quota

@@ -27,7 +27,8 @@ def compiled_steps(asked: MeasuringOptions, batch: int, tell: Callable[[str], No
     """
     if find_spec("libtpu") is None:
         return Compiled((), "Google's TPU compiler is not installed")
-    from generator.tpu_compiler.compilation import CompileOptions, compile_steps, pair_notebook
+    from generator.tpu_compiler.compilation import CompileOptions, compile_steps
+    from generator.tpu_compiler.targets import pair_notebook
 
     costs: list[StepCost] = []
     target = pair_notebook(asked.workspace, asked.pair, asked.assignments)

@@ -9,8 +9,8 @@ from generator.accelerators.catalog import Service
 from generator.accelerators.prediction import Prediction
 from generator.accelerators.roofline import Roofline, roofline_of
 from generator.plan.recommendation import Plan
-from generator.plan.wording import operations
 from generator.untrusted import printable
+from generator.wording import operations
 
 _WIDTH, _HEIGHT = 860, 500
 _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 236, 56, 62

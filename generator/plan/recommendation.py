@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
 from generator.accelerators.prediction import Bound, Prediction, Workload, best_batch, predict
-from generator.plan.wording import duration, milliseconds
+from generator.wording import duration, milliseconds
 
 _BATCHES = (8, 16, 32, 64, 128)
 _FEWEST_STEPS = 8  # of an epoch, as for the batch that `generate` proposes
