@@ -142,7 +142,7 @@ class Experience:
 
     attainable: float
     cpu_attainable: float
-    dispatch_seconds: float
+    loop_seconds: float
     epoch_seconds: float
     prediction_share: float
     rows_per_second: float

@@ -58,6 +58,7 @@ class Workload:
         parameters: The weights that are trained.
         input_seconds: Of one core of a host, to prepare an example.
         ready_seconds: From the start of the notebook to its first step.
+        loop_seconds: Of the loop on the host, to hand over a step that computes nothing.
         processor: A core, as the hosts are thought to have.
         steps: The step as it is compiled for an accelerator, by batch; they may be none.
         cpu_step: The step as it is compiled for a CPU.
@@ -70,6 +71,7 @@ class Workload:
     parameters: int
     input_seconds: float
     ready_seconds: float
+    loop_seconds: float
     processor: Processor
     cpu_step: CompiledStep
     steps: tuple[CompiledStep, ...] = ()
@@ -163,13 +165,14 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
     by_unit = {Bound.MATRIX: flops / rates[0] / reached, Bound.MEMORY: moved / rates[1] / reached}
     # XLA's programs for CPUs do one after the other.
     device = sum(by_unit.values()) if is_cpu else max(by_unit.values())
-    told = [step.seconds for step in work.steps if step.batch == batch and _is_of(step, accelerator) and step.seconds]
-    device = max(device, *told) if told else device
+    if work.steps and all(_is_of(step, accelerator) and step.seconds for step in work.steps):
+        # What a compiler makes of every operation is more to be trusted than a part of the roof.
+        device = _at(batch, work.steps, lambda step: step.seconds or 0.0, fixed=0.0)
     host = work.input_seconds * batch * devices / accelerator.cores
     parts = {
         max(by_unit, key=lambda bound: by_unit[bound]): device,
         Bound.INPUT: host,
-        Bound.LOOP: experience.dispatch_seconds,
+        Bound.LOOP: work.loop_seconds,
     }
     step = sum(parts.values()) if is_cpu else max(parts.values())
     per_example = device / (batch * devices) * experience.prediction_share
@@ -183,7 +186,7 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
         batch=batch,
         device=device,
         host=host,
-        loop=experience.dispatch_seconds,
+        loop=work.loop_seconds,
         step=step,
         bound=max(parts, key=lambda bound: parts[bound]),
         epoch=epoch,

@@ -96,9 +96,9 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
 
 
 def _rows_of(table: Path) -> int:
-    """The lines of a table that is small, and 0 of any other."""
+    """The lines below the header of a table that is small, and 0 of any other."""
     try:
-        return read_bytes(table).count(b"\n") if table.stat().st_size < _SMALL_TABLE else 0
+        return read_bytes(table).count(b"\n") - 1 if table.stat().st_size < _SMALL_TABLE else 0
     except OSError:
         return 0
 

@@ -84,6 +84,7 @@ class Measurement:
         learning_rate: The highest of the schedule, at this batch.
         follows_root: Whether it grows with the root of the batch alone, as for what is fine-tuned.
         ready_seconds: From the notebook's start to its first step, here.
+        loop_seconds: What a step takes here that computes nothing; 0 if that is not known.
         machine: This machine.
         step: The compiled step, or None where it is not Keras on JAX.
         step_seconds: What a step took here, or None if none was taken.
@@ -101,6 +102,7 @@ class Measurement:
     learning_rate: float
     follows_root: bool
     ready_seconds: float
+    loop_seconds: float
     machine: Machine
     step: CpuStep | None
     step_seconds: float | None
@@ -190,6 +192,7 @@ def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
         follows_root=_positive(said, "learning_rate")
         > _ABOVE_LINE * _positive(said, "base_rate") * counts["batch"] / 128,
         ready_seconds=_positive(said, "ready_seconds"),
+        loop_seconds=_positive(said, "loop_seconds"),
         machine=Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1),
         step=CpuStep(*figures) if cost else None,
         step_seconds=said.number("step_seconds"),

@@ -17,6 +17,7 @@ _MATRIX = 2048
 _COPIED = 1 << 28  # bytes: more than a cache holds
 _REPEATS = 7  # in turns with steps, so that the medians of both saw the same other programs
 _STEPS_WITHOUT_COST = 4
+_EMPTY_STEPS = 50
 
 
 def install(notebook: dict[str, Any], timed_steps: int) -> None:
@@ -36,7 +37,7 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
         steps = min(measured["steps_per_epoch"], timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST))
         if steps:
             measured["step_seconds"] = _step_seconds(train_epoch, model, batches, steps=steps, machine=machine)
-        measured["machine"] = machine.rates()
+        measured |= {"machine": machine.rates(), "loop_seconds": _loop_seconds(notebook)}
         (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
         warnings.simplefilter("ignore")  # IPython's, on how to leave it
         raise SystemExit
@@ -135,6 +136,25 @@ def _cost(model: Any, batch: Any) -> dict[str, float]:
         "memory": memory.argument_size_in_bytes + memory.temp_size_in_bytes,
         "compile_seconds": seconds,
     }
+
+
+def _loop_seconds(notebook: dict[str, Any]) -> float:
+    """The seconds of a step of Keras's own loop with a model of two weights; 0 where it is not Keras's."""
+    import numpy as np
+
+    if not {"keras", "tf"} <= notebook.keys():
+        return 0.0
+    keras, nothing = notebook["keras"], np.zeros((_EMPTY_STEPS, 8, 1), "float32")
+    keras.config.set_dtype_policy("float32")
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse")
+    batches = notebook["tf"].data.Dataset.from_tensor_slices((nothing, nothing))
+    seconds = []
+    for _ in range(_REPEATS):
+        started = time.perf_counter()
+        model.fit(batches, verbose=0)
+        seconds.append(time.perf_counter() - started)
+    return median(seconds) / _EMPTY_STEPS
 
 
 def _step_seconds(train_epoch: Any, model: Any, batches: Any, *, steps: int, machine: _Machine) -> float:

@@ -32,6 +32,7 @@ def workload_of(measured: Measurement, costs: Sequence[StepCost] = (), *, exampl
         parameters=measured.parameters,
         input_seconds=measured.input_seconds,
         ready_seconds=measured.ready_seconds,
+        loop_seconds=measured.loop_seconds or catalog().experience.loop_seconds,
         processor=Processor(rates.flops / rates.cores, rates.bandwidth / rates.cores),
         cpu_step=CompiledStep(measured.batch, flops, moved, memory, seconds),
         steps=tuple(_compiled(cost) for cost in costs if cost.topology != "cpu" and cost.batch_per_core),
