@@ -9,6 +9,7 @@ _TENTHS_BELOW = 10
 _KILO = 1000
 _LEAST_SHARE = 0.001
 _LEAST_DOLLARS = 0.01
+_WHOLE_DOLLARS = 10
 _UNITS = {6: "M", 9: "G", 12: "T", 15: "P"}
 
 
@@ -18,7 +19,9 @@ def duration(seconds: float) -> str:
         return f"{seconds:.1f} s"
     if seconds < _LONGEST_IN_SECONDS:
         return f"{seconds:.0f} s"
-    return f"{seconds / _MINUTE:.0f} min" if seconds < _LONGEST_IN_MINUTES else f"{seconds / _HOUR:.1f} h"
+    if seconds < _LONGEST_IN_MINUTES:
+        return f"{seconds / _MINUTE:.0f} min"
+    return f"{seconds / _HOUR:.1f} h" if seconds < _LONGEST_IN_SECONDS * _HOUR else f"{seconds / _HOUR:,.0f} h"
 
 
 def milliseconds(seconds: float) -> str:
@@ -41,7 +44,9 @@ def share(part: float) -> str:
 
 def dollars(amount: float) -> str:
     """Writes money: `<$0.01`, `$0.38`."""
-    return f"<${_LEAST_DOLLARS:.2f}" if amount < _LEAST_DOLLARS else f"${amount:.2f}"
+    if amount < _LEAST_DOLLARS:
+        return f"<${_LEAST_DOLLARS:.2f}"
+    return f"${amount:.2f}" if amount < _WHOLE_DOLLARS else f"${amount:,.0f}"
 
 
 def operations(count: float) -> str:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -11,9 +12,15 @@ from miniature import Outcome
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
 from generator.accelerators.prediction import Bound, CompiledStep, Prediction, Processor, Workload, predict
+from generator.cli.plan_report import plan_as_text
+from generator.kaggle.api_types import Quota
 from generator.pair.workspace import Workspace
+from generator.plan.compiled import Compiled
+from generator.plan.measurement import CpuStep, Machine, Measurement
 from generator.plan.picture import roofline_picture
+from generator.plan.planning import PlannedPair
 from generator.plan.recommendation import plan_training
+from generator.plan.workload import this_machine
 
 Tandem = Callable[..., Outcome]
 
@@ -179,3 +186,37 @@ def test_an_accelerator_that_is_chosen_is_asked_of_kaggle(
     wrong = tandem("generate", "--competition", "digits", "-P", "ACCELERATOR=tpx")
     assert wrong.code == 1
     assert 'Did you mean "tpu"?' in wrong.err
+
+
+def test_the_report_says_what_to_do_there_and_what_is_left_of_the_week() -> None:
+    measured = Measurement(
+        input_seconds=PHOTOGRAPHS.input_seconds,
+        examples=PHOTOGRAPHS.examples,
+        held_out=PHOTOGRAPHS.held_out,
+        epochs=2_000,
+        folds=1,
+        batch=16,
+        example_bytes=150_528,
+        parameters=PHOTOGRAPHS.parameters,
+        learning_rate=0.0005,
+        follows_root=False,
+        ready_seconds=16,
+        loop_seconds=0.0015,
+        machine=Machine(150e9, 24e9, 2),
+        step=CpuStep(325e9, 30e9, 3e9, 12),
+        step_seconds=None,
+        is_specimen=False,
+    )
+    plan = plan_training(replace(PHOTOGRAPHS, epochs=measured.epochs), batch=measured.batch)
+    planned = PlannedPair(
+        "flowers", "keras", measured, Compiled(()), plan, predict(plan.workload, this_machine(measured), 16)
+    )
+    used = Quota(timedelta(), timedelta(hours=30), timedelta(hours=19), timedelta(hours=20))
+
+    said = plan_as_text(planned, quota=used, picture=Path("plan.svg"))
+
+    assert max(len(line) for line in said.splitlines() if line.startswith(("Kaggle ", "Colab ")) and "  " in line) <= 80
+    # Linear up to 128 examples a step, then with the root: 0.0005 at 16 is 0.004 at 128.
+    assert "128 examples a device, 1,024 a step, a peak learning rate of 0.011" in said
+    assert "1.0 hours of TPU are left of this account's week: too little for this training." in said
+    assert "this machine" in said

@@ -103,7 +103,9 @@ def _quota(to: str | None) -> "Quota | None":
     from generator.kaggle.errors import KaggleError
 
     try:
-        return connected(to).quota()
+        kaggle = connected(to)
+        click.echo("Asking Kaggle what is left of the week …", err=True)
+        return kaggle.quota()
     except KaggleError as error:
         if to is not None:
             warn(f"The quota cannot be read: {error.message}")

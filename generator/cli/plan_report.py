@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from generator.kaggle.api_types import Quota
 
 _HEADER = ("accelerator", "batch", "step", "bound", "epoch", "total", "memory", "price")
+_WHOLE = 10  # units, from which on no parts are shown
 _OLD = 2023  # published once, and by nobody since
 _LEGEND = (
     "bound: what a step waits for: matrix unit, memory, the host's input, its loop.\n"
@@ -99,7 +100,8 @@ def _price(made: Prediction) -> str:
         return "no quota" if made.weekly_share is None else f"{share(made.weekly_share)} of week"
     if made.units is None or made.dollars is None:
         return "? u"
-    return f"{made.units:.2f} u {dollars(made.dollars)}"
+    units = f"{made.units:.2f}" if made.units < _WHOLE else f"{made.units:,.0f}"
+    return f"{units} u {dollars(made.dollars)}"
 
 
 def _legend(shown: list[Prediction]) -> str:
