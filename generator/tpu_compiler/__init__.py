@@ -2,17 +2,19 @@
 
 In goes a notebook with a folder of inputs, out comes a `CompileReport` of plain data:
 
-    from generator.tpu_compiler.compilation import CompileOptions, compile_steps, pair_notebook
+    from generator.tpu_compiler.compilation import CompileOptions, compile_steps
+    from generator.tpu_compiler.targets import NotebookTarget, pair_notebook
 
-    target = pair_notebook(workspace, "titanic")            # or NotebookTarget(path, inputs=folder)
+    target = pair_notebook(workspace, "titanic")            # or NotebookTarget(path, mounts)
     report = compile_steps(target, CompileOptions(topology="v5e:2x4", batch_per_core=128), progress=print)
 
+    targets             notebooks to compile: any, or the training of a pair with its data or a specimen
     compilation         starts a process of its own with a time limit, listens to it, returns the report
-    ├── report, step_cost   the data that comes out
+    ├── told            what the process says, made a report; `report` and `step_cost` are the data that comes out
     ├── topologies      the TPUs that can be compiled for
-    ├── result_cache    what the compiler said of a program before
-    └── worker/         the process, which imports nothing of the kit: it runs the notebook on 8 virtual devices, and
-                        gives every step to the compiler in place of running it
+    ├── result_cache    what the compiler said of a program before; `fingerprint` finds a whole report again
+    └── worker/         the process, which nobody imports: it runs the notebook on 8 virtual devices, and gives every step to
+                        the compiler in place of running it
 
 It is above `run`, whose isolation of notebooks it uses; `cli` imports it, and whoever plans reads its data.
 """

@@ -51,6 +51,7 @@ class CompileOptions:
         largest_batch: Whether to look for the largest batch also where the notebook's fits; up to 4 compilations.
         time_limit: Seconds, after which what is known by then is the report.
         use_libtpu: False compiles for the CPU even where the TPU's compiler is installed.
+        predict: Whether to compile the prediction step as well.
     """
 
     topology: str = "v5e:2x4"
@@ -58,6 +59,7 @@ class CompileOptions:
     largest_batch: bool = False
     time_limit: float = 1800.0
     use_libtpu: bool = True
+    predict: bool = True
 
 
 def libtpu_version() -> str | None:
@@ -187,10 +189,12 @@ class _Job:
             "read_only": [str(path) for path in read_only],
             "topology": self.topology.name if self.topology else "cpu",
             "memory_limit": self.topology.memory_limit if self.topology else None,
+            "is_single_chip": self.topology is not None and self.topology.is_single_chip,
             "clock": self.topology.clock if self.topology else 1.0,
             "cores": self.topology.cores if self.topology else _CORES,
             "compiler": self.compiler,
             "batch_per_core": batch,
+            "predict": self.options.predict,
             "largest_batch": self.options.largest_batch,
         }
 

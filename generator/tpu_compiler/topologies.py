@@ -30,6 +30,7 @@ class Topology:
         cores: How many devices a framework sees.
         memory_limit: Bytes of a core's memory that a program has; the rest is the system's. From what libtpu 0.0.42.1
             says where a program needs more.
+        is_single_chip: Whether its machine has one chip, which the library does not take for granted.
         clock: Cycles a second that the compiler's estimates count in, taken as 1.5 GHz.
     """
 
@@ -37,16 +38,17 @@ class Topology:
     accelerator_type: str
     cores: int
     memory_limit: int
+    is_single_chip: bool = False
     clock: float = 1.5e9
 
 
 _ALL = (
     Topology("v5e:2x4", "v5litepod-8", 8, 16_128 * _MIB),
-    Topology("v5e:1x1", "v5litepod-1", 1, 16_128 * _MIB),
+    Topology("v5e:1x1", "v5litepod-1", 1, 16_128 * _MIB, is_single_chip=True),
     Topology("v3:2x2", "v3-8", 8, 15_851 * _MIB),
     Topology("v2:2x2", "v2-8", 8, 7_659 * _MIB),
     Topology("v6e:2x4", "v6e-8", 8, 32_000 * _MIB),
-    Topology("v6e:1x1", "v6e-1", 1, 32_000 * _MIB),
+    Topology("v6e:1x1", "v6e-1", 1, 32_000 * _MIB, is_single_chip=True),
 )
 TOPOLOGIES: Mapping[str, Topology] = {topology.name: topology for topology in _ALL}
 

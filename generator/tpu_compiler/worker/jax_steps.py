@@ -21,7 +21,7 @@ from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
 _KERAS = {"train_step": "train", "predict_step": "predict", "test_step": "evaluate"}
 _STEP = re.compile(r"step|update|train|predict|eval|infer|forward|apply")
 _TRAINS = re.compile(r"step|update|train")
-_WATCHED_SECONDS = 20.0  # after the first step; by then an epoch's last batch has come, or is not waited for
+_WATCHED_SECONDS = 20.0  # after the last new step; by then an epoch's last batch has come, or is not waited for
 
 
 class EnoughSeenError(BaseException):
@@ -37,7 +37,7 @@ class Watch:
         self.steps: list[Step] = []
         self.is_complete = True
         self._told = told
-        self._first = 0.0
+        self._last = 0.0
         self._jit, self._pmap = jax.jit, jax.pmap
 
     def install(self) -> None:
@@ -84,13 +84,13 @@ class Watch:
         if same:
             same[0].shapes |= step.shapes
             return
-        self._first = self._first or time.monotonic()
         self._told(f"lowers the step {step.name}")
         try:
             step.lowered = self.lowered(step, step.arguments)
         except Exception as error:  # noqa: BLE001 - the notebook's own code is traced here
             step.error = error
         self.steps.append(step)
+        self._last = time.monotonic()
 
     def lowered(self, step: Step, arguments: list[Any]) -> Any:
         """The step with these arguments, as the TPU's compiler takes it."""
@@ -107,7 +107,7 @@ class Watch:
             EnoughSeenError: That is so.
         """
         kinds = {step.what for step in self.steps}
-        if self._first and time.monotonic() - self._first > _WATCHED_SECONDS:
+        if self._last and time.monotonic() - self._last > _WATCHED_SECONDS:
             self.is_complete = False
             raise EnoughSeenError
         if {"train", "predict"} <= kinds:

@@ -10,7 +10,7 @@ from typing import Any
 from generator.run.kernel_process import Guard, refuse_network
 from generator.tpu_compiler.worker.cells import CodeCell, Notebook
 
-_SMOOTH_MATH = 300  # characters of a Python error that are told
+_LONGEST_ERROR = 300  # characters of a Python error that are told
 
 
 class Parent:
@@ -81,7 +81,7 @@ def _run(notebook: Notebook, parent: Parent) -> bool:
             return True
         if error is not None:
             place = notebook.place_of(error)
-            first = (str(error).strip().splitlines() or [""])[0][:_SMOOTH_MATH]
+            first = (str(error).strip().splitlines() or [""])[0][:_LONGEST_ERROR]
             parent.tell({"failed": f"{type(error).__name__}: {first}", "cell": place.cell, "line": place.line})
             return False
     return True
@@ -101,7 +101,8 @@ def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     if order["topology"] != "cpu":
         from jax.experimental import topologies
 
-        devices = list(topologies.get_topology_desc(topology_name=order["topology"], platform="tpu").devices)
+        bounds = {"chips_per_host_bounds": (1, 1, 1)} if order["is_single_chip"] else {}
+        devices = list(topologies.get_topology_desc(order["topology"], "tpu", **bounds).devices)
     watch = Watch(notebook, TpuMesh(devices), lambda text: parent.tell({"progress": text}))
     watch.install()
     if any("keras" in cell.source for cell in notebook.cells):

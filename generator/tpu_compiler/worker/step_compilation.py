@@ -28,6 +28,7 @@ class StepCompilation:
     ) -> None:
         self._watch, self._compiler, self._tell = watch, compiler, tell
         self._batch: int | None = order["batch_per_core"]
+        self._wants_prediction: bool = order["predict"]
         self._wants_largest: bool = order["largest_batch"]
         self._cores: int = order["cores"]
 
@@ -36,6 +37,8 @@ class StepCompilation:
         if not self._watch.is_complete:
             self._tell({"unknown": "An epoch was not waited for to its end, where a ragged last batch would show."})
         for step in self._watch.steps:
+            if step.what == "predict" and not self._wants_prediction:
+                continue
             if len(step.shapes) > 1:
                 self._tell({"recompilation": list(step.shapes), **_at(step)})
             if self._compiler.is_for_tpu and 1 == step.cores < self._cores and step.what == "train":

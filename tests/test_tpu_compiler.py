@@ -1,0 +1,149 @@
+"""A notebook's steps compiled: by XLA for the CPU where libtpu is not installed, and by libtpu where it is."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from generator.errors import TandemError
+from generator.tpu_compiler.compilation import CompileOptions, compile_steps, libtpu_version
+from generator.tpu_compiler.report import CompileReport
+from generator.tpu_compiler.result_cache import ResultCache
+from generator.tpu_compiler.targets import NotebookTarget
+
+pytestmark = pytest.mark.slow
+ON_THE_CPU = CompileOptions(use_libtpu=False, time_limit=300)
+
+RAGGED = (
+    """import jax, jax.numpy as jnp, numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
+mesh = Mesh(np.array(jax.devices("tpu")), ("data",))
+split, whole = NamedSharding(mesh, P("data")), NamedSharding(mesh, P())
+weights = jax.device_put(np.zeros((64, 128), "float32"), whole)
+""",
+    """
+@jax.jit
+def train_step(weights, x):
+    loss = lambda w: jnp.mean(jax.lax.with_sharding_constraint(x @ w, split) ** 2)
+    return weights - jax.grad(loss)(weights)
+""",
+    """data = np.ones((200, 64), "float32")
+for start in range(0, 200, 128):
+    weights = train_step(weights, jax.device_put(data[start : start + 128], split))
+assert weights.sharding == whole
+""",
+)
+
+
+@pytest.fixture
+def compiled(tmp_path: Path) -> Callable[..., CompileReport]:
+    """Compiles a notebook of these cells."""
+
+    def compile_cells(*cells: str, options: CompileOptions = ON_THE_CPU) -> CompileReport:
+        written = [
+            {"cell_type": "code", "id": f"{number:08x}", "metadata": {}, "outputs": [], "execution_count": None}
+            | {"source": cell}
+            for number, cell in enumerate(cells)
+        ]
+        path = tmp_path / "notebook.ipynb"
+        path.write_text(json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        return compile_steps(NotebookTarget(path), options, cache=ResultCache(tmp_path / "cache"))
+
+    return compile_cells
+
+
+def test_a_step_is_costed_and_its_ragged_last_batch_is_found(compiled: Callable[..., CompileReport]) -> None:
+    report = compiled(*RAGGED)
+
+    (step,) = report.steps
+    assert (step.what, step.framework, step.topology, step.cores, step.batch_per_core) == ("train", "jax", "cpu", 8, 16)
+    assert 1.0 < step.flops / (4 * 16 * 64 * 128) < 1.3  # forward, and the gradient of the weights
+    assert step.batch_bytes == 16 * 64 * 4
+    assert step.peak_memory is None
+    (problem,) = report.problems
+    assert (problem.kind, problem.cell, problem.line) == ("recompilation", "cell 3", 3)
+    assert "(128, 64); (72, 64)" in problem.sentence
+    assert "how much memory" in report.unknown[0]
+
+    again = compiled(*RAGGED)
+
+    assert again.steps[0].in_cache
+    assert again.problems == report.problems
+    assert again.seconds < 5
+
+
+def test_an_operation_without_a_tpu_implementation_is_named_with_its_line(
+    compiled: Callable[..., CompileReport],
+) -> None:
+    report = compiled(
+        "import jax, jax.numpy as jnp, numpy as np",
+        "@jax.jit\ndef train_step(w, x):\n    a = x @ w\n    return w + jnp.linalg.eig(a)[0].real.sum()\n",
+        "train_step(jnp.zeros((8, 8)), np.ones((8, 8), 'float32'))",
+    )
+
+    (problem,) = report.problems
+    assert (problem.kind, problem.cell, problem.line) == ("refused", "cell 2", 4)
+    assert "eig" in problem.sentence
+
+
+def test_a_step_of_tensorflows_own_that_xla_refuses_is_named_with_its_line(
+    compiled: Callable[..., CompileReport],
+) -> None:
+    report = compiled(
+        "import tensorflow as tf",
+        "@tf.function\ndef train_step(x):\n    text = tf.strings.as_string(x)\n    return tf.strings.length(text)\n",
+        "train_step(tf.zeros((16, 32)))",
+    )
+
+    (problem,) = report.problems
+    assert (problem.kind, problem.cell, problem.line) == ("refused", "cell 2", 3)
+    assert "AsString" in problem.sentence
+    assert report.steps == ()
+
+
+def test_a_notebook_that_fails_says_where_and_sees_no_token(
+    compiled: Callable[..., CompileReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAGGLE_KEY", "secret")
+
+    report = compiled("import os", "\nraise KeyError(os.environ.get('KAGGLE_KEY'), os.environ['HOME'])")
+
+    (problem,) = report.problems
+    assert (problem.kind, problem.cell, problem.line) == ("error", "cell 2", 2)
+    assert "KeyError: (None, " in problem.sentence
+    assert os.environ["HOME"] not in problem.sentence
+
+
+def test_a_process_that_does_not_end_is_ended(compiled: Callable[..., CompileReport]) -> None:
+    report = compiled("import time\ntime.sleep(600)", options=CompileOptions(use_libtpu=False, time_limit=4))
+
+    assert [problem.kind for problem in report.problems] == ["time-limit"]
+    assert report.seconds < 30
+
+
+def test_a_process_that_dies_is_told_with_its_last_words(compiled: Callable[..., CompileReport]) -> None:
+    report = compiled("import os, sys\nprint('goodbye', file=sys.stderr, flush=True)\nos._exit(3)")
+
+    (problem,) = report.problems
+    assert problem.kind == "died"
+    assert "goodbye" in problem.sentence
+
+
+def test_what_is_no_notebook_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "x.ipynb").write_text("{}")
+
+    with pytest.raises(TandemError, match=r"x\.ipynb"):
+        compile_steps(NotebookTarget(tmp_path / "x.ipynb"), ON_THE_CPU, cache=ResultCache(tmp_path))
+
+
+@pytest.mark.skipif(libtpu_version() is None, reason="the TPU's compiler is an extra of 684 MB: pip install '.[tpu]'")
+def test_the_tpus_compiler_says_what_fits(compiled: Callable[..., CompileReport]) -> None:
+    report = compiled(*RAGGED, options=CompileOptions(time_limit=300, batch_per_core=64 << 20))
+
+    assert report.has_tpu_compiler
+    (memory,) = [problem for problem in report.problems if problem.kind == "memory"]
+    assert "does not fit" in memory.sentence
+    assert report.largest_batch is not None
+    assert 0.85 < (report.largest_batch.peak_memory or 0) / (15.75 * 2**30) < 1.0

@@ -1,0 +1,180 @@
+"""The figures of the TPU's compiler: what is read out of its programs and messages, kept, and made sentences of."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.tpu_compiler.result_cache import ResultCache
+from generator.tpu_compiler.told import Told
+from generator.tpu_compiler.topologies import UnknownTopologyError, find_topology
+from generator.tpu_compiler.worker.batch_search import Fit, largest_batch
+from generator.tpu_compiler.worker.program_text import read_program
+from generator.untrusted import JsonObject
+
+# Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.
+PROGRAM = """HloModule jit_train_step, is_scheduled=true
+
+%fused_computation (param_0: f32[64,10]) -> f32[64,10] {
+  ROOT %add.1 = f32[64,10]{1,0:T(8,128)} add(%a, %b), backend_config={"estimated_cycles":"999"}
+}
+
+ENTRY %main.42 (p0: f32[64,128], p1: f32[16,10]) -> (f32[64,10]) {
+  %fusion.1 = bf16[16,128]{1,0:T(8,128)(2,1)} fusion(%p0), backend_config={"estimated_cycles":"1200"}
+  %fusion.2 = f32[16,10]{1,0:T(8,128)} fusion(%fusion.1), backend_config={"estimated_cycles":"300"}
+  %copy.1 = f32[4,4]{1,0:T(8,128)S(1)} copy(%fusion.2), backend_config={"estimated_cycles":"0"}
+  %all-reduce.1 = f32[64,10]{1,0:T(8,128)} all-reduce(%fusion.2), replica_groups={}, to_apply=%add
+  %start = (f32[8]{0:T(128)}, f32[8]{0:T(128)}) all-reduce-start(%p1), to_apply=%add
+  %done = f32[1]{0:T(128)S(1)} all-reduce-done(%start)
+}
+"""
+KEY = "ab" * 32
+
+
+def test_cycles_are_those_of_the_whole_program_and_of_no_part_of_it_twice() -> None:
+    assert read_program(PROGRAM).cycles == 1500
+
+
+def test_both_forms_of_an_operation_between_cores_are_counted_once() -> None:
+    assert read_program(PROGRAM).collectives == {"all-reduce": 2}
+
+
+def test_padding_compares_tiles_with_results_in_hbm_alone() -> None:
+    logical = 16 * 128 * 2 + 16 * 10 * 4 + 64 * 10 * 4
+    tiled = 16 * 128 * 2 + 16 * 128 * 4 + 64 * 128 * 4
+
+    assert read_program(PROGRAM).padding == round(tiled / logical, 3)
+
+
+def test_a_program_of_the_cpu_has_neither_tiles_nor_estimates() -> None:
+    facts = read_program("ENTRY %main () -> f32[8,8] {\n  ROOT %dot.1 = f32[8,8]{1,0} dot(%a, %b)\n}\n")
+
+    assert (facts.padding, facts.cycles, facts.collectives) == (None, None, {})
+
+
+class Memory:
+    """A compiler whose steps take `fixed` bytes and `each` an example, and say so also where they do not fit."""
+
+    def __init__(self, *, fixed: int, each: int, limit: int) -> None:
+        self.fixed, self.each, self.limit = fixed, each, limit
+        self.compiled: list[int] = []
+
+    def fit(self, batch: int) -> Fit:
+        self.compiled.append(batch)
+        memory = self.fixed + self.each * batch
+        return Fit(batch, memory, does_fit=memory <= self.limit)
+
+    def largest(self, batch: int) -> Fit | None:
+        known = self.fit(batch)
+        self.compiled.clear()
+        return largest_batch(known, fixed=self.fixed, limit=self.limit, compiled=self.fit)[0]
+
+
+@pytest.mark.parametrize("batch", [8, 128, 1024])
+def test_the_largest_batch_is_found_within_a_few_per_cent_by_two_compilations(batch: int) -> None:
+    memory = Memory(fixed=200, each=30, limit=16_000)  # 526 would fit
+
+    found = memory.largest(batch)
+
+    assert found is not None
+    assert found.batch % 8 == 0
+    assert 500 <= found.batch <= 526
+    assert len(memory.compiled) <= 2
+
+
+def test_a_model_that_leaves_no_room_for_eight_examples_fits_with_none() -> None:
+    memory = Memory(fixed=900, each=50, limit=1000)
+
+    assert memory.largest(64) is None
+    assert memory.compiled == [8]
+
+
+def test_a_compiler_that_does_not_say_how_much_it_lacks_is_asked_by_halves() -> None:
+    sizes: list[int] = []
+
+    def compiled(batch: int) -> Fit:
+        sizes.append(batch)
+        return Fit(batch, batch * 10 if batch <= 100 else None, does_fit=batch <= 100)
+
+    found, compilations = largest_batch(Fit(512, None, does_fit=False), fixed=0, limit=1000, compiled=compiled)
+
+    assert found is not None
+    assert found.batch == 96
+    assert sizes[:3] == [256, 128, 64]
+    assert compilations == 4
+
+
+def test_figures_are_found_again_by_their_program(tmp_path: Path) -> None:
+    ResultCache(tmp_path).put(KEY, {"flops": 2.0})
+
+    assert ResultCache(tmp_path).get(KEY) == {"flops": 2.0}
+    assert [file.name for file in tmp_path.iterdir()] == [f"{KEY}.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff", b"[" * 60_000])
+def test_a_damaged_entry_counts_as_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / f"{KEY}.json").write_bytes(content)
+
+    assert ResultCache(tmp_path).get(KEY) is None
+
+
+def test_a_key_cannot_lead_out_of_the_cache(tmp_path: Path) -> None:
+    (tmp_path / "secret.json").write_text('{"token": "x"}')
+    cache = ResultCache(tmp_path / "cache")
+    cache.put("../evil", {"flops": 1.0})
+
+    assert cache.get("../secret") is None
+    assert not (tmp_path / "evil.json").exists()
+
+
+def test_a_cache_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    cache = ResultCache(tmp_path / "file")
+    cache.put(KEY, {})
+
+    assert cache.get(KEY) is None
+
+
+def told(*events: dict[str, object]) -> Told:
+    heard = Told(find_topology("v5e:2x4"))
+    for event in events:
+        heard.add(JsonObject(event))
+    heard.finish()
+    return heard
+
+
+AT = {"step": "train_step", "what": "train", "cell": "train", "line": 3}
+
+
+def test_a_batch_that_does_not_fit_is_reported_with_the_largest_that_does() -> None:
+    found = {"batch_per_core": 408, "peak_memory": 15 << 30, "compilations": 1}
+    (problem,) = told({"memory": 36 << 30, "batch_per_core": 1024, **AT}, {"largest": found}).problems
+
+    assert problem.is_error
+    assert (problem.cell, problem.line) == ("train", 3)
+    assert "1,024 a core does not fit: the step needs 36.0 GiB of a core's 15.8 GiB" in problem.sentence
+    assert problem.remedy == "Give a core at most 408 examples a step."
+
+
+def test_what_a_process_says_is_read_as_anybodys_text() -> None:
+    event = {"refused": "no\x1b[2Jsuch op\nFile x", **AT, "cell": "a\x07", "line": "3"}
+    (problem,) = told(event, {"figures": {"flops": "many", "collectives": {"x" * 900: 2}}, **AT}).problems
+
+    assert "\x1b" not in problem.sentence
+    assert problem.cell == "a\\x07"
+    assert problem.line is None
+
+
+def test_a_step_tells_whether_it_fits() -> None:
+    heard = told(
+        {"figures": {"flops": 2e9, "peak_memory": 1 << 30, "padding": 2.4}, "cores": 8, "batch_per_core": 13, **AT}
+    )
+
+    assert heard.steps[0].fits
+    assert heard.steps[0].cores == 8
+    assert [problem.kind for problem in heard.problems] == ["padding"]
+    assert "13 a core is no multiple of 8" in heard.problems[0].sentence
+
+
+def test_an_unknown_topology_is_named_with_one_that_is_near() -> None:
+    with pytest.raises(UnknownTopologyError, match=r'no topology "v5e:2x5" to compile for\. Did you mean "v5e:2x4"'):
+        find_topology("v5e:2x5")
