@@ -8,6 +8,7 @@ _WHOLE_MILLISECONDS = 0.01
 _TENTHS_BELOW = 10
 _KILO = 1000
 _LEAST_SHARE = 0.001
+_WHOLE_SHARE = 0.1
 _LEAST_DOLLARS = 0.01
 _WHOLE_DOLLARS = 10
 _UNITS = {6: "M", 9: "G", 12: "T", 15: "P"}
@@ -39,7 +40,9 @@ def size(count: float) -> str:
 
 def share(part: float) -> str:
     """Writes a part of a whole: `<0.1%`, `3.2%`."""
-    return f"<{_LEAST_SHARE:.1%}" if part < _LEAST_SHARE else f"{part:.1%}"
+    if part < _LEAST_SHARE:
+        return f"<{_LEAST_SHARE:.1%}"
+    return f"{part:.1%}" if part < _WHOLE_SHARE else f"{part:.0%}"
 
 
 def dollars(amount: float) -> str:
