@@ -211,12 +211,12 @@ def test_the_report_says_what_to_do_there_and_what_is_left_of_the_week() -> None
     planned = PlannedPair(
         "flowers", "keras", measured, Compiled(()), plan, predict(plan.workload, this_machine(measured), 16)
     )
-    used = Quota(timedelta(), timedelta(hours=30), timedelta(hours=19), timedelta(hours=20))
+    used = Quota(timedelta(), timedelta(hours=30), timedelta(hours=19.5), timedelta(hours=20))
 
     said = plan_as_text(planned, quota=used, picture=Path("plan.svg"))
 
     assert max(len(line) for line in said.splitlines() if line.startswith(("Kaggle ", "Colab ")) and "  " in line) <= 80
     # Linear up to 128 examples a step, then with the root: 0.0005 at 16 is 0.004 at 128.
     assert "128 examples a device, 1,024 a step, a peak learning rate of 0.011" in said
-    assert "1.0 hours of TPU are left of this account's week: too little for this training." in said
+    assert "0.5 hours of TPU are left of this account's week: too little for this training." in said
     assert "this machine" in said

@@ -79,7 +79,7 @@ class _Drawing:
         self._dot((x, y - 4), fill=colour, r="5")
         self.text((x + 14, y), made.accelerator.title, **{"font-weight": "bold" if is_chosen else "normal"})
         self.text((x + 14, y + 17), f"{operations(made.rate)} a second,")
-        self.text((x + 14, y + 33), f"with {made.batch} a device, bound: {made.bound}")
+        self.text((x + 14, y + 33), f"batch {made.batch}, bound: {made.bound}")
 
     def line(self, points: Sequence[tuple[float, float]], colour: str, *, width: float = 1) -> None:
         """Draws a line through points."""
