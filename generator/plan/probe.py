@@ -18,6 +18,7 @@ _COPIED = 1 << 28  # bytes: more than a cache holds
 _REPEATS = 7  # in turns with steps, so that the medians of both saw the same other programs
 _STEPS_WITHOUT_COST = 4
 _EMPTY_STEPS = 50
+_MOST_LAYERS = 60
 
 
 def install(notebook: dict[str, Any], timed_steps: int) -> None:
@@ -37,7 +38,10 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
         steps = min(measured["steps_per_epoch"], timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST))
         if steps:
             measured["step_seconds"] = _step_seconds(train_epoch, model, batches, steps=steps, machine=machine)
-        measured |= {"machine": machine.rates(), "loop_seconds": _loop_seconds(notebook)}
+        measured |= {
+            "machine": machine.rates(),
+            "loop_seconds": _loop_seconds(notebook, len(model.trainable_variables)),
+        }
         (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
         warnings.simplefilter("ignore")  # IPython's, on how to leave it
         raise SystemExit
@@ -138,16 +142,17 @@ def _cost(model: Any, batch: Any) -> dict[str, float]:
     }
 
 
-def _loop_seconds(notebook: dict[str, Any]) -> float:
-    """The seconds of a step of Keras's own loop with a model of two weights; 0 where it is not Keras's."""
+def _loop_seconds(notebook: dict[str, Any], variables: int) -> float:
+    """The seconds of a step of Keras' loop with as many variables, of one number each; 0 where it is not Keras'."""
     import numpy as np
 
     if not {"keras", "tf"} <= notebook.keys():
         return 0.0
     keras, nothing = notebook["keras"], np.zeros((_EMPTY_STEPS, 8, 1), "float32")
     keras.config.set_dtype_policy("float32")
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    model.compile(optimizer="sgd", loss="mse")
+    layers = [keras.layers.Dense(1) for _ in range(min(_MOST_LAYERS, variables // 2 + 1))]
+    model = keras.Sequential([keras.Input((1,)), *layers])
+    model.compile(optimizer="adamw", loss="mse")
     batches = notebook["tf"].data.Dataset.from_tensor_slices((nothing, nothing))
     seconds = []
     for _ in range(_REPEATS):
