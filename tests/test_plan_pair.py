@@ -64,6 +64,23 @@ def test_a_pair_is_measured_and_planned_without_being_trained(
     assert {path.name for path in (tmp_path / "output/tiny").iterdir()} == {"plan.svg"}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", ["[" * 9_000, '{"epochs": 1e999}', '{"epochs": 1' + "0" * 300 + ', "batch": true}'])
+def test_a_notebook_that_makes_its_measurement_up_is_refused(
+    answer: str, tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written = (
+        f"import sys; from pathlib import Path; Path(WORKING_ROOT, 'probe.json').write_text({answer!r}); sys.exit()"
+    )
+    write_pair(tmp_path, train={"prepare": written, "train": ""})
+
+    refused = tandem("plan", "tiny")
+
+    assert refused.code == 1
+    assert "The training of tiny cannot be measured" in refused.err
+
+
 def test_a_notebook_without_a_training_is_refused(
     tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ MeasurementError                the training notebook did not get as far as its 
 """
 
 import json
+import os
 from dataclasses import dataclass
 from inspect import getsource
 from pathlib import Path
@@ -26,6 +27,8 @@ from generator.untrusted import JsonObject, printable
 TRAIN_CELL = "train"
 _LONGEST_ANSWER = 1 << 16
 _ABOVE_LINE = 1.001
+_REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
+_LARGEST = 10**12
 
 
 class MeasurementError(RunError):
@@ -123,10 +126,13 @@ def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
         raise NotebookMissingError(path=notebook)
     with private_folder() as private:
         found = _executed(options, notebook, private, listener)
-        content = found.read_bytes()[:_LONGEST_ANSWER] if found.is_file() else b""
+        content = b""
+        if found.is_file():
+            with found.open("rb") as file:
+                content = file.read(_LONGEST_ANSWER)
     try:
         said = JsonObject.of(json.loads(content))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise MeasurementError(pair=options.pair, problem="it ended before its first epoch") from None
     return _measurement(said, options)
 
@@ -176,29 +182,35 @@ def _executed(options: MeasuringOptions, notebook: Path, private: Path, listener
 
 def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
     """The answer of the notebook's process, which ran a stranger's code: only numbers are taken from it."""
-    import os
-
     cost, pipeline, machine = said.section("cost"), said.section("input"), said.section("machine")
-    counts = {name: said.count(name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
-    if min(counts["batch"], pipeline.count("examples"), said.count("steps_per_epoch"), counts["epochs"]) < 1:
-        raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
+    counts = {name: _count(said, name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
+    examples, steps = _count(pipeline, "examples"), _count(said, "steps_per_epoch")
+    rates = Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1)
     figures = [_positive(cost, name) for name in ("flops", "bytes", "memory", "compile_seconds")]
+    is_compiled, taken = min(figures[:2]) > 0, _positive(said, "step_seconds")
+    needed = (counts["epochs"], counts["folds"], counts["batch"], examples, steps, rates.flops, rates.bandwidth)
+    if min(needed) <= 0 or not (is_compiled or taken):
+        raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
+    learning_rate, base = _positive(said, "learning_rate"), _positive(said, "base_rate")
     return Measurement(
-        input_seconds=_positive(pipeline, "processor_seconds") / pipeline.count("examples"),
-        examples=said.count("steps_per_epoch") * counts["batch"],
+        input_seconds=_positive(pipeline, "processor_seconds") / examples,
+        examples=steps * counts["batch"],
         **counts,
         example_bytes=_positive(said, "batch_bytes") / counts["batch"],
-        learning_rate=_positive(said, "learning_rate"),
-        follows_root=_positive(said, "learning_rate")
-        > _ABOVE_LINE * _positive(said, "base_rate") * counts["batch"] / 128,
+        learning_rate=learning_rate,
+        follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / _REFERENCE_BATCH,
         ready_seconds=_positive(said, "ready_seconds"),
         loop_seconds=_positive(said, "loop_seconds"),
-        machine=Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1),
-        step=CpuStep(*figures) if cost else None,
-        step_seconds=said.number("step_seconds"),
+        machine=rates,
+        step=CpuStep(*figures) if is_compiled else None,
+        step_seconds=taken or None,
         is_specimen=options.specimen,
     )
 
 
+def _count(fields: JsonObject, name: str) -> int:
+    return min(max(0, fields.count(name)), _LARGEST)
+
+
 def _positive(fields: JsonObject, name: str) -> float:
-    return max(0.0, fields.number(name) or 0.0)
+    return min(max(0.0, fields.number(name) or 0.0), float(_LARGEST) ** 2)

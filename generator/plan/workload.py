@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
-from generator.accelerators.prediction import CompiledStep, Processor, Workload
+from generator.accelerators.prediction import STATE_BYTES, CompiledStep, Processor, Workload
 from generator.plan.measurement import Measurement
 from generator.tpu_compiler.step_cost import StepCost
 
@@ -46,9 +46,14 @@ def this_machine(measured: Measurement) -> Accelerator:
 
 
 def _guessed(measured: Measurement) -> tuple[float, float, float, float]:
-    """The figures of a step that no compiler told: from what it took here, as if all of it were arithmetic."""
-    flops = (measured.step_seconds or 0.0) * measured.machine.flops * catalog().experience.cpu_attainable
-    return flops, 0.0, 16.0 * measured.parameters, 0.0
+    """The figures of a step that no compiler told: of what it took here, half is arithmetic and half is traffic."""
+    half = (measured.step_seconds or 0.0) * catalog().experience.cpu_attainable / 2
+    return (
+        half * measured.machine.flops,
+        half * measured.machine.bandwidth,
+        float(STATE_BYTES * measured.parameters),
+        0.0,
+    )
 
 
 def _compiled(cost: StepCost) -> CompiledStep:
