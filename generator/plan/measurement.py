@@ -13,12 +13,12 @@ from typing import Any
 from generator.competition import builtin
 from generator.errors import RunError
 from generator.pair.folder import existing_pair
-from generator.pair.workspace import Role, Workspace
+from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.plan import probe
 from generator.run.errors import NotebookMissingError, SpecimenMissingError
 from generator.run.events import Listener
 from generator.run.execution import Execution
-from generator.run.input_mounts import lay_out, mounts, read_sources
+from generator.run.input_mounts import Mount, lay_out, mounts, read_sources
 from generator.run.kernel import KernelSetup, private_folder, require_packages
 from generator.run.notebook_file import read_notebook
 from generator.run.parameters import read_notebook_parameters, set_parameters
@@ -120,51 +120,25 @@ def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
         MeasurementError: The notebook has no cell `train`, or did not reach it.
     """
     require_packages()
-    folder = existing_pair(options.workspace, options.pair)
-    notebook = folder.notebook(Role.TRAIN)
-    if not notebook.is_file():
-        raise NotebookMissingError(path=notebook)
+    pair = existing_pair(options.workspace, options.pair)
+    if not pair.notebook(Role.TRAIN).is_file():
+        raise NotebookMissingError(path=pair.notebook(Role.TRAIN))
     with private_folder() as private:
-        found = _executed(options, notebook, private, listener)
-        content = b""
-        if found.is_file():
-            with found.open("rb") as file:
-                content = file.read(_LONGEST_ANSWER)
-    try:
-        said = JsonObject.of(json.loads(content))
-    except (ValueError, RecursionError):
-        raise MeasurementError(pair=options.pair, problem="it ended before its first epoch") from None
+        said = _said(_executed(options, pair, private, listener))
+    if not said:
+        raise MeasurementError(pair=options.pair, problem="it ended before its first epoch")
     return _measurement(said, options)
 
 
-def _executed(options: MeasuringOptions, notebook: Path, private: Path, listener: Listener) -> Path:
+def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listener: Listener) -> Path:
     """Executes the cells in a private folder, and returns the file that the probe writes there."""
-    import nbformat
-
-    v4: Any = nbformat.v4
     from generator.run.engine import execute
 
-    folder = existing_pair(options.workspace, options.pair)
-    measured = read_notebook(notebook)
-    names = [cell.get("id", "") for cell in measured.cells]
-    if TRAIN_CELL not in names:
-        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
-    at = names.index(TRAIN_CELL)
-    source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
-    measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
-    working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
-    working.mkdir()
-    copy.write_text(v4.writes(measured), encoding="utf-8")
+    notebook, wanted = pair.notebook(Role.TRAIN), _mounts(options, pair)
     parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
-    sources = read_sources(folder, Role.TRAIN)
-    specimens = {slug: options.workspace.specimen(slug) for slug in sources.competitions if options.specimen}
-    for slug, specimen in specimens.items():
-        if not specimen.is_dir():
-            raise SpecimenMissingError(folder=specimen, competition=slug)
-    for slug in () if options.specimen else sources.competitions:
-        if (built_in := builtin.find(slug)) is not None:
-            builtin.ensure_data(built_in, options.workspace)
-    wanted = mounts(sources, options.workspace, outputs={}, specimens=specimens)
+    working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
+    copy.write_text(_with_probe(notebook, options), encoding="utf-8")
+    working.mkdir()
     lay_out(wanted, input_root)
     execution = Execution(
         title=f"{options.pair}/{notebook.name}",
@@ -178,6 +152,44 @@ def _executed(options: MeasuringOptions, notebook: Path, private: Path, listener
     if executed.failure is not None:
         raise executed.failure
     return working / "probe.json"
+
+
+def _with_probe(notebook: Path, options: MeasuringOptions) -> str:
+    """The notebook up to its cell `train`, with the probe before it."""
+    import nbformat
+
+    v4: Any = nbformat.v4
+    measured = read_notebook(notebook)
+    names = [cell.get("id", "") for cell in measured.cells]
+    if TRAIN_CELL not in names:
+        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
+    at = names.index(TRAIN_CELL)
+    source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
+    measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
+    return str(v4.writes(measured))
+
+
+def _mounts(options: MeasuringOptions, pair: PairFolder) -> list[Mount]:
+    """The inputs of the notebook: the competition's data, or a specimen of them."""
+    sources, specimens = read_sources(pair, Role.TRAIN), {}
+    for slug in sources.competitions:
+        built_in = builtin.find(slug)
+        if options.specimen:
+            specimens[slug] = options.workspace.specimen(slug)
+            if not specimens[slug].is_dir():
+                raise SpecimenMissingError(folder=specimens[slug], competition=slug)
+        elif built_in is not None:
+            builtin.ensure_data(built_in, options.workspace)
+    return mounts(sources, options.workspace, outputs={}, specimens=specimens)
+
+
+def _said(path: Path) -> JsonObject:
+    """The answer of the probe, which any notebook could have written in its place; empty if it is none."""
+    try:
+        with path.open("rb") as file:
+            return JsonObject.of(json.loads(file.read(_LONGEST_ANSWER)))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return JsonObject()
 
 
 def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
