@@ -18,8 +18,8 @@ def accelerators_as_text() -> str:
     offered = [each for each in known.everything if each.status is Status.OFFERED]
     parts += [table(_HEADER, [_row(each) for each in offered]), ""]
     parts += [
-        "TFLOP/s and GB/s are of all chips, for dense matrices in bfloat16 on a TPU and in float16 on a GPU.",
-        "hours: of a session / of a week's quota. units/h: Colab's, the oldest and the latest price that is known.",
+        "TFLOP/s, GB/s: of all chips; dense matrices in bfloat16 (TPU) or float16 (GPU).",
+        "hours: of a session / of a week's quota. units/h: Colab's, first and last known.",
         "",
     ]
     others = [each for each in known.everything if each.status is not Status.OFFERED]
