@@ -164,15 +164,15 @@ def test_what_a_process_says_is_read_as_anybodys_text() -> None:
     assert problem.line is None
 
 
-def test_a_step_tells_whether_it_fits() -> None:
-    heard = told(
-        {"figures": {"flops": 2e9, "peak_memory": 1 << 30, "padding": 2.4}, "cores": 8, "batch_per_core": 13, **AT}
-    )
+@pytest.mark.parametrize(("moved", "kinds"), [(9e9, ["padding"]), (9e6, [])])
+def test_a_step_tells_whether_it_fits_and_where_padding_costs_time(moved: float, kinds: list[str]) -> None:
+    figures = {"flops": 2e9, "bytes_moved": moved, "peak_memory": 1 << 30, "padding": 2.4}
+    heard = told({"figures": figures, "cores": 8, "batch_per_core": 13, **AT})
 
     assert heard.steps[0].fits
     assert heard.steps[0].cores == 8
-    assert [problem.kind for problem in heard.problems] == ["padding"]
-    assert "13 a core is no multiple of 8" in heard.problems[0].sentence
+    assert [problem.kind for problem in heard.problems] == kinds
+    assert all("13 a core is no multiple of 8" in problem.sentence for problem in heard.problems)
 
 
 def test_an_unknown_topology_is_named_with_one_that_is_near() -> None:

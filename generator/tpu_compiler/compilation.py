@@ -4,62 +4,29 @@ What the compiler said is kept in the user's cache by the lowered program, and t
 its inputs.
 """
 
-import json
-import os
-import selectors
 import signal
-import subprocess
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import IO, Any
 
-from generator.run.input_mounts import lay_out
-from generator.run.kernel import KernelSetup, environment, private_folder
+from generator.pair.signals import handled_signals
+from generator.run.kernel import private_folder, require_packages
+from generator.tpu_compiler.child import Job, Progress
 from generator.tpu_compiler.fingerprint import fingerprint
-from generator.tpu_compiler.report import CompileReport, Problem
+from generator.tpu_compiler.options import CompileOptions
+from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
-from generator.tpu_compiler.targets import NotebookTarget, code_cells
+from generator.tpu_compiler.targets import NotebookTarget
 from generator.tpu_compiler.told import Told
-from generator.tpu_compiler.topologies import Topology, find_topology
-from generator.untrusted import JsonObject, printable
+from generator.tpu_compiler.topologies import find_topology
+from generator.untrusted import JsonObject
 
-Progress = Callable[[str], None]
+__all__ = ["CompileOptions", "compile_steps", "libtpu_version"]
 
-_CORES = 8  # of the CPU, that stand for those of a TPU
-_SAY_AGAIN_SECONDS = 15.0
-_LONGEST_LINE = 1 << 20
 _NOT_KNOWN_WITHOUT = (
     "libtpu is not installed, so the TPU's compiler has not seen the step: whether it takes every operation, and how "
     "much memory, traffic, padding and time the step takes on a TPU, is not known. FLOPs are known, and whether JAX "
     "lowers the step for a TPU."
 )
-
-
-@dataclass(frozen=True)
-class CompileOptions:
-    """What is compiled for.
-
-    Attributes:
-        topology: One of `TOPOLOGIES`.
-        batch_per_core: Examples that a core gets, in place of the notebook's own number.
-        largest_batch: Whether to look for the largest batch also where the notebook's fits; up to 4 compilations.
-        time_limit: Seconds, after which what is known by then is the report.
-        use_libtpu: False compiles for the CPU even where the TPU's compiler is installed.
-        predict: Whether to compile the prediction step as well.
-    """
-
-    topology: str = "v5e:2x4"
-    batch_per_core: int | None = None
-    largest_batch: bool = False
-    time_limit: float = 1800.0
-    use_libtpu: bool = True
-    predict: bool = True
 
 
 def libtpu_version() -> str | None:
@@ -89,7 +56,8 @@ def compile_steps(
         The report; a notebook that fails and a step that is refused are problems of it.
 
     Raises:
-        TandemError: The notebook cannot be read, or there is no such topology.
+        TandemError: The notebook cannot be read, there is no such topology, or the extra `run` is not installed.
+        KeyboardInterrupt: A signal asked for the end.
     """
     options, cache, started = options or CompileOptions(), cache or ResultCache(), time.monotonic()
     wanted = find_topology(options.topology)
@@ -104,14 +72,25 @@ def compile_steps(
     key = fingerprint(target, options)
     kept = cache.get(key) if key else None
     if kept is not None:
-        for event in kept.get("events", []):
+        events = kept.get("events")
+        for event in events if isinstance(events, list) else ():
             told.add(_as_kept(JsonObject.of(event)))
     else:
-        with private_folder() as private, _Job(target, options, topology, private, named).started(cache) as worker:
+        require_packages()
+        # All of them end the process that compiles.
+        with (
+            handled_signals(signal.default_int_handler),
+            private_folder() as private,
+            Job(target, options, topology, private, named).started(cache) as worker,
+        ):
             worker.listen(told, progress, until=started + options.time_limit)
         if key and told.is_done:
             cache.put(key, {"events": told.events})
     told.finish()
+    if not told.steps and not told.problems:
+        told.unknown.append(
+            "No step was called under jax.jit, jax.pmap, Keras's fit or tf.function: none was compiled."
+        )
     return CompileReport(
         topology=topology.name if topology else "cpu",
         compiler=named,
@@ -124,9 +103,9 @@ def compile_steps(
 
 
 def _as_kept(event: JsonObject) -> JsonObject:
-    return (
-        JsonObject(event | {"figures": event.section("figures") | {"in_cache": True}}) if "figures" in event else event
-    )
+    if "figures" not in event:
+        return event
+    return JsonObject(event | {"figures": event.section("figures") | {"in_cache": True}})
 
 
 def _version(package: str) -> str:
@@ -134,160 +113,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "that is missing"
-
-
-@dataclass(frozen=True)
-class _Job:
-    """What a worker is to do, in a folder of its own."""
-
-    target: NotebookTarget
-    options: CompileOptions
-    topology: Topology | None
-    private: Path
-    compiler: str
-
-    @contextmanager
-    def started(self, cache: ResultCache) -> Iterator["_Worker"]:
-        """Starts the worker, and leaves nothing of it behind."""
-        input_root, working = self.private / "input", self.private / "working"
-        working.mkdir()
-        lay_out(list(self.target.mounted), input_root)
-        read_only = (input_root, *(mount.source for mount in self.target.mounted))
-        setup = KernelSetup(self.private, working, read_only, variables=self._variables())
-        events, told = os.pipe()
-        asked, answers = os.pipe()
-        order = self._order(read_only, input_root, working) | {"events": told, "answers": asked}
-        said = (self.private / "said.txt").open("wb+")
-        with said, tempfile.TemporaryFile() as stdin:
-            stdin.write(json.dumps(order).encode())
-            stdin.seek(0)
-            process = subprocess.Popen(
-                # Without -P the folder that the kit was started in could bring modules along.
-                [sys.executable, "-P", "-m", "generator.tpu_compiler.worker.process"],
-                env=environment(setup, base=os.environ),
-                cwd=working,
-                stdin=stdin,
-                stdout=said,
-                stderr=said,
-                pass_fds=(told, asked),
-                start_new_session=True,
-            )
-            os.close(told)
-            os.close(asked)
-            with os.fdopen(events, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
-                try:
-                    yield _Worker(process, incoming, outgoing, self.private / "said.txt", cache)
-                finally:
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-
-    def _order(self, read_only: tuple[Path, ...], input_root: Path, working: Path) -> dict[str, Any]:
-        batch = self.options.batch_per_core
-        return {
-            "cells": code_cells(self.target, input_root=input_root, working=working),
-            "read_only": [str(path) for path in read_only],
-            "topology": self.topology.name if self.topology else "cpu",
-            "memory_limit": self.topology.memory_limit if self.topology else None,
-            "is_single_chip": self.topology is not None and self.topology.is_single_chip,
-            "clock": self.topology.clock if self.topology else 1.0,
-            "cores": self.topology.cores if self.topology else _CORES,
-            "compiler": self.compiler,
-            "batch_per_core": batch,
-            "predict": self.options.predict,
-            "largest_batch": self.options.largest_batch,
-        }
-
-    def _variables(self) -> dict[str, str]:
-        home = self.private / "home"
-        home.mkdir()
-        cores = self.topology.cores if self.topology else _CORES
-        return {
-            "HOME": str(home),
-            "KERAS_BACKEND": "jax",
-            "JAX_PLATFORMS": "cpu",
-            "MPLBACKEND": "agg",
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={cores}",
-            # libtpu looks for a TPU and for the service of Google's machines that describes it; and it takes a lock,
-            # which compiling does not need.
-            "TPU_SKIP_MDS_QUERY": "1",
-            "TPU_WORKER_HOSTNAMES": "localhost",
-            "TPU_ACCELERATOR_TYPE": self.topology.accelerator_type if self.topology else "",
-            "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
-            "TPU_LOG_DIR": str(self.private / "tmp"),
-        }
-
-
-@dataclass(frozen=True)
-class _Worker:
-    """A process that compiles, and the pipes to it."""
-
-    process: "subprocess.Popen[bytes]"
-    events: IO[bytes]
-    answers: IO[bytes]
-    said: Path
-    cache: ResultCache
-
-    def listen(self, told: Told, progress: Progress, *, until: float) -> None:
-        """Takes in what the worker tells, until it is done or the time is over."""
-        doing, since = "", time.monotonic()
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.events, selectors.EVENT_READ)
-            rest = b""
-            while True:
-                left = until - time.monotonic()
-                if left <= 0:
-                    told.problems.append(_too_late(doing))
-                    return
-                if not selector.select(min(left, _SAY_AGAIN_SECONDS)):
-                    progress(f"{doing}, {time.monotonic() - since:.0f} s")
-                    continue
-                chunk = os.read(self.events.fileno(), 1 << 16)
-                *lines, rest = (rest + chunk).split(b"\n")
-                if not chunk or len(rest) > _LONGEST_LINE:
-                    break
-                for line in lines:
-                    event = _parsed(line)
-                    if line_of := printable(event.text("progress")[:200]):
-                        doing, since = line_of, time.monotonic()
-                        progress(doing)
-                    self._answer(event)
-                    told.add(event)
-        if not told.is_done:
-            told.problems.append(_died(self.said))
-
-    def _answer(self, event: JsonObject) -> None:
-        if key := event.text("ask"):
-            with suppress(BrokenPipeError):
-                self.answers.write(json.dumps(self.cache.get(key)).encode() + b"\n")
-                self.answers.flush()
-        elif key := event.text("keep"):
-            self.cache.put(key, event.section("figures"))
-
-
-def _parsed(line: bytes) -> JsonObject:
-    try:
-        return JsonObject.of(json.loads(line))
-    except (ValueError, RecursionError):
-        return JsonObject()
-
-
-def _too_late(doing: str) -> Problem:
-    sentence = f"The time was over while the process {doing or 'started'}: not all of it was compiled."
-    return Problem("time-limit", False, sentence, "", None, "Give it more time; what was compiled is in the cache.")
-
-
-def _died(said: Path) -> Problem:
-    with said.open("rb") as file:
-        file.seek(max(0, said.stat().st_size - 2_000))
-        last = file.read().decode(errors="replace").strip().splitlines()[-3:]
-    quoted = " ".join(printable(line)[:300] for line in last)
-    return Problem(
-        "died",
-        True,
-        f"The compiling process ended by itself. It said last: {quoted}",
-        "",
-        None,
-        "Look at its memory: compiling a large model takes several GB.",
-    )

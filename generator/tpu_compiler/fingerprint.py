@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from generator.files import FileReadError, read_bytes
+from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.targets import NotebookTarget
 
 _PACKAGES = ("jax", "jaxlib", "libtpu", "keras", "tensorflow", "tensorflow-cpu", "numpy", "flax", "optax")
 _MOST_FILES = 200_000
 
 
-def fingerprint(target: NotebookTarget, options: Any) -> str | None:
+def fingerprint(target: NotebookTarget, options: CompileOptions) -> str | None:
     """The SHA-256 of what a report depends on; None where there are too many files to look at each time.
 
     Raises:

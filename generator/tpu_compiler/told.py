@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from generator.run.terminal_text import strip_ansi
 from generator.tpu_compiler.report import LargestBatch, Problem
 from generator.tpu_compiler.step_cost import StepCost
 from generator.tpu_compiler.topologies import Topology
@@ -11,6 +12,7 @@ _LONGEST = 400
 _MOST = 50  # events
 _ON_THE_WAY = {"progress", "ask", "keep"}
 _WASTEFUL_PADDING = 1.3
+_WASTED_BYTES = 1e9  # a step: about a millisecond of a core's memory; a small model's padding costs nothing
 _MULTIPLE = 8
 GIB = 1 << 30
 
@@ -42,6 +44,7 @@ class Told:
             "refused": self._refused,
             "recompilation": self._recompilation,
             "one_core": self._one_core,
+            "whole_batch": self._whole_batch,
             "memory": self._memory,
             "largest": self._largest_batch,
             "figures": self._step,
@@ -55,7 +58,8 @@ class Told:
         if self.largest is None:
             return
         size = self.largest.batch_per_core
-        remedy = f"Give a core at most {size} examples a step." if size else "Make the model smaller: not even 8 fit."
+        none = f"Make the model smaller: of {self.largest.compilations} smaller batches that were tried, none fits."
+        remedy = f"Give a core at most {size} examples a step." if size else none
         self.problems = [
             Problem(each.kind, each.is_error, each.sentence, each.cell, each.line, remedy)
             if each.kind == "memory"
@@ -96,6 +100,12 @@ class Told:
         cores = self.topology.cores if self.topology else 8
         sentence = f"The step {_text(event, 'step')} runs on one of {cores} cores."
         remedy = "Split the batch: keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices."
+        self._problem("one-core", event, sentence, remedy, is_error=False)
+
+    def _whole_batch(self, event: JsonObject) -> None:
+        cores = event.count("whole_batch")
+        sentence = f"Each of {cores} cores takes the step {_text(event, 'step')} with the same whole batch."
+        remedy = "Split the batch over its first axis: jax.device_put with NamedSharding(mesh, PartitionSpec(axis))."
         self._problem("one-core", event, sentence, remedy, is_error=False)
 
     def _memory(self, event: JsonObject) -> None:
@@ -139,7 +149,8 @@ class Told:
                 in_cache=figures.flag("in_cache"),
             )
         )
-        if padding is not None and padding > _WASTEFUL_PADDING:
+        moved = figures.number("bytes_moved") or 0.0
+        if padding is not None and padding > _WASTEFUL_PADDING and moved * (1 - 1 / padding) > _WASTED_BYTES:
             multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
             sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
             remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."
@@ -147,7 +158,7 @@ class Told:
 
 
 def _text(event: JsonObject, name: str) -> str:
-    return printable(event.text(name)[:_LONGEST])
+    return printable(strip_ansi(event.text(name)[:_LONGEST]))
 
 
 def _first_sentence(message: str) -> str:

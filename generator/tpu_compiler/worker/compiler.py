@@ -81,15 +81,9 @@ class Compiler:
         }
 
     def fit(self, step: Step, lowered: Any, batch: int) -> Fit:
-        """Whether a step fits into memory.
-
-        Raises:
-            RuntimeError: The compiler refuses it for another reason.
-        """
+        """Whether a step fits into memory; one that is refused for another reason does not."""
         figures = self.figures(step, lowered)
         if error := figures.get("error"):
-            if not is_about_memory(error):
-                raise RuntimeError(error)
             return Fit(batch, needed_memory(error), does_fit=False)
         peak = figures["peak_memory"]
         return Fit(batch, peak, does_fit=peak is None or self._limit is None or peak <= self._limit)
@@ -112,7 +106,7 @@ class Compiler:
 
 def batch_bytes(step: Step) -> int:
     """The bytes of a core's batch."""
-    return sum(_bytes(step.arguments[place]) for place in step.batch) // step.cores
+    return sum(_bytes(step.arguments[place]) for place in step.batch) // step.parts if step.batch else 0
 
 
 def _bytes(leaf: Any) -> int:

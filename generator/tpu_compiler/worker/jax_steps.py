@@ -136,16 +136,21 @@ class WatchedFunction:
         leaves, tree = jax.tree.flatten((arguments, named))
         if what is None or any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
             return self._jitted(*arguments, **named)
-        key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", leaf))) for leaf in leaves)
+        key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
         if key not in self._results:
             # A step that has an error of its own raises it here, as it would on a TPU.
-            shapes = jax.eval_shape(self._jitted, *arguments, **named)
+            shapes = self._shapes(*arguments, **named)
             if what != "evaluate":
                 self._watch.catch(self._step(what, leaves, tree))
             self._results[key] = _stand_ins(shapes, leaves)
         elif what != "evaluate":
             self._watch.end_if_seen()
         return self._results[key]
+
+    def _shapes(self, *arguments: Any, **named: Any) -> Any:
+        # That of a jitted function knows which of its arguments are static.
+        of_jitted = getattr(self._jitted, "eval_shape", None)
+        return of_jitted(*arguments, **named) if of_jitted else jax.eval_shape(self._jitted, *arguments, **named)
 
     def _step(self, what: str, leaves: list[Any], tree: Any) -> Step:
         mesh = self._watch.mesh
@@ -154,6 +159,10 @@ class WatchedFunction:
         if self._is_mapped and mesh.devices:
             options["devices"] = mesh.devices
         jitted = self._real(self._fun, **options)
+
+        def export(*arguments: Any, **named: Any) -> Any:
+            # What jax.pmap gives cannot be exported.
+            return None if self._is_mapped else jax.export.export(jitted, platforms=["tpu"])(*arguments, **named)
 
         def called(with_arguments: Callable[..., Any]) -> Callable[[list[Any]], Any]:
             def call(abstract: list[Any]) -> Any:
@@ -170,8 +179,8 @@ class WatchedFunction:
             framework="keras" if model is not None else "jax",
             place=self._watch.notebook.calling_place(),
             lower=called(jitted.lower),
-            export=called(jax.export.export(jitted, platforms=["tpu"])),
-            trace=called(jitted.trace),
+            export=called(export),
+            trace=called(getattr(jitted, "trace", jitted.lower)),
             arguments=abstract,
             batch=batch_places(leaves, tree, is_keras=model is not None, is_mapped=self._is_mapped),
             is_mapped=self._is_mapped,

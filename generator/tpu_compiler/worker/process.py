@@ -10,6 +10,10 @@ from typing import Any
 from generator.run.kernel_process import Guard, refuse_network
 from generator.tpu_compiler.worker.cells import CodeCell, Notebook
 
+_ON_ONE_CORE = (
+    "The notebook is TensorFlow's: its Keras model was compiled on JAX, for one core's share of the batch, so that the "
+    "operations between cores are not in the figures."
+)
 _LONGEST_ERROR = 300  # characters of a Python error that are told
 
 
@@ -81,8 +85,8 @@ def _run(notebook: Notebook, parent: Parent) -> bool:
             return True
         if error is not None:
             place = notebook.place_of(error)
-            first = (str(error).strip().splitlines() or [""])[0][:_LONGEST_ERROR]
-            parent.tell({"failed": f"{type(error).__name__}: {first}", "cell": place.cell, "line": place.line})
+            said = " ".join(str(error).split())[:_LONGEST_ERROR]
+            parent.tell({"failed": f"{type(error).__name__}: {said}", "cell": place.cell, "line": place.line})
             return False
     return True
 
@@ -109,6 +113,10 @@ def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
         import_keras()
     jax.config.update("jax_traceback_filtering", "off")
     _run(notebook, parent)
+    if any("tf.distribute" in cell.source for cell in notebook.cells):
+        # Its strategy is the default one here, which is one core of a TPU: that is no fault of the notebook's.
+        order["cores"] = 1
+        parent.tell({"unknown": _ON_ONE_CORE})
     StepCompilation(watch, Compiler(order, parent.recall, parent.tell), order, parent.tell).tell_all()
 
 

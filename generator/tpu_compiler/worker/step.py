@@ -51,14 +51,22 @@ class Step:
         leaf = self.arguments[self.batch[0]]
         if self.is_mapped:
             return int(leaf.shape[1]) if len(leaf.shape) > 1 else 0
-        return -(-int(leaf.shape[0]) // self.cores)
+        return int(leaf.shape[0]) // self.parts
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts the batch is split; 1 where every core gets all of it."""
+        leaf = self.arguments[self.batch[0]]
+        if self.is_mapped:
+            return int(leaf.shape[0])
+        return int(leaf.shape[0]) // max(int(leaf.sharding.shard_shape(leaf.shape)[0]), 1)
 
     def of_batch(self, per_core: int) -> list[Any]:
         """The arguments with another batch."""
         shape_of = {
             place: (leaf.shape[0], per_core, *leaf.shape[2:])
             if self.is_mapped
-            else (per_core * self.cores, *leaf.shape[1:])
+            else (per_core * self.parts, *leaf.shape[1:])
             for place in self.batch
             if (leaf := self.arguments[place]).shape
         }

@@ -43,6 +43,8 @@ class StepCompilation:
                 self._tell({"recompilation": list(step.shapes), **_at(step)})
             if self._compiler.is_for_tpu and 1 == step.cores < self._cores and step.what == "train":
                 self._tell({"one_core": True, **_at(step)})
+            elif step.cores > 1 and step.what == "train" and step.batch and step.parts == 1:
+                self._tell({"whole_batch": step.cores, **_at(step)})
             self._compile(step)
 
     def _compile(self, step: Step) -> None:
@@ -51,8 +53,11 @@ class StepCompilation:
             return
         batch, lowered = step.batch_per_core, step.lowered
         if self._batch and self._batch != batch and batch:
-            batch = self._batch
-            lowered = self._watch.lowered(step, step.of_batch(batch))
+            try:
+                lowered = self._of_batch(step, self._batch)
+                batch = self._batch
+            except Exception:  # noqa: BLE001 - the notebook's own code is traced here
+                self._tell({"unknown": f"The step {step.name} takes no other batch than {batch} a core."})
         if not self._compiler.is_for_tpu and not self._exports(step):
             return
         figures = self._compiler.figures(step, lowered)
@@ -69,7 +74,14 @@ class StepCompilation:
             self._tell({"figures": figures, "batch_bytes": size, "framework": step.framework, **shared, **_at(step)})
             fit = Fit(batch, figures["peak_memory"], does_fit=True)
         if step.what == "train" and batch and self._compiler.is_for_tpu and (error or self._wants_largest):
+            self._find_largest(step, fit)
+
+    def _find_largest(self, step: Step, fit: Fit) -> None:
+        try:
             found = self._compiler.largest_batch(step, fit, lambda size: self._of_batch(step, size))
+        except Exception:  # noqa: BLE001 - the notebook's own code is traced here
+            self._tell({"unknown": f"Which batch of the step {step.name} fits: it takes no other than {fit.batch}."})
+        else:
             self._tell({"largest": found})
 
     def _of_batch(self, step: Step, size: int) -> Any:
