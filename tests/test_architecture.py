@@ -74,7 +74,9 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
         assert parts <= BELOW[package] | PLAIN, module
 
 
-@pytest.mark.parametrize("module", ["errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files"])
+@pytest.mark.parametrize(
+    "module", ["errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files"]
+)
 def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
     parts = {name.split(".")[1] for name in imported(ast.parse((PACKAGE / f"{module}.py").read_text()))}
     assert parts <= PLAIN
