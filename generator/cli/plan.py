@@ -71,6 +71,9 @@ def plan(context: click.Context, /, **options: Any) -> int:
     click.echo(report(planned, quota=_quota(options["to"]), picture=picture))
     if options["is_applied"]:
         _apply(planned, options)
+    elif not options["as_json"]:
+        assigned = " and ".join(planned.assignments)
+        click.echo(f"`tandem plan {printable(planned.name)} --apply` writes {assigned} to pair.toml.")
     return 0
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from generator.kaggle.api_types import Quota
 
 _HEADER = ("accelerator", "batch", "step", "bound", "epoch", "total", "memory", "price")
+_LEAST = 0.01
 _WHOLE = 10  # units, from which on no parts are shown
 _OLD = 2023  # published once, and by nobody since
 _LEGEND = (
@@ -30,7 +31,7 @@ _ROUGH = (
 
 
 def plan_as_text(planned: PlannedPair, *, quota: "Quota | None", picture: Path) -> str:
-    """The measurement, a line for each accelerator, the recommendation, and what the figures teach."""
+    """The measurement, a line for each accelerator, what the figures teach, and the recommendation."""
     plan, chosen = planned.plan, planned.plan.recommended
     shown = [*plan.predictions, *([planned.here] if planned.here else [])]
     lines = [*_measured(planned), "", table(_HEADER, [_row(each) for each in shown]), "", _legend(shown)]
@@ -38,9 +39,6 @@ def plan_as_text(planned: PlannedPair, *, quota: "Quota | None", picture: Path) 
     lines += [_ROUGH.format(planned.compiled.missing)] if plan.workload.is_rough else []
     lines += [*plan.lessons, "", f"Take {chosen.accelerator.title}. {plan.reason}"]
     lines += [_settings(planned), *_quota(chosen, quota), f"Roofline: {shortest(picture)}"]
-    lines.append(
-        f"`tandem plan {printable(planned.name)} --apply` writes {' and '.join(planned.assignments)} to pair.toml."
-    )
     return "\n".join(lines)
 
 
@@ -100,6 +98,8 @@ def _price(made: Prediction) -> str:
         return "no quota" if made.weekly_share is None else f"{share(made.weekly_share)} of week"
     if made.units is None or made.dollars is None:
         return "? u"
+    if made.units < _LEAST:
+        return f"<{_LEAST} u {dollars(made.dollars)}"
     units = f"{made.units:.2f}" if made.units < _WHOLE else f"{made.units:,.0f}"
     return f"{units} u {dollars(made.dollars)}"
 
