@@ -18,16 +18,28 @@ BELOW = {
     "run": {"competition", "accelerators", "pair", "run"},
     "check": {"competition", "accelerators", "pair", "check"},
     "tpu_compiler": {"competition", "accelerators", "pair", "run", "tpu_compiler"},
+    "plan": {"competition", "accelerators", "pair", "run", "tpu_compiler", "plan"},
     "kaggle": {"competition", "accelerators", "pair", "check", "kaggle"},
     # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
     "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
     "cli": {
-        *("competition", "accelerators", "pair", "check", "run", "tpu_compiler", "kaggle", "localkaggle", "cli"),
+        *(
+            "competition",
+            "accelerators",
+            "pair",
+            "check",
+            "run",
+            "tpu_compiler",
+            "plan",
+            "kaggle",
+            "localkaggle",
+            "cli",
+        ),
     },
 }
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
-PLAIN = {"errors", "files", "installation", "local_server", "untrusted", "workspace_files", "__version__"}
+PLAIN = {"errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files", "__version__"}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -76,7 +88,9 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
         assert parts <= BELOW[package] | PLAIN, module
 
 
-@pytest.mark.parametrize("module", ["errors", "files", "installation", "local_server", "untrusted", "workspace_files"])
+@pytest.mark.parametrize(
+    "module", ["errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files"]
+)
 def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
     parts = {name.split(".")[1] for name in imported(ast.parse((PACKAGE / f"{module}.py").read_text()))}
     assert parts <= PLAIN

@@ -56,6 +56,8 @@ ALLOWED = {
     "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
     "local_server.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
+    "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
+    "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/baseline.py": ("a temporary folder of the system", {"open"}),

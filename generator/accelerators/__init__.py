@@ -1,4 +1,9 @@
-"""Accelerators: `catalog` reads what Kaggle offers, for how long and under which names, from the dated `catalog.toml`.
+"""Accelerators: what Kaggle and Colab lend, and how long a training takes there.
+
+    catalog              what there is, for how long and under which names, from the dated `catalog.toml`
+    prediction           a training on one of them: device, host and loop, and which of the three it waits for
+    roofline             what one can compute at most, by the operations for each byte moved
+    small_training       a rule of thumb for what a CPU is done with at once
 
 Everybody may import it; it imports nobody.
 """

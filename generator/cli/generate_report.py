@@ -6,17 +6,21 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from generator.accelerators.small_training import cpu_seconds
 from generator.cli.table import table
 from generator.competition.presets import presets_of
 from generator.competition.schema import keys_of
+from generator.files import read_bytes
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
 from generator.pair.generation import Draft
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
+from generator.wording import duration
 
 _MOST_FILES = 8
+_SMALL_TABLE = 4 << 20  # bytes
 
 
 def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
@@ -33,6 +37,7 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     family = str(draft.choices.pair["family"].value)
     if (suggested := presets_of(family)) and "pretrained" not in draft.choices.task:
         lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
+    lines += _on_a_cpu(workspace, draft)
     if not draft.proposal.has_data:
         whole = _command(workspace, "data", draft.proposal.competition.slug, to)
         lines.append(f"The data are not here: rehearse on a made-up miniature, or download all with: {whole}")
@@ -70,6 +75,32 @@ def _unused(draft: Draft) -> list[str]:
     shown = [printable(path) for path in unused[:_MOST_FILES]]
     more = f" and {len(unused) - len(shown)} more" if len(unused) > len(shown) else ""
     return [f"Not used by the notebooks: {', '.join(shown)}{more}."] if unused else []
+
+
+def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
+    """A sentence where the model and its data are so small that a CPU trains it before a TPU has started."""
+    if "ACCELERATOR" in draft.choices.parameters:
+        return []
+    knobs = {knob.name: knob.value for knob in draft.knobs}
+    data = workspace.competition_data(draft.proposal.competition.slug)
+    seconds = cpu_seconds(
+        _rows_of(data / str(draft.choices.task["train_table"].value)) if "train_table" in draft.choices.task else 0,
+        int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("FOLDS", 1))),
+        pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
+        is_table=str(draft.choices.pair["family"].value) == "tabular",
+    )
+    if seconds is None:
+        return []
+    compares = f"{_command(workspace, 'plan', draft.folder.name)} compares; -P ACCELERATOR=cpu renders it for one."
+    return [f"Small data: a CPU trains this in about {duration(seconds)}, without quota or queue. {compares}"]
+
+
+def _rows_of(table: Path) -> int:
+    """The lines below the header of a table that is small, and 0 of any other."""
+    try:
+        return read_bytes(table).count(b"\n") - 1 if table.stat().st_size < _SMALL_TABLE else 0
+    except OSError:
+        return 0
 
 
 def _explanation(draft: Draft) -> str:

@@ -49,6 +49,7 @@ workspace_option = click.option(
     help="The folder with kernels/ and input/; by default the current one.",
 )
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
+optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
 
 

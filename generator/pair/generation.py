@@ -12,8 +12,8 @@ from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
-from generator.pair.assignments import read_assignments, with_knobs
-from generator.pair.choices import Choices, completed, decisions, merged, proposed
+from generator.pair.assignments import Assignments, read_assignments, with_knobs
+from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
 from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
@@ -21,6 +21,7 @@ from generator.pair.kernel_files import kernel_files, render_kernels, rendered_c
 from generator.pair.knobs import Knob, knobs_of, model_of
 from generator.pair.own_cells import read_own_cells
 from generator.pair.owner import find_owner, unknown_owner
+from generator.pair.percent import Cell
 from generator.pair.proposal import Proposal, propose
 from generator.pair.sources import Known, Sources, look
 from generator.pair.spec import PairSpec, spec_of
@@ -125,9 +126,7 @@ def draft(
     choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
     _check_templates(choices, templates, source=source)
-    cells = rendered_cells(choices, templates=templates, own=read_own_cells(folder))
-    choices = with_knobs(choices, said, cells, path=folder.choices)
-    check_storable(choices, path=folder.choices)
+    choices, cells = _rendered_with_knobs(choices, said, folder, templates)
     existing = read_text(folder.choices) if folder.choices.exists() else None
     text = text_of(choices, existing=existing, may_leave_open=made.is_built_in)
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
@@ -152,6 +151,27 @@ def write(made: Draft) -> None:
     write_pair(made.folder, made.files, made.states)
     if made.proposal.description is not None:
         keep_description(made.folder, made.proposal.description)
+
+
+def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
+    """Sets knobs of an existing pair, in its `pair.toml` and its notebooks, without looking at its competition.
+
+    Args:
+        folder: The pair.
+        assignments: Texts such as `EPOCHS=3`.
+
+    Raises:
+        PairError: Its choices cannot be used, or take no such knob, or writing the notebooks would lose edits.
+        FileWriteError: Nothing was changed.
+    """
+    said = read_assignments((), assignments, read_choices(folder))
+    kept = complete_choices(folder)
+    choices = replace(kept, task={**kept.task, **{key: Choice(value, MadeBy.FLAG) for key, value in said.task.items()}})
+    choices, cells = _rendered_with_knobs(choices, said, folder, None)
+    text = text_of(choices, existing=read_text(folder.choices))
+    files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
+    states = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder, None))
+    write_pair(folder, files, states)
 
 
 def complete_choices(folder: PairFolder) -> Choices:
@@ -196,6 +216,18 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
 def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:
     """What the kit makes of a competition, given what the user said now and before."""
     return propose(known, decisions=decisions(kept, flags=options.flags, task_flags=options.task_flags))
+
+
+def _rendered_with_knobs(
+    choices: Choices, said: Assignments, folder: PairFolder, templates: Path | None
+) -> tuple[Choices, dict[Role, list[Cell]]]:
+    """The choices with the knobs that were set now, and the cells that they render to."""
+    own = read_own_cells(folder)
+    cells = rendered_cells(choices, templates=templates, own=own)
+    made = with_knobs(choices, said, cells, path=folder.choices)
+    check_storable(made, path=folder.choices)
+    # An accelerator has another name and other hours.
+    return made, cells if made == choices else rendered_cells(made, templates=templates, own=own)
 
 
 def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:

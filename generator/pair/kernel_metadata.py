@@ -24,7 +24,7 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
     """
     is_training = role is Role.TRAIN
     kernel = spec.kernel(role)
-    accelerator = catalog().training if is_training else catalog().inference
+    accelerator = spec.training_accelerator if is_training else catalog().inference
     fields = {
         "id": kernel.ref,
         "title": kernel.title,

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from generator.accelerators.catalog import catalog
+from generator.accelerators.catalog import Accelerator, AcceleratorKind, catalog
 from generator.competition.facts import Competition
 from generator.competition.presets import Preset, preset_of, presets_of
 from generator.competition.schema import keys_of, task_of
@@ -33,6 +33,16 @@ class PretrainedModelError(PairError):
         )
 
 
+class NoAcceleratorError(PairError):
+    """The user asked for an accelerator that no notebook knows."""
+
+    def __init__(self, *, value: str) -> None:
+        known = ", ".join(f'"{kind}"' for kind in AcceleratorKind)
+        super().__init__(
+            f'ACCELERATOR is "{printable(value)}", and notebooks know {known}.{did_you_mean(value, AcceleratorKind)}'
+        )
+
+
 class UnusedModelError(PairError):
     """The user named a pretrained model for images that are learned from scratch."""
 
@@ -54,6 +64,7 @@ class PairSpec(TaskProperties):
         train: The training kernel's name.
         infer: The inference kernel's name.
         competition: The competition.
+        accelerator: The kind of device that training runs on, as the parameter ACCELERATOR says.
     """
 
     pair_id: str
@@ -62,11 +73,19 @@ class PairSpec(TaskProperties):
     train: KernelName
     infer: KernelName
     competition: Competition
+    accelerator: AcceleratorKind
+
+    @property
+    def training_accelerator(self) -> Accelerator:
+        """What the training notebook asks Kaggle for."""
+        known = catalog()
+        offered = (known.training, *known.accelerators.values())
+        return next(each for each in offered if each.kind is self.accelerator)
 
     @property
     def session_hours(self) -> float:
         """The hours that Kaggle lets the training notebook run."""
-        return float(catalog().training.session_hours)
+        return float(self.training_accelerator.session_hours)
 
     @property
     def inference_hours(self) -> float:
@@ -130,7 +149,18 @@ def spec_of(choices: Choices) -> PairSpec:
         infer=names[Role.INFER],
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
+        accelerator=_accelerator(choices),
     )
+
+
+def _accelerator(choices: Choices) -> AcceleratorKind:
+    said = choices.parameters.get("ACCELERATOR")
+    if said is None:
+        return catalog().training.kind
+    try:
+        return AcceleratorKind(str(said.value))
+    except ValueError:
+        raise NoAcceleratorError(value=str(said.value)) from None
 
 
 def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:

@@ -1,0 +1,228 @@
+"""A pair's training measured on this machine, up to its first step: what its input costs, and what a step computes.
+
+MeasurementError                the training notebook did not get as far as its first epoch
+"""
+
+import json
+import os
+from dataclasses import dataclass
+from inspect import getsource
+from pathlib import Path
+from typing import Any
+
+from generator.competition import builtin
+from generator.errors import RunError
+from generator.pair.folder import existing_pair
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.plan import probe
+from generator.run.errors import NotebookMissingError, SpecimenMissingError
+from generator.run.events import Listener
+from generator.run.execution import Execution
+from generator.run.input_mounts import Mount, lay_out, mounts, read_sources
+from generator.run.kernel import KernelSetup, private_folder, require_packages
+from generator.run.notebook_file import read_notebook
+from generator.run.parameters import read_notebook_parameters, set_parameters
+from generator.untrusted import JsonObject, printable
+
+TRAIN_CELL = "train"
+_LONGEST_ANSWER = 1 << 16
+_ABOVE_LINE = 1.001
+_REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
+_LARGEST = 10**12
+
+
+class MeasurementError(RunError):
+    """The notebook has no training that can be measured."""
+
+    def __init__(self, *, pair: str, problem: str) -> None:
+        super().__init__(
+            f"The training of {printable(pair)} cannot be measured: {printable(problem)}. "
+            f"`tandem run {printable(pair)} --smoke` shows whether it runs at all."
+        )
+
+
+@dataclass(frozen=True)
+class MeasuringOptions:
+    """What is measured: a pair of a workspace, with its data or a specimen of them, its parameters set as for a run."""
+
+    workspace: Workspace
+    pair: str
+    assignments: tuple[str, ...] = ()
+    specimen: bool = False
+    timed_steps: int = 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The peak rates of this machine's processors: operations and bytes a second, and how many cores there are."""
+
+    flops: float
+    bandwidth: float
+    cores: int
+
+
+@dataclass(frozen=True)
+class CpuStep:
+    """A training step as XLA compiles it for this machine: operations, bytes moved, memory, seconds to compile."""
+
+    flops: float
+    bytes_moved: float
+    memory: float
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of a training, on one device.
+
+    Attributes:
+        input_seconds: Of a processor core for an example, all that the input pipeline does.
+        examples: The examples of an epoch.
+        held_out: The examples that are predicted after each epoch.
+        epochs: The epochs of a fold.
+        folds: The folds.
+        batch: The examples of a step.
+        example_bytes: What goes to the device for an example.
+        parameters: The weights that are trained.
+        learning_rate: The highest of the schedule, at this batch.
+        follows_root: Whether it grows with the root of the batch alone, as for what is fine-tuned.
+        ready_seconds: From the notebook's start to its first step, here.
+        loop_seconds: What a step takes here that computes nothing; 0 if that is not known.
+        machine: This machine.
+        step: The compiled step, or None where it is not Keras on JAX.
+        step_seconds: What a step took here, or None if none was taken.
+        is_specimen: Whether all this is of made-up data.
+    """
+
+    input_seconds: float
+    examples: int
+    held_out: int
+    epochs: int
+    folds: int
+    batch: int
+    example_bytes: float
+    parameters: int
+    learning_rate: float
+    follows_root: bool
+    ready_seconds: float
+    loop_seconds: float
+    machine: Machine
+    step: CpuStep | None
+    step_seconds: float | None
+    is_specimen: bool
+
+
+def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
+    """Runs the training notebook's own cells up to its first epoch, in a process of their own, and measures there.
+
+    Raises:
+        TandemError: The pair, its data or its packages are missing, or a cell fails.
+        MeasurementError: The notebook has no cell `train`, or did not reach it.
+    """
+    require_packages()
+    pair = existing_pair(options.workspace, options.pair)
+    if not pair.notebook(Role.TRAIN).is_file():
+        raise NotebookMissingError(path=pair.notebook(Role.TRAIN))
+    with private_folder() as private:
+        said = _said(_executed(options, pair, private, listener))
+    if not said:
+        raise MeasurementError(pair=options.pair, problem="it ended before its first epoch")
+    return _measurement(said, options)
+
+
+def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listener: Listener) -> Path:
+    """Executes the cells in a private folder, and returns the file that the probe writes there."""
+    from generator.run.engine import execute
+
+    notebook, wanted = pair.notebook(Role.TRAIN), _mounts(options, pair)
+    parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
+    working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
+    copy.write_text(_with_probe(notebook, options), encoding="utf-8")
+    working.mkdir()
+    lay_out(wanted, input_root)
+    execution = Execution(
+        title=f"{options.pair}/{notebook.name}",
+        source=copy,
+        saved_as=private / "executed.ipynb",
+        parameters=parameters[Role.TRAIN].with_roots(input_root=input_root, working_root=working).values,
+        kernel=KernelSetup(private, working, (input_root, *(mount.source for mount in wanted))),
+        mounted={input_root / mount.at: mount.source for mount in wanted},
+    )
+    executed = execute(execution, listener)
+    if executed.failure is not None:
+        raise executed.failure
+    return working / "probe.json"
+
+
+def _with_probe(notebook: Path, options: MeasuringOptions) -> str:
+    """The notebook up to its cell `train`, with the probe before it."""
+    import nbformat
+
+    v4: Any = nbformat.v4
+    measured = read_notebook(notebook)
+    names = [cell.get("id", "") for cell in measured.cells]
+    if TRAIN_CELL not in names:
+        raise MeasurementError(pair=options.pair, problem=f'its notebook has no cell called "{TRAIN_CELL}"')
+    at = names.index(TRAIN_CELL)
+    source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
+    measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
+    return str(v4.writes(measured))
+
+
+def _mounts(options: MeasuringOptions, pair: PairFolder) -> list[Mount]:
+    """The inputs of the notebook: the competition's data, or a specimen of them."""
+    sources, specimens = read_sources(pair, Role.TRAIN), {}
+    for slug in sources.competitions:
+        built_in = builtin.find(slug)
+        if options.specimen:
+            specimens[slug] = options.workspace.specimen(slug)
+            if not specimens[slug].is_dir():
+                raise SpecimenMissingError(folder=specimens[slug], competition=slug)
+        elif built_in is not None:
+            builtin.ensure_data(built_in, options.workspace)
+    return mounts(sources, options.workspace, outputs={}, specimens=specimens)
+
+
+def _said(path: Path) -> JsonObject:
+    """The answer of the probe, which any notebook could have written in its place; empty if it is none."""
+    try:
+        with path.open("rb") as file:
+            return JsonObject.of(json.loads(file.read(_LONGEST_ANSWER)))
+    except (FileNotFoundError, ValueError, RecursionError):
+        return JsonObject()
+
+
+def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
+    """The answer of the notebook's process, which ran a stranger's code: only numbers are taken from it."""
+    cost, pipeline, machine = said.section("cost"), said.section("input"), said.section("machine")
+    counts = {name: _count(said, name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
+    examples, steps = _count(pipeline, "examples"), _count(said, "steps_per_epoch")
+    rates = Machine(_positive(machine, "flops"), _positive(machine, "bytes"), os.cpu_count() or 1)
+    figures = [_positive(cost, name) for name in ("flops", "bytes", "memory", "compile_seconds")]
+    is_compiled, taken = min(figures[:2]) > 0, _positive(said, "step_seconds")
+    needed = (counts["epochs"], counts["folds"], counts["batch"], examples, steps, rates.flops, rates.bandwidth)
+    if min(needed) <= 0 or not (is_compiled or taken):
+        raise MeasurementError(pair=options.pair, problem="what it says of itself is no training")
+    learning_rate, base = _positive(said, "learning_rate"), _positive(said, "base_rate")
+    return Measurement(
+        input_seconds=_positive(pipeline, "processor_seconds") / examples,
+        examples=steps * counts["batch"],
+        **counts,
+        example_bytes=_positive(said, "batch_bytes") / counts["batch"],
+        learning_rate=learning_rate,
+        follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / _REFERENCE_BATCH,
+        ready_seconds=_positive(said, "ready_seconds"),
+        loop_seconds=_positive(said, "loop_seconds"),
+        machine=rates,
+        step=CpuStep(*figures) if is_compiled else None,
+        step_seconds=taken or None,
+        is_specimen=options.specimen,
+    )
+
+
+def _count(fields: JsonObject, name: str) -> int:
+    return min(max(0, fields.count(name)), _LARGEST)
+
+
+def _positive(fields: JsonObject, name: str) -> float:
+    return min(max(0.0, fields.number(name) or 0.0), float(_LARGEST) ** 2)

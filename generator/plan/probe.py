@@ -1,0 +1,179 @@
+"""What takes the place of a notebook's training when it is measured: its source becomes a cell before the cell `train`.
+
+It runs in the notebook's process, imports nothing of the kit, writes `probe.json` to the notebook's working folder, and
+ends the notebook at its first epoch.
+"""
+
+import itertools
+import json
+import time
+import warnings
+from collections.abc import Iterable
+from statistics import median
+from typing import Any
+
+_INPUT_SECONDS = 8.0  # of the pass over the batches, at most
+_MATRIX = 2048
+_COPIED = 1 << 28  # bytes: more than a cache holds
+_REPEATS = 7  # in turns with steps, so that the medians of both saw the same other programs
+_STEPS_WITHOUT_COST = 4
+_EMPTY_STEPS = 50
+_MOST_LAYERS = 60
+
+
+def install(notebook: dict[str, Any], timed_steps: int) -> None:
+    """Puts a measurement into the place of the notebook's `train_epoch`.
+
+    Args:
+        notebook: The names of the notebook, as it defined them before its cell `train`.
+        timed_steps: The training steps to take, to compare what they last with what is predicted.
+    """
+    train_epoch = notebook["train_epoch"]
+
+    def measure(model: Any, batches: Any) -> None:
+        machine = _Machine()
+        for _ in range(_REPEATS):
+            machine.sample()
+        measured = _measured(notebook, model, batches)
+        steps = min(measured["steps_per_epoch"], timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST))
+        if steps:
+            measured["step_seconds"] = _step_seconds(train_epoch, model, batches, steps=steps, machine=machine)
+        measured |= {
+            "machine": machine.rates(),
+            "loop_seconds": _loop_seconds(notebook, len(model.trainable_variables)),
+        }
+        (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
+        warnings.simplefilter("ignore")  # IPython's, on how to leave it
+        raise SystemExit
+
+    notebook["train_epoch"] = measure
+
+
+def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, Any]:
+    import jax
+    import numpy as np
+
+    ready = time.monotonic() - notebook["notebook_start"]
+    batch = jax.tree.map(np.asarray, next(iter(batches)))
+    arrays = jax.tree.leaves(batch)
+    measured = {
+        "ready_seconds": ready,
+        "input": _input(batches),
+        "batch": len(arrays[0]),
+        "batch_bytes": sum(array.nbytes for array in arrays),
+        "parameters": sum(int(np.prod(each.shape)) for each in model.trainable_variables),
+        "steps_per_epoch": int(notebook["steps_per_epoch"]),
+        "epochs": int(notebook["epochs"]),
+        "folds": len(notebook["folds"]),
+        "held_out": int((notebook["fold_of_row"] == 0).sum()),
+        "learning_rate": float(notebook["peak"]),
+        "base_rate": float(notebook.get("learning_rate", notebook["LEARNING_RATE"])),
+        "cost": {},
+    }
+    try:
+        measured["cost"] = _cost(model, batch)
+    except Exception as error:  # noqa: BLE001 - Keras' own step is private, and a notebook need not have one
+        measured["cost_failed"] = f"{type(error).__name__}: {error}"[:300]
+    return measured
+
+
+def _input(batches: Iterable[Any]) -> dict[str, float]:
+    """The time of a pass over the batches: seconds of processors, and of the clock."""
+    import jax
+
+    examples, started, processors = 0, time.perf_counter(), time.process_time()
+    for batch in batches:
+        examples += len(jax.tree.leaves(batch)[0])
+        if time.perf_counter() - started > _INPUT_SECONDS:
+            break
+    seconds = time.perf_counter() - started
+    return {"processor_seconds": time.process_time() - processors, "seconds": seconds, "examples": examples}
+
+
+class _Machine:
+    """The peak rates of this machine, as XLA's product of matrices and NumPy's copy of memory reach them."""
+
+    def __init__(self) -> None:
+        import jax
+        import numpy as np
+
+        self._matrix = jax.numpy.asarray(np.random.default_rng(0).random((_MATRIX, _MATRIX), dtype="float32"))
+        self._product = jax.jit(lambda matrix: matrix @ matrix)
+        self._product(self._matrix).block_until_ready()
+        self._source, self._copy = np.ones(_COPIED, "uint8"), np.empty(_COPIED, "uint8")
+        self._products: list[float] = []
+        self._copies: list[float] = []
+
+    def sample(self) -> None:
+        """Takes the time of a product and of a copy."""
+        import numpy as np
+
+        started = time.perf_counter()
+        self._product(self._matrix).block_until_ready()
+        between = time.perf_counter()
+        np.copyto(self._copy, self._source)
+        self._products.append(between - started)
+        self._copies.append(time.perf_counter() - between)
+
+    def rates(self) -> dict[str, float]:
+        """The operations and bytes a second of the median sample."""
+        return {"flops": 2 * _MATRIX**3 / median(self._products), "bytes": 2 * _COPIED / median(self._copies)}
+
+
+def _cost(model: Any, batch: Any) -> dict[str, float]:
+    """The cost of Keras' own training step, as XLA tells it on this machine's processors."""
+    import jax
+
+    def abstract(value: Any) -> Any:
+        return jax.eval_shape(lambda: jax.numpy.zeros(value.shape, value.dtype))
+
+    model._symbolic_build(data_batch=batch)  # noqa: SLF001 - Keras has no public way to its step
+    state = jax.tree.map(abstract, model._get_jax_state(True, True, True, True))  # noqa: SLF001 - as above
+    lowered = jax.jit(model.train_step, donate_argnums=0).lower(state, jax.tree.map(abstract, batch))
+    # Before it is optimised, a convolution has the operations that it has; afterwards a depthwise one has many more.
+    asked, started = lowered.cost_analysis() or {}, time.perf_counter()
+    compiled: Any = lowered.compile()
+    seconds, memory = time.perf_counter() - started, compiled.memory_analysis()
+    return {
+        "flops": asked["flops"],
+        "bytes": compiled.cost_analysis()["bytes accessed"],
+        "memory": memory.argument_size_in_bytes + memory.temp_size_in_bytes,
+        "compile_seconds": seconds,
+    }
+
+
+def _loop_seconds(notebook: dict[str, Any], variables: int) -> float:
+    """The seconds of a step of Keras' loop with as many variables, of one number each; 0 where it is not Keras'."""
+    import numpy as np
+
+    if not {"keras", "tf"} <= notebook.keys():
+        return 0.0
+    keras, nothing = notebook["keras"], np.zeros((_EMPTY_STEPS, 8, 1), "float32")
+    keras.config.set_dtype_policy("float32")
+    layers = [keras.layers.Dense(1) for _ in range(min(_MOST_LAYERS, variables // 2 + 1))]
+    model = keras.Sequential([keras.Input((1,)), *layers])
+    model.compile(optimizer="adamw", loss="mse")
+    batches = notebook["tf"].data.Dataset.from_tensor_slices((nothing, nothing))
+    seconds = []
+    for _ in range(_REPEATS):
+        started = time.perf_counter()
+        model.fit(batches, verbose=0)
+        seconds.append(time.perf_counter() - started)
+    return median(seconds) / _EMPTY_STEPS
+
+
+def _step_seconds(train_epoch: Any, model: Any, batches: Any, *, steps: int, machine: _Machine) -> float:
+    """The seconds of a training step whose batches are there already, once it is compiled."""
+    few = list(itertools.islice(batches, steps))
+    if hasattr(batches, "take"):
+        few = batches.take(steps).cache()
+        for _ in few:
+            pass
+    train_epoch(model, few)
+    seconds = []
+    for _ in range(_REPEATS):
+        machine.sample()
+        started = time.perf_counter()
+        train_epoch(model, few)
+        seconds.append(time.perf_counter() - started)
+    return median(seconds) / steps
