@@ -17,9 +17,11 @@ BELOW = {
     "pair": {"competition", "accelerators", "pair"},
     "run": {"competition", "accelerators", "pair", "run"},
     "kaggle": {"competition", "accelerators", "pair", "kaggle"},
+    "sessions": {"competition", "accelerators", "run", "sessions"},
+    "rehearsal": {"competition", "accelerators", "pair", "run", "sessions", "rehearsal"},
     # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
-    "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
-    "cli": {"competition", "accelerators", "pair", "run", "kaggle", "localkaggle", "cli"},
+    "localkaggle": {"competition", "accelerators", "run", "sessions", "localkaggle"},
+    "cli": {"competition", "accelerators", "pair", "run", "sessions", "rehearsal", "kaggle", "localkaggle", "cli"},
 }
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}

@@ -18,14 +18,14 @@ from typing import IO
 
 import generator
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.environment import process_variables, session_variables
-from generator.localkaggle.sessions.isolation import Isolation, Launch, SessionPaths, session_folders
-from generator.localkaggle.sessions.plain import PlainProcess
-from generator.localkaggle.sessions.resource_limits import GRACE, Watch
-from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
-from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
+from generator.sessions.bubblewrap import Bubblewrap
+from generator.sessions.environment import process_variables, session_variables
+from generator.sessions.isolation import Isolation, Launch, SessionPaths, session_folders
+from generator.sessions.plain import PlainProcess
+from generator.sessions.resource_limits import GRACE, Watch
+from generator.sessions.runner import Runner, SessionEnd, SessionOrder
+from generator.sessions.session_log import SessionLog
+from generator.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
 
 DIED = "The session's process died. It may have run out of memory."
 _EMULATED = {
@@ -109,7 +109,7 @@ def _machine(order: SessionOrder) -> str:
 def _program() -> list[str]:
     # The folder of the kit comes last on the path, and only in the worker: the notebook's process starts afresh.
     folder = str(Path(generator.__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.append({folder!r}); from generator.localkaggle.sessions.worker import main; main()"
+    code = f"import sys; sys.path.append({folder!r}); from generator.sessions.worker import main; main()"
     return [sys.executable, "-P", "-c", code]
 
 

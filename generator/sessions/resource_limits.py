@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
 
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.trees import DEEPEST, blocks_of, is_too_deep, walk
-from generator.localkaggle.sessions.worker import TIMEOUT
+from generator.sessions.runner import SessionOrder
+from generator.sessions.trees import DEEPEST, blocks_of, is_too_deep, walk
+from generator.sessions.worker import TIMEOUT
 
 # How long a worker has to end a notebook in good order before everything is killed.
 GRACE = 15.0

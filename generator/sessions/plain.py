@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from generator.localkaggle.sessions.isolation import Launch, SessionPaths, session_folders
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.isolation import Launch, SessionPaths, session_folders
+from generator.sessions.runner import SessionOrder
 
 
 class PlainProcess:

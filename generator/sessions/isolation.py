@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 import generator
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.runner import SessionOrder
 
 # Programs and libraries; what is personal or secret stays out of sight.
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
