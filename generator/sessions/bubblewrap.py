@@ -91,7 +91,7 @@ class Bubblewrap:
         # First the folders of the session's own: Python may live below one of the places that they take.
         for at, folder in session_folders(order).items():
             options += ["--bind", str(folder), at]
-        for folder in python_folders():
+        for folder in python_folders(order):
             options += ["--ro-bind", str(folder), str(folder)]
         options += ["--dir", KAGGLES_PATHS.input_root]
         for at, folder in input_folders(order).items():

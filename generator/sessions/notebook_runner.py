@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -98,7 +99,7 @@ class NotebookRunner(Runner):
             failure = DIED
         if failure:
             log.write(f"{failure}\n", stream="stderr")
-        return SessionEnd(failure)
+        return SessionEnd(failure, seconds=time.monotonic() - watch.started, peak_memory=watch.peak_memory)
 
 
 def _machine(order: SessionOrder) -> str:
@@ -128,6 +129,7 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
         largest_file=order.output_limit,
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
         most_processes=order.process_limit if paths.are_kaggles else 0,
+        python=str(order.python or ""),
     )
 
 
