@@ -13,6 +13,7 @@ from generator.files import PathOutsideError, contained, read_text
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
 from generator.pair.kernel_name import slugified
+from generator.pair.notebook import digest_of_cells
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import JsonObject, storable
@@ -85,16 +86,6 @@ def with_first_cell(text: str, *, name: str, source: str) -> str:
     added: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
     notebook["cells"].insert(at, {**added, "source": source})
     return json.dumps(notebook, ensure_ascii=False, indent=1)
-
-
-def digest_of_cells(text: str) -> str:
-    """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
-    try:
-        cells = json.loads(text)["cells"]
-        said = [[cell["cell_type"], _joined(cell["source"])] for cell in cells]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        said = [["text", text]]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def _object(text: str, path: Path) -> JsonObject:
