@@ -60,6 +60,12 @@ ALLOWED = {
     "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
     "local_server.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
     "pair/template_cache.py": ("the user's own cache", {"mkdir"}),
+    "rehearsal/training.py": ("a folder that was just made", {"write_bytes"}),
+    "rehearsal/inference.py": ("a folder that was just made", {"mkdir"}),
+    "rehearsal/writing.py": (
+        "an empty folder that was just made",
+        {"mkdir", "write_bytes", "os.link", "copyfile"},
+    ),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/baseline.py": ("a temporary folder of the system", {"open"}),

@@ -33,6 +33,7 @@ VERBS = {
     "data": Verb("generator.cli.data", "Download a competition's data."),
     "specimen": Verb("generator.cli.specimen", "Write a miniature, made-up copy of a competition's data."),
     "run": Verb("generator.cli.run", "Execute a pair on this machine, and score its submission."),
+    "rehearse": Verb("generator.cli.rehearse", "Try a pair under the conditions of Kaggle, hidden test included."),
     "push": Verb("generator.cli.push", "Carry a pair from its training to its score, on Kaggle."),
     "submit": Verb("generator.cli.submit", "Submit what a chain made, and wait for the score."),
     "status": Verb("generator.cli.status", "Show how far a chain has come."),
