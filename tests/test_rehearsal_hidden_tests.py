@@ -175,15 +175,19 @@ def test_several_files_of_an_example_go_with_its_id(scans: Path) -> None:
     assert names == {f"{name}_{colour}.png" for name in ids for colour in ("red", "blue")}
 
 
-def test_columns_that_ids_are_made_of_are_left_as_they_are(houses: Path) -> None:
-    task = replace(HOUSES, id_column="name", details={"id_columns": ["id", "area"], "id_separator": "_"})
-    names = [f"{row[0]}_{row[1]}" for row in rows_of(houses / "test.csv")]
-    (houses / "sample.csv").write_text("name,price\n" + "".join(f"{name},0\n" for name in names))
+def test_ids_that_columns_make_are_made_anew_for_each_group(houses: Path) -> None:
+    task = replace(HOUSES, id_column="name", details={"id_columns": ["street", "number"], "group_column": "street"})
+    (houses / "test.csv").write_text("street,number,area\n" + "".join(f"{n // 5},{n % 5},{n}.5\n" for n in range(20)))
+    (houses / "sample.csv").write_text("name,price\n" + "".join(f"{n // 5}_{n % 5},0\n" for n in range(20)))
 
-    missing = rows_of(hidden(houses, task, "missing values") / "test.csv")
+    larger, missing = (hidden(houses, task, name) for name in ("10 times larger", "missing values"))
 
-    assert [f"{row[0]}_{row[1]}" for row in missing] == names
-    assert [row[2] for row in missing] != [row[2] for row in rows_of(houses / "test.csv")]
+    for folder, count in ((larger, 200), (missing, 20)):
+        ids = ids_of(folder / "sample.csv")
+        assert [f"{row[0]}_{row[1]}" for row in rows_of(folder / "test.csv")] == ids
+        assert len(set(ids)) == count
+    assert len({name.partition("_")[0] for name in ids_of(larger / "sample.csv")}) == 40
+    assert len(rows_of(hidden(houses, task, "one row") / "test.csv")) == 5
 
 
 def test_records_have_the_new_ids_inside(scans: Path) -> None:

@@ -83,6 +83,7 @@ class _Reader:
             )
             for key in order
         ]
+        made_of, group = self._texts("id_columns"), self._text("group_column")
         where = {example.key: place for place, example in enumerate(examples)}
         return TestSet(
             examples=tuple(examples),
@@ -92,13 +93,14 @@ class _Reader:
             sample=sample,
             id_column=self.task.id_column,
             key_columns=tuple(dict.fromkeys([self.task.id_column, *media])),
-            fixed_columns=frozenset(self._texts("id_columns")),
-            group_column=self._text("group_column"),
+            id_columns=tuple(made_of),
+            id_separator=self._text("id_separator") or "_",
+            group_column=made_of[0] if made_of and group not in made_of else group,
             categories=frozenset(self._texts("category_columns")),
             folder=self._text("test_folder"),
             record_id=self._text("record_id") if records else "",
             first_id=self._first_id(names),
-            has_given_ids=not self._texts("id_columns") and not any("/" in key for key in chosen),
+            has_given_ids=not any("/" in key for key in chosen),
             taken=frozenset(self._taken(files, by_name, is_records=bool(records))),
         )
 

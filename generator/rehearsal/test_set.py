@@ -51,13 +51,14 @@ class TestSet:
         sample: The sample submission, None without one.
         id_column: The column of both with the id.
         key_columns: The columns of the test table that hold the id, or the name of a file that may begin with it.
-        fixed_columns: Those that ids are made of, which cannot be changed without them.
-        group_column: The column whose equal values belong together, "" without one.
+        id_columns: The columns whose values make an id, where the table has no column with it.
+        id_separator: What stands between these values.
+        group_column: The column whose equal values belong together, "" without one; one of those that make an id.
         categories: The columns of numbers that are names of categories.
         folder: The folder of the files, or of the records, "" without one.
         record_id: The feature of the records with the id, "" where there are none.
         first_id: The id of the first row where ids count the rows, else None.
-        has_given_ids: Whether ids can be changed: those made of other columns, and those that are paths, cannot.
+        has_given_ids: Whether ids can be changed: those that are paths cannot.
         taken: Every file of the test, chosen or not, by its path: none of them is part of the rest of the data.
     """
 
@@ -70,7 +71,8 @@ class TestSet:
     sample: Table | None = None
     id_column: str = ""
     key_columns: tuple[str, ...] = ()
-    fixed_columns: frozenset[str] = field(default_factory=frozenset)
+    id_columns: tuple[str, ...] = ()
+    id_separator: str = "_"
     group_column: str = ""
     categories: frozenset[str] = field(default_factory=frozenset)
     folder: str = ""
@@ -99,6 +101,12 @@ class TestSet:
         rows = tuple(self._renamed_row(row, example.key, key, group) for row in example.rows)
         files = tuple(replace(file, target=_renamed_path(file.target, example.key, key)) for file in example.files)
         return replace(_renamed_answers(example, key), rows=rows, files=files)
+
+    def made_id(self, example: Example, group: Mapping[str, str]) -> str:
+        """The id that the columns make of which ids are made, with the group's new name."""
+        values = dict(zip(self.columns, example.rows[0], strict=True))
+        values[self.group_column] = group[values[self.group_column]]
+        return self.id_separator.join(values[name] for name in self.id_columns)
 
     def _renamed_row(self, row: Row, old: str, new: str, group: Mapping[str, str]) -> Row:
         cells = list(row)

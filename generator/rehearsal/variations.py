@@ -115,8 +115,12 @@ def with_a_damaged_file(test: TestSet) -> TestSet | None:
 
 
 def of_one(test: TestSet) -> TestSet:
-    """The first example alone."""
-    return test.with_examples(test.examples[:1])
+    """The first example alone, or the first group of those that belong together."""
+    if test.group_column not in test.columns:
+        return test.with_examples(test.examples[:1])
+    place = test.columns.index(test.group_column)
+    group = test.examples[0].rows[0][place]
+    return test.with_examples([example for example in test.examples if example.rows[0][place] == group])
 
 
 def of_none(test: TestSet) -> TestSet:
@@ -148,11 +152,12 @@ def _copies(test: TestSet, count: int) -> Iterator[Example]:
         yield from test.examples * count  # they are numbered in the end
         return
     size, values = len(test.examples), test.kinds.get(test.group_column, [])
-    keys = _fresh([example.key for example in test.examples], count * size, "ids")
+    keys = () if test.id_columns else _fresh([example.key for example in test.examples], count * size, "ids")
     groups = _fresh(values, count * len(values), "groups") if values else ()
     for copy in range(count):
         group = dict(zip(values, groups[copy * len(values) :], strict=False))
-        for example, key in zip(test.examples, keys[copy * size :], strict=False):
+        for place, example in enumerate(test.examples):
+            key = keys[copy * size + place] if keys else test.made_id(example, group)
             yield test.renamed(example, key, group)
 
 
@@ -171,7 +176,7 @@ def _with_rows(test: TestSet, change: Callable[[Row], Row]) -> TestSet:
 
 def _places_of_values(test: TestSet) -> list[int]:
     """The columns of the test table that are neither ids nor say which rows belong together."""
-    names = {test.id_column, test.group_column, *test.key_columns, *test.fixed_columns}
+    names = {test.id_column, test.group_column, *test.key_columns, *test.id_columns}
     return [place for place, name in enumerate(test.columns) if name not in names]
 
 
