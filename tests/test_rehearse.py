@@ -141,6 +141,7 @@ def test_a_sound_pair_passes_and_may_be_pushed_until_a_cell_is_changed(
     }
     assert trials["8 devices"]["found"] == "All 8 were used, in 4 steps."
     assert trials["10 times larger"]["rows"] == 60
+    assert trials["10 times larger"]["peak_memory"] > 2**24
     assert not [path for path in (tmp_path / "output").iterdir() if path.name.startswith(".")]
     check_rehearsed(Workspace(tmp_path), "tiny")
     notebook = tmp_path / "kernels" / "tiny" / "infer" / "infer.ipynb"
@@ -187,7 +188,7 @@ def test_training_that_compiles_again_and_breaks_its_promise_is_found(
 
 def result(workspace: Path, verdict: Verdict) -> Rehearsal:
     report = workspace / "output" / "tiny" / "rehearsal.html"
-    trial = Trial("as it is", "The test as everybody sees it.", verdict)
+    trial = Trial("as it is", "The test as everybody sees it.", verdict, on_kaggle="Notebook Timeout.")
     return Rehearsal("tiny", "Tiny", "its own data", report, True, training=[trial], hidden_test=[trial])
 
 

@@ -22,7 +22,10 @@ from generator.sessions.session_folder import SessionFolder
 from generator.untrusted import printable
 
 _LONGEST_REASON = 1_000
-_FRAME = re.compile(r"(?:Cell|Input) In ?\[\d+\], line (\d+)|File .+?:(\d+)")
+_LONGEST_LINE = 120
+_FRAME = re.compile(
+    r"(?:Cell|Input) In ?\[\d+\](?:, line (\d+))?|File "
+)  # the beginning of one in IPython's tracebacks
 
 
 @dataclass(frozen=True)
@@ -58,10 +61,14 @@ class SessionWish:
 
 @dataclass(frozen=True)
 class Stop:
-    """The place where a notebook ended early; `is_own` says that it did so by a `raise` in a cell, with a reason."""
+    """The place where a notebook ended early; `is_own` says that it did so by a `raise` in a cell, with a reason.
+
+    `line` is the last one of a cell that was reached, where the reason does not say enough.
+    """
 
     cell: str
     section: str
+    line: str
     reason: str
     is_own: bool
 
@@ -97,7 +104,8 @@ class Session:
         """The place where it ended, in words."""
         place = f", in the cell {self.stop.cell}" if self.stop is not None and self.stop.cell else ""
         section = f" ({self.stop.section})" if place and self.stop is not None and self.stop.section else ""
-        return f"after {self.end.seconds:.0f} s{place}{section}"
+        line = f": {self.stop.line}" if self.stop is not None and self.stop.line else ""
+        return f"after {self.end.seconds:.0f} s{place}{section}{line}"
 
 
 class Sessions:
@@ -171,22 +179,25 @@ def _stop(executed: Path) -> Stop | None:
 
 def _stop_at(planned: Any, output: Mapping[str, Any]) -> Stop:
     name, message = str(output.get("ename", "")), strip_ansi(str(output.get("evalue", "")))
-    frames = list(_FRAME.finditer(strip_ansi("\n".join(output["traceback"]))))
-    # The last frame is where it was raised: in a cell, by a statement that says so, it was meant for the reader.
-    line = int(frames[-1][1]) if frames and frames[-1][1] else 0
+    frames = [strip_ansi(text) for text in output["traceback"] if _FRAME.match(strip_ansi(text))]
+    in_cells = [frame for frame in frames if frame.startswith(("Cell", "Input"))]
+    # Of comprehensions IPython shows another line than theirs.
+    named = [frame for frame in in_cells if ", in <" not in frame.partition("\n")[0]]
+    line = _line(named[-1]) if named else ""
+    # Where the last frame is in a cell, and its statement raises by itself, that was meant for the reader.
+    is_own = name != "AssertionError" and frames[-1:] == in_cells[-1:] and re.match(r"raise\b", line) is not None
     return Stop(
         cell=printable(planned.name),
         section=printable(planned.section),
+        line="" if is_own else printable(line[:_LONGEST_LINE]),
         reason=": ".join(filter(None, (printable(name), " ".join(map(printable, message.split())))))[:_LONGEST_REASON],
-        is_own=name != "AssertionError" and _raises(output["traceback"], line),
+        is_own=is_own,
     )
 
 
-def _raises(traceback: list[str], line: int) -> bool:
-    """True if the last frame of a traceback, which marks its line by an arrow, raises there by itself."""
-    if not line:
-        return False
-    marked = [
-        text for text in strip_ansi("\n".join(traceback)).splitlines() if re.match(rf"-+> {line}\b", text.strip())
-    ]
-    return bool(marked) and bool(re.match(rf"-+> {line} +raise\b", marked[-1].strip()))
+def _line(frame: str) -> str:
+    """The line that a frame of a cell was at; the arrow in front of it is not always at the right one."""
+    begins = _FRAME.match(frame)
+    number = begins[1] if begins is not None else None
+    found = re.search(rf"^(?:-+>)? *{number} +(.*)$", frame, re.MULTILINE)
+    return found[1].strip() if number and found is not None else ""

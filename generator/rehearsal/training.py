@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 DEVICES = 8
 FEW_EPOCHS = 2
-# Relative. Under JAX a batch is one, whatever it is spread over; under tf.distribute each replica drops out and
-# normalizes by itself.
+# Relative to the largest loss. Under JAX a batch is one, whatever it is spread over; under tf.distribute each replica
+# drops out and normalizes by itself.
 _TOLERANCES = {"tensorflow": 0.2}
 _TOLERANCE = 1e-3
 _MOST_COMPILATIONS = 2  # the second step may find its state laid out in another way than the first
@@ -122,7 +122,8 @@ def _same_losses(framework: str, handover: HandOver | None, one: Session | None)
     if not pairs:
         return replace(trial, found="The hand-over says no losses to compare.")
     tolerance = _TOLERANCES.get(framework, _TOLERANCE)
-    apart = [abs(some - others) / max(abs(others), 1e-9) for some, others in pairs]
+    scale = max(abs(others) for _, others in pairs) or 1.0  # what is learned to the end says nothing by its digits
+    apart = [abs(some - others) / scale for some, others in pairs]
     furthest = math.nan if any(map(math.isnan, apart)) else max(apart)
     found = f"{pairs[-1][0]:.6f} beside {pairs[-1][1]:.6f}; up to {furthest:.1g} apart, {tolerance:g} is allowed."
     if furthest <= tolerance:  # NaN is not

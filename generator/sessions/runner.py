@@ -64,8 +64,8 @@ class SessionEnd:
     """
 
     failure: str = ""
-    seconds: float = 0.0
-    peak_memory: int = 0
+    seconds: float = field(default=0.0, compare=False)
+    peak_memory: int = field(default=0, compare=False)
 
 
 class Runner(Protocol):
