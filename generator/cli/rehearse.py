@@ -61,6 +61,9 @@ def rehearse(**options: Any) -> int:
     tandem rehearse titanic --hidden-rows 50000
     tandem rehearse birdclef --specimen -P IMAGE_SIZE=64
     """  # noqa: D301 - click wants the character itself
+    from generator.run.kernel import require_packages
+
+    require_packages()
     from generator.rehearsal.rehearsal import RehearsalOptions, rehearse_pair
 
     as_json = options.pop("as_json")

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -36,7 +36,24 @@ def read_test_set(folder: Path, survey: Survey, task: Task, *, most: int) -> Tes
 
 
 @dataclass
+class _Rows:
+    """The rows of a test table by the example that they are of, in the order of the table."""
+
+    names: tuple[str, ...]
+    key_of: Callable[[Row, int], str]
+    of: dict[str, list[Row]] = field(default_factory=dict)
+
+    def take(self, rows: Iterable[Row], chosen: Mapping[str, None]) -> None:
+        """Keeps the rows of the chosen examples."""
+        for place, row in enumerate(rows):
+            if (key := self.key_of(row, place)) in chosen:
+                self.of.setdefault(key, []).append(row)
+
+
+@dataclass
 class _Reader:
+    """Reads a test; `keys` are the ids of all its examples, once they are known."""
+
     folder: Path
     survey: Survey
     task: Task
@@ -44,65 +61,68 @@ class _Reader:
     keys: dict[str, None] = field(default_factory=dict)
 
     def read(self) -> TestSet:
-        table, sample = (self._table(path) for path in (self.task.test_table, self.task.sample_submission))
         if self._text("lookup_table"):
             raise NoTestSetError(why="the rows of its submission are looked up in another table.")
-        names = table.column_names if table is not None else ()
-        key_of = self._key_of(names)
+        table, sample = (self._table(path) for path in (self.task.test_table, self.task.sample_submission))
         files = list(self._files())
         records = dict(self._records(files)) if self._text("labels_from") == "records" else {}
+        rows = _Rows(table.column_names if table is not None else (), self._key_of(table))
         if table is not None:
-            self.keys = dict.fromkeys(key_of(row, place) for place, row in enumerate(self._rows(table)))
-        elif records:
-            self.keys = dict.fromkeys(records)
+            self.keys = dict.fromkeys(rows.key_of(row, place) for place, row in enumerate(self._rows(table)))
         else:
-            self.keys = self._keys_of_files(sample, files)
+            self.keys = dict.fromkeys(records) if records else self._keys_of_files(sample, files)
         answers = self._answers(sample)
         chosen = dict.fromkeys(islice(answers or self.keys, self.most))
-        if not chosen:
-            raise NoTestSetError(why="there is no example in it.")
-        rows: dict[str, list[Row]] = defaultdict(list)
         if table is not None:
-            for place, row in enumerate(self._rows(table)):
-                if (key := key_of(row, place)) in chosen:
-                    rows[key].append(row)
-        media = [name for name in (self._text("image_column"), self._text("audio_column")) if name in names]
+            rows.take(self._rows(table), chosen)
+        elif chosen:
+            rows.of.update({key: [] for key in chosen})
+        if not chosen or (absent := chosen.keys() - rows.of.keys()):
+            why = f"the sample has the id {quoted(min(absent))}, which no example has." if chosen else "it is empty."
+            raise NoTestSetError(why=why)
         by_name = self._by_name([] if records else files)
-        named = {key: self._named(key, rows[key], [names.index(name) for name in media], by_name) for key in chosen}
-        order = list(rows) if table is not None else list(chosen)
-        if absent := chosen.keys() - set(order):
-            raise NoTestSetError(why=f"the sample has the id {quoted(min(absent))}, which the test table has not.")
         examples = [
             Example(
                 key=key,
                 origin=key,
-                rows=tuple(rows[key]),
+                rows=tuple(of_example),
                 answers=tuple(answers.get(key, ())),
-                files=tuple(TestFile(path, path) for path in named[key]),
+                files=tuple(TestFile(path, path) for path in self._named(key, of_example, rows.names, by_name)),
                 record=records.get(key, b""),
             )
-            for key in order
+            for key, of_example in rows.of.items()
         ]
-        made_of, group = self._texts("id_columns"), self._text("group_column")
         where = {example.key: place for place, example in enumerate(examples)}
-        return TestSet(
+        test = TestSet(
             examples=tuple(examples),
             answers=tuple(where[key] for key in chosen),
             table=table,
-            columns=names,
+            columns=rows.names,
             sample=sample,
+            record_id=self._text("record_id") if records else "",
+            has_given_ids=not any("/" in key for key in chosen),
+            taken=frozenset(self._taken(files, by_name, is_records=bool(records))),
+        )
+        return self._described(test)
+
+    def _described(self, test: TestSet) -> TestSet:
+        """The test with what the task says of it."""
+        made_of, group = self._texts("id_columns"), self._text("group_column")
+        return replace(
+            test,
             id_column=self.task.id_column,
-            key_columns=tuple(dict.fromkeys([self.task.id_column, *media])),
+            key_columns=tuple(dict.fromkeys([self.task.id_column, *self._media(test.columns)])),
             id_columns=tuple(made_of),
             id_separator=self._text("id_separator") or "_",
             group_column=made_of[0] if made_of and group not in made_of else group,
             categories=frozenset(self._texts("category_columns")),
             folder=self._text("test_folder"),
-            record_id=self._text("record_id") if records else "",
-            first_id=self._first_id(names),
-            has_given_ids=not any("/" in key for key in chosen),
-            taken=frozenset(self._taken(files, by_name, is_records=bool(records))),
+            first_id=self._first_id(test.columns),
         )
+
+    def _media(self, names: tuple[str, ...]) -> list[str]:
+        """The columns of the test table that name files."""
+        return [name for name in (self._text("image_column"), self._text("audio_column")) if name in names]
 
     def _text(self, key: str) -> str:
         value = self.task.details.get(key, "")
@@ -135,8 +155,9 @@ class _Reader:
         except (UnreadableTableError, OSError) as error:
             raise NoTestSetError(why=f"{quoted(table.path)} cannot be read: {quoted(str(error))}.") from error
 
-    def _key_of(self, names: tuple[str, ...]) -> Callable[[Row, int], str]:
+    def _key_of(self, table: Table | None) -> Callable[[Row, int], str]:
         """Returns what makes the id of a row of the test table and its place."""
+        names = table.column_names if table is not None else ()
         if self.task.id_column in names:
             place = names.index(self.task.id_column)
             return lambda row, _: row[place]
@@ -222,10 +243,13 @@ class _Reader:
                 found[each].append(path)
         return found
 
-    def _named(self, key: str, rows: list[Row], places: list[int], by_name: Mapping[str, list[str]]) -> list[str]:
-        """The files of an example: those that its row names, or those that its id does."""
+    def _named(
+        self, key: str, rows: list[Row], names: tuple[str, ...], by_name: Mapping[str, list[str]]
+    ) -> Iterable[str]:
+        """The files of an example: those that its rows name, or those that its id does."""
+        places = [names.index(name) for name in self._media(names)]
         cells = [PurePosixPath(row[place]).name for row in rows for place in places]
-        return list(dict.fromkeys(path for name in cells or [key] for path in by_name.get(name, ())))
+        return dict.fromkeys(path for name in cells or [key] for path in by_name.get(name, ()))
 
     def _taken(self, files: list[str], by_name: Mapping[str, list[str]], *, is_records: bool) -> Iterator[str]:
         """The files that belong to some example of the test: all of a folder that has only such."""

@@ -30,7 +30,6 @@ from generator.rehearsal.training import FEW_EPOCHS, TrainingWish, start_trainin
 from generator.rehearsal.variations import VARIATIONS
 from generator.run.errors import NotebookMissingError, SpecimenMissingError
 from generator.run.input_mounts import SOURCE_KINDS, KernelSources, mounts, read_sources
-from generator.run.kernel import require_packages
 from generator.run.parameters import NotebookParameters, read_notebook_parameters, set_parameters
 from generator.untrusted import JsonObject
 
@@ -76,7 +75,6 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         TandemError: The pair cannot be tried at all. What fails in its notebooks is in the result.
         KeyboardInterrupt: A signal asked for the end; neither page nor record is written.
     """
-    require_packages()
     started = time.monotonic()
     pair = _ReadyPair.of(options)
     cells, files = cells_of(pair.folder), options.workspace.files
