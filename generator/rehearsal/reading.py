@@ -1,5 +1,6 @@
 """Reading the test of a competition from its folder, some hundred examples of it."""
 
+import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from generator.competition.facts import Task
-from generator.competition.survey.facts import Survey, Table
+from generator.competition.survey.facts import Survey, Table, TableFormat
 from generator.competition.survey.tfrecord import NotRecordsError, features_of, first_records
 from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.rows import table_rows
@@ -18,6 +19,7 @@ from generator.untrusted import quoted
 _MOST_FILES = 2_000_000
 _MOST_RECORDS = 1_000  # of one file
 _REGEX_SEPARATORS = (r"\s+",)
+_UTF_8 = ("utf-8", "utf-8-sig", "ascii")
 
 
 def read_test_set(folder: Path, survey: Survey, task: Task, *, most: int) -> TestSet:
@@ -145,14 +147,14 @@ class _Reader:
 
     def _rows(self, table: Table) -> Iterator[Row]:
         try:
-            rows = table_rows(self.folder / table.path, separator=table.separator)
+            rows = _cells_of(self.folder / table.path, table)
             next(rows, None)
             width = len(table.columns)
-            for _, cells in rows:
+            for cells in rows:
                 if len(cells) != width:
                     raise NoTestSetError(why=f"a row of {quoted(table.path)} has {len(cells)} of {width} cells.")
                 yield tuple(cells)
-        except (UnreadableTableError, OSError) as error:
+        except (UnreadableTableError, OSError, ValueError, csv.Error) as error:
             raise NoTestSetError(why=f"{quoted(table.path)} cannot be read: {quoted(str(error))}.") from error
 
     def _key_of(self, table: Table | None) -> Callable[[Row, int], str]:
@@ -258,6 +260,16 @@ class _Reader:
             yield from files
         else:
             yield from (path for key in self.keys for path in by_name.get(key, ()))
+
+
+def _cells_of(path: Path, table: Table) -> Iterator[list[str]]:
+    """The header of a table and its rows; a text in another encoding than UTF-8 is read as the survey found it."""
+    is_text = table.format is TableFormat.CSV and not table.compression
+    if is_text and table.encoding.lower() not in _UTF_8:
+        with path.open(encoding=table.encoding, newline="") as file:
+            yield from csv.reader(file, delimiter=table.separator)
+    else:
+        yield from (cells for _, cells in table_rows(path, separator=table.separator))
 
 
 def _longest_known(text: str, known: Mapping[str, object]) -> str | None:
