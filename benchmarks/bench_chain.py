@@ -25,8 +25,8 @@ def main() -> None:
     from generator.kaggle.chain.polling import LOCAL_POLLING
     from generator.kaggle.credentials import AccessToken
     from generator.kaggle.gateway import Kaggle
-    from generator.localkaggle.sessions.runner import SessionOrder
     from generator.pair.workspace import Workspace
+    from generator.sessions.runner import SessionOrder
 
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)

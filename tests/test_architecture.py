@@ -19,24 +19,14 @@ BELOW = {
     "check": {"competition", "accelerators", "pair", "check"},
     "tpu_compiler": {"competition", "accelerators", "pair", "run", "tpu_compiler"},
     "plan": {"competition", "accelerators", "pair", "run", "tpu_compiler", "plan"},
+    "sessions": {"competition", "accelerators", "run", "sessions"},
+    "rehearsal": {"competition", "accelerators", "pair", "run", "sessions", "rehearsal"},
     "kaggle": {"competition", "accelerators", "pair", "check", "kaggle"},
     # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
-    "localkaggle": {"competition", "accelerators", "run", "localkaggle"},
-    "cli": {
-        *(
-            "competition",
-            "accelerators",
-            "pair",
-            "check",
-            "run",
-            "tpu_compiler",
-            "plan",
-            "kaggle",
-            "localkaggle",
-            "cli",
-        ),
-    },
+    "localkaggle": {"competition", "accelerators", "run", "sessions", "localkaggle"},
 }
+BELOW["cli"] = {*BELOW, "cli"}
+
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
 PLAIN = {"errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files", "__version__"}

@@ -147,9 +147,10 @@ SAMPLE = "sample_submission.csv"
     ("header", "ids", "sentence"),
     [
         (("id", "thrives"), ["a", "b"], "test.csv lacks 2 ids of the sample, as 'a'."),
-        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs one row per id, and has ['id', 'thrives']."),
-        (("name", "thrives"), ["s083"], f"{SAMPLE} needs one row per id, and has ['name', 'thrives']."),
-        (("id",), ["s083"], f"{SAMPLE} needs one row per id, and has ['id']."),
+        (("id", "thrives"), ["s083", "s083"], f"{SAMPLE} needs rows, one per id, below ['id', 'thrives']."),
+        (("name", "thrives"), ["s083"], f"{SAMPLE} needs rows, one per id, below ['name', 'thrives']."),
+        (("id",), ["s083"], f"{SAMPLE} needs rows, one per id, below ['id']."),
+        (("id", "thrives"), [], f"{SAMPLE} needs rows, one per id, below ['id', 'thrives']."),
     ],
 )
 def test_a_sample_that_does_not_ask_for_the_test_rows_is_refused(

@@ -34,7 +34,11 @@ OPENING = {"open", "ZipFile", "TarFile", "fdopen"}
 WRITING = set("wax+")
 
 # The reason of each, and the calls that it is for. The local Kaggle has a folder of its own, which nobody sends around.
-OUT_OF_WORKSPACES = {"localkaggle": "its own root", "workspace_files.py": "the way that everything else takes"}
+OUT_OF_WORKSPACES = {
+    "localkaggle": "its own root",
+    "sessions": "folders that were made for them, by the local Kaggle in its root, by a rehearsal for itself",
+    "workspace_files.py": "the way that everything else takes",
+}
 ALLOWED = {
     "cli/main.py": ("opens the null device", {"os.open"}),
     "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
@@ -58,6 +62,12 @@ ALLOWED = {
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
     "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
+    "rehearsal/training.py": ("a folder that was just made", {"write_bytes"}),
+    "rehearsal/inference.py": ("a folder that was just made", {"mkdir"}),
+    "rehearsal/writing.py": (
+        "an empty folder that was just made",
+        {"mkdir", "write_bytes", "os.link", "copyfile"},
+    ),
     "run/kernel.py": ("a temporary folder of the system", {"mkdir", "open", "tempfile.TemporaryDirectory"}),
     "run/input_mounts.py": ("a temporary folder of the system", {"mkdir", "symlink_to"}),
     "run/baseline.py": ("a temporary folder of the system", {"open"}),

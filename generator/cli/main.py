@@ -35,6 +35,7 @@ VERBS = {
     "run": Verb("generator.cli.run", "Execute a pair on this machine, and score its submission."),
     "check": Verb("generator.cli.check", "Find what is wrong with notebooks and metadata, before they cost quota."),
     "plan": Verb("generator.cli.plan", "Predict a training on every accelerator: what bounds it, its hours, its cost."),
+    "rehearse": Verb("generator.cli.rehearse", "Try a pair under the conditions of Kaggle, hidden test included."),
     "push": Verb("generator.cli.push", "Carry a pair from its training to its score, on Kaggle."),
     "submit": Verb("generator.cli.submit", "Submit what a chain made, and wait for the score."),
     "status": Verb("generator.cli.status", "Show how far a chain has come."),

@@ -18,6 +18,7 @@ from generator.kaggle.connect import Target
 from generator.kaggle.github_workflow import check_unedited, github_workflow
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import Role
+from generator.rehearsal.record import check_rehearsed
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     "--no-verify", "verify", flag_value=False, default=True, help="Push in spite of what `tandem check` finds."
 )
 @click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
+@click.option("--rehearsed", is_flag=True, help="Push only what passed `tandem rehearse`, cell for cell.")
 @click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")
 @click.option("--workflow", type=click.Choice(["github"]), help="Write a workflow that pushes the pair, and stop.")
 @workspace_option
@@ -63,6 +65,8 @@ def push(context: click.Context, /, **options: Any) -> int:
     wanted = PushOptions(**{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__})
     if options["workflow"]:
         return _write_workflow(wanted)
+    if options["rehearsed"]:
+        check_rehearsed(wanted.workspace, wanted.pair)
     if options["dry_run"]:
         return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
     _check(wanted, options["to"])

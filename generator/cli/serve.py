@@ -136,7 +136,7 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.server import Server
     from generator.localkaggle.services.kernel_sessions import SessionRules
-    from generator.localkaggle.sessions.notebook_runner import NotebookRunner, best_isolation
+    from generator.sessions.notebook_runner import NotebookRunner, best_isolation
 
     listening = _listening(options)
     isolation = best_isolation()

@@ -20,7 +20,7 @@ from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
 from generator.localkaggle.services.models import Models
-from generator.localkaggle.sessions.runner import Runner
+from generator.sessions.runner import Runner
 from generator.untrusted import is_slug, printable
 
 _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)
@@ -136,6 +136,6 @@ class LocalKaggle:
 
 
 def _sandbox() -> Runner:
-    from generator.localkaggle.sessions.notebook_runner import NotebookRunner
+    from generator.sessions.notebook_runner import NotebookRunner
 
     return NotebookRunner()

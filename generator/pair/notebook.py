@@ -1,6 +1,7 @@
 """Notebook files: cells as the JSON that Jupyter and Kaggle read, and the cells of a file that somebody worked in."""
 
 import ast
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -107,6 +108,16 @@ def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:
             name = f"#{position}"
         cells[name] = WrittenCell(kind=str(cell.get("cell_type")), source=joined(cell.get("source")))
     return cells
+
+
+def digest_of_cells(text: str) -> str:
+    """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
+    try:
+        cells = json.loads(text)["cells"]
+        said = [[cell["cell_type"], joined(cell["source"])] for cell in cells]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        said = [["text", text]]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

@@ -107,7 +107,8 @@ class KernelSetup:
     """The set-up of one kernel: `private` is the run's own temporary folder; `read_only` are its inputs.
 
     `variables` are environment variables that it gets beside the user's, as a session on Kaggle has some; with
-    `offline` its Python code reaches no other machine.
+    `offline` its Python code reaches no other machine. `python` is that of another environment than the kit's, in which
+    no Jupyter need be.
     """
 
     private: Path
@@ -115,6 +116,7 @@ class KernelSetup:
     read_only: tuple[Path, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
     offline: bool = False
+    python: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ async def _launch(manager: "AsyncKernelManager", setup: KernelSetup, *, stderr: 
         try:
             await manager.start_kernel(cwd=str(setup.working), env=variables, stdout=sink, stderr=sink)
         except OSError as error:
-            raise KernelStartError(reason=f"{sys.executable}: {error.strerror}", said="") from error
+            raise KernelStartError(reason=f"{setup.python or sys.executable}: {error.strerror}", said="") from error
 
 
 def _manager(setup: KernelSetup) -> "AsyncKernelManager":
@@ -194,7 +196,7 @@ def _manager(setup: KernelSetup) -> "AsyncKernelManager":
 
     own_kernel = KernelSpec(
         argv=[
-            *(sys.executable, kernel_process.__file__, "-f", "{connection_file}"),
+            *(str(setup.python or sys.executable), kernel_process.__file__, "-f", "{connection_file}"),
             "--HistoryManager.hist_file=:memory:",
         ],
         display_name="Tandem",
@@ -243,6 +245,9 @@ def environment(setup: KernelSetup, *, base: Mapping[str, str]) -> dict[str, str
     variables.update(setup.variables)
     if setup.offline:
         variables[kernel_process.OFFLINE_VARIABLE] = "1"
+    if setup.python is not None:
+        own = [entry for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
+        variables[kernel_process.PACKAGES_VARIABLE] = json.dumps(own)
     variables[kernel_process.READ_ONLY_VARIABLE] = json.dumps([str(path) for path in setup.read_only])
     return variables
 

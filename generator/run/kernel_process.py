@@ -1,6 +1,7 @@
 """The kernel's process: IPython without anybody's configuration, which refuses to change the inputs.
 
-The kit starts this file by its path, in the interpreter that the kit itself runs in; it imports nothing of the kit.
+The kit starts this file by its path, in the interpreter that the kit itself runs in or that of another environment; it
+imports nothing of the kit.
 """
 
 import errno
@@ -12,6 +13,7 @@ from typing import Any
 
 READ_ONLY_VARIABLE = "TANDEM_READ_ONLY"
 OFFLINE_VARIABLE = "TANDEM_OFFLINE"
+PACKAGES_VARIABLE = "TANDEM_PACKAGES"
 
 _CHANGES_CONTENT = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
@@ -110,6 +112,8 @@ def main() -> None:
     del sys.path[0]
     read_only = json.loads(os.environ.pop(READ_ONLY_VARIABLE, "[]"))
     is_offline = os.environ.pop(OFFLINE_VARIABLE, "") == "1"
+    # Last of all: the environment that the notebook is to see comes first, and need not have a Jupyter.
+    sys.path += json.loads(os.environ.pop(PACKAGES_VARIABLE, "[]"))
 
     from ipykernel.kernelapp import IPKernelApp
 

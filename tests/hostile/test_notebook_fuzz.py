@@ -17,8 +17,8 @@ from test_data_fuzz import CSV, NAMES, PARQUET, SAMPLE, image, zipped
 from test_pair_fuzz import as_json, executed
 
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.session_log import SessionLog
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_log import SessionLog
 
 TABS = ("", "/log", "/log.json", "/log.txt", "/output", "/output.zip", "/versions", "/copy", "/submit")
 LISTS = ("/code", "/sessions", "/competitions/toy-heights/code")

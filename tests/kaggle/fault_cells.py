@@ -31,8 +31,8 @@ from generator.kaggle.gateway import Kaggle
 from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
 from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.workspace import Workspace
+from generator.sessions.runner import SessionOrder
 
 PATIENT = PollingPolicy(first=0.002, growth=1.5, longest=0.02, commit=0.12)
 IMPATIENT = replace(PATIENT, missing=0.1, forbidden=0.1, silent=0.1, settle=0.2, crowded=0.1, ready=1, queue=0.5)

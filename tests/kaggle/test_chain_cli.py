@@ -16,9 +16,9 @@ from scripted import ScriptedRunner, writing
 from serving import Served, served
 
 from generator.local_server import ROOT_VARIABLE
-from generator.localkaggle.sessions.runner import SessionOrder
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
+from generator.sessions.runner import SessionOrder
 
 Tandem = Callable[..., Outcome]
 

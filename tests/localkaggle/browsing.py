@@ -19,7 +19,7 @@ from generator.localkaggle.http.server_state import Workers
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import Call
 from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.localkaggle.sessions.runner import Runner
+from generator.sessions.runner import Runner
 
 BASE = "http://127.0.0.1:8000"
 FORM = "application/x-www-form-urlencoded"

@@ -12,7 +12,7 @@ from generator.localkaggle.rpc import Call
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.localkaggle.services.kernel_sources import Sources
 from generator.localkaggle.services.kernels import Kernels
-from generator.localkaggle.sessions.runner import Runner
+from generator.sessions.runner import Runner
 
 NOTEBOOK = json.dumps(
     {

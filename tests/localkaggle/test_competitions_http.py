@@ -13,7 +13,7 @@ from scripted import ScriptedRunner
 from serving import Served, run_kaggle, served
 from toy import HEIGHTS, submission_text, toy_competition
 
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.runner import SessionOrder
 
 TOY = "toy-heights"
 

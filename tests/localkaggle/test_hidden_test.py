@@ -15,9 +15,9 @@ from scripted import ScriptedRunner
 from toy import HEIGHTS, submission_text
 
 from generator.localkaggle.rpc import Answer, ApiError, Call, Content, Redirect
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.session_log import SessionLog
 from generator.localkaggle.web.routes import ROUTES
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_log import SessionLog
 
 HIDDEN = list(HEIGHTS)[-1].encode()
 TEST = PurePosixPath("competitions/toy-heights/test.csv")

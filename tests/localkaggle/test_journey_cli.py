@@ -12,7 +12,7 @@ from serving import Served, run_kaggle, served
 
 from generator.cli.main import main
 from generator.competition.builtin import require
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.runner import SessionOrder
 
 pytestmark = pytest.mark.slow
 

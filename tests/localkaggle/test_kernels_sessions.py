@@ -413,7 +413,7 @@ def test_an_empty_mount_strikes_the_first_session_only(tmp_path: Path, folders: 
 @pytest.mark.parametrize(("rule", "events"), [("truncated-log", 5), ("empty-log", 0)])
 def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: int) -> None:
     def talks(order) -> None:
-        from generator.localkaggle.sessions.session_log import SessionLog
+        from generator.sessions.session_log import SessionLog
 
         for line in range(20):
             SessionLog(order.log).write(f"line {line}\n")

@@ -16,9 +16,9 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
 from generator.localkaggle.http.limits import LARGEST_FORM
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.session_log import SessionLog
 from generator.localkaggle.web.templating import static_files
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_log import SessionLog
 
 TOY = {"competitionDataSources": ["toy-heights"]}
 

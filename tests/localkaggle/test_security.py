@@ -14,7 +14,7 @@ from serving import Served, notebook, served
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.server import Listening
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.runner import SessionOrder
 
 HELLO = "/api/v1/api.v1.DiagnosticsService/Hello"
 OUTPUT = "kernels.KernelsApiService/ListKernelSessionOutput"

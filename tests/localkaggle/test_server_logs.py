@@ -13,8 +13,8 @@ from scripted import ScriptedRunner
 from serving import Served, notebook, served
 
 from generator.localkaggle.faults import parse_rule
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.session_log import SessionLog
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_log import SessionLog
 
 STREAM = "/api/v1/kernels/logs/stream/local/a-kernel"
 

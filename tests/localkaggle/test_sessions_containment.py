@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from test_sessions_runner import notebook, run
 
-from generator.localkaggle.sessions import resource_limits
-from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.resource_limits import OUT_OF_MEMORY, TOO_MANY_PROCESSES
-from generator.localkaggle.sessions.runner import SessionEnd
-from generator.localkaggle.sessions.system_calls import exported_filter
+from generator.sessions import resource_limits
+from generator.sessions.bubblewrap import Bubblewrap
+from generator.sessions.resource_limits import OUT_OF_MEMORY, TOO_MANY_PROCESSES
+from generator.sessions.runner import SessionEnd
+from generator.sessions.system_calls import exported_filter
 
 pytestmark = pytest.mark.slow
 
@@ -111,9 +111,9 @@ print(json.dumps(found))
 STARTER = """
 import subprocess, sys
 from pathlib import Path, PurePosixPath
-from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.isolation import session_folders
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.bubblewrap import Bubblewrap
+from generator.sessions.isolation import session_folders
+from generator.sessions.runner import SessionOrder
 from dataclasses import replace
 
 root = Path(sys.argv[1])
@@ -139,7 +139,7 @@ def users() -> list[str]:
 def python_of(user: dict[str, Any], variables: dict[str, str]) -> str:
     """A Python that this user may execute, and that has what a sandbox is made of."""
     for python in (sys.executable, "/usr/bin/python3"):
-        probe = [python, "-c", "import generator.localkaggle.sessions.bubblewrap"]
+        probe = [python, "-c", "import generator.sessions.bubblewrap"]
         with suppress(OSError):
             if subprocess.run(probe, env=variables, cwd="/", capture_output=True, check=False, **user).returncode == 0:
                 return python

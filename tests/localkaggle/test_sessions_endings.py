@@ -11,8 +11,8 @@ import pytest
 from kernel_desk import ME, KernelDesk
 from scripted import ScriptedRunner, writing
 
-from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.trees import remove_tree
+from generator.sessions.bubblewrap import Bubblewrap
+from generator.sessions.trees import remove_tree
 
 LEVELS = 1_200
 NOBODY = 65_534

@@ -11,9 +11,9 @@ from kernel_desk import KernelDesk
 from scripted import ScriptedRunner
 
 from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.localkaggle.sessions.notebook_runner import _take_down
-from generator.localkaggle.sessions.queue import SessionQueue
-from generator.localkaggle.sessions.session_log import LARGEST_EVENT, SessionLog, read_all, read_piece
+from generator.sessions.notebook_runner import _take_down
+from generator.sessions.queue import SessionQueue
+from generator.sessions.session_log import LARGEST_EVENT, SessionLog, read_all, read_piece
 
 SECONDS = 10.0
 

@@ -16,7 +16,7 @@ from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.services.competitions.records import Stage
-from generator.localkaggle.sessions.resource_limits import TOO_MANY_PROCESSES
+from generator.sessions.resource_limits import TOO_MANY_PROCESSES
 
 TOY = "toy-heights"
 KERNEL = {"competitionName": TOY, "kernelOwner": "tester", "kernelSlug": "heights-infer", "kernelVersion": 3}

@@ -16,7 +16,7 @@ from generator.check.source import KernelSource
 from generator.competition.facts import Value
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.pair.notebook import joined
+from generator.pair.notebook import digest_of_cells, joined
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import JsonObject
@@ -114,16 +114,6 @@ def with_first_cell(text: str, *, name: str, source: str) -> str:
     added: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
     notebook["cells"].insert(at, {**added, "source": source})
     return json.dumps(notebook, ensure_ascii=False, indent=1)
-
-
-def digest_of_cells(text: str) -> str:
-    """A digest of what the cells of a notebook say, whoever wrote the file; of the text itself if it is no notebook."""
-    try:
-        cells = json.loads(text)["cells"]
-        said = [[cell["cell_type"], joined(cell["source"])] for cell in cells]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        said = [["text", text]]
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
 
 
 def _clean(notebook: dict[str, Any]) -> str:

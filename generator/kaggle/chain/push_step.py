@@ -9,9 +9,9 @@ from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.journal import Kind
-from generator.kaggle.chain.prepared_kernel import digest_of_cells
 from generator.kaggle.chain.state import Push, Step
 from generator.kaggle.errors import ForbiddenError, KaggleError, SourcesRefusedError, UnsafeAnswerError
+from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import Role
 
 

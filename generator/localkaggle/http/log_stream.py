@@ -14,7 +14,7 @@ from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.http.server_state import ServerState, state_of
 from generator.localkaggle.http.transport_faults import hang_up, instead
 from generator.localkaggle.rpc import ApiError, Call
-from generator.localkaggle.sessions.session_log import LogPiece
+from generator.sessions.session_log import LogPiece
 
 _POLL_SECONDS = 0.2
 _END = b"data: END_OF_LOG\n\n"

@@ -16,8 +16,8 @@ from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.archives import pack_zip
 from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_records import KernelRecords, SessionRecord
-from generator.localkaggle.sessions.session_folder import SessionFolder
-from generator.localkaggle.sessions.session_log import read_all
+from generator.sessions.session_folder import SessionFolder
+from generator.sessions.session_log import read_all
 
 _LOG_EVENTS = 1_000
 _TRUNCATED_EVENTS = 5

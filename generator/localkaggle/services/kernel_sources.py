@@ -11,7 +11,7 @@ from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.datasets import Datasets
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings
 from generator.localkaggle.services.models import Models
-from generator.localkaggle.sessions.session_folder import SessionFolder
+from generator.sessions.session_folder import SessionFolder
 
 # The number of parts that names have, by the kind of source: a version may be left out.
 _PARTS = {"competitions": (1,), "datasets": (2, 3), "kernels": (2, 3), "models": (4, 5)}

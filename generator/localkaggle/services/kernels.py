@@ -15,9 +15,9 @@ from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, SessionRecord, State
 from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionRules
 from generator.localkaggle.services.kernel_sources import KernelSources, Sources
-from generator.localkaggle.sessions.runner import Runner
-from generator.localkaggle.sessions.session_folder import SessionFolder
-from generator.localkaggle.sessions.session_log import LogPiece, read_piece
+from generator.sessions.runner import Runner
+from generator.sessions.session_folder import SessionFolder
+from generator.sessions.session_log import LogPiece, read_piece
 
 _SERVICE = "kernels.KernelsApiService"
 

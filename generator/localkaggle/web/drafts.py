@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
-from generator.localkaggle.sessions.scripts import notebook_of
 from generator.localkaggle.web.kernel_views import KernelView, machine_name
 from generator.localkaggle.web.notebook_source import SourceCell, source_cells, with_sources
+from generator.sessions.scripts import notebook_of
 
 _SEPARATORS = re.compile(r"[\s,]+")
 _CELL = re.compile(r"cell-(\d{1,4})")

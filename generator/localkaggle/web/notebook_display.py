@@ -9,11 +9,11 @@ from markupsafe import Markup
 
 from generator.errors import TandemError
 from generator.files import open_file
-from generator.localkaggle.sessions.session_log import read_all, read_piece
 from generator.localkaggle.web.notebook_source import source_cells
 from generator.run.notebook_view import CellView, view_content
 from generator.run.safe_html import code_html, terminal_html
 from generator.run.terminal_text import strip_ansi, without_overwritten
+from generator.sessions.session_log import read_all, read_piece
 
 LONGEST_LOG = 100_000
 """The characters of a log that a page shows; the file has all of it."""

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.runner import SessionOrder
 
 # Where things are and how text is written. All the rest stays here: it may hold tokens, and changes what notebooks do.
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH")

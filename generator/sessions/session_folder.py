@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from generator.localkaggle.sessions.trees import remove_tree
+from generator.sessions.trees import remove_tree
 
 
 class SessionFolder:
@@ -17,8 +17,8 @@ class SessionFolder:
         private: What the runner needs meanwhile.
     """
 
-    def __init__(self, root: Path, session: int) -> None:
-        """Names the files of a session of the local Kaggle that has this root; nothing is made yet."""
+    def __init__(self, root: Path, session: int | str) -> None:
+        """Names the files of a session below a root, by its number or name; nothing is made yet."""
         self.path = root / "sessions" / str(session)
         self.notebook = self.path / "notebook.ipynb"
         self.executed = self.path / "executed.ipynb"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
 
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.trees import DEEPEST, blocks_of, is_too_deep, walk
-from generator.localkaggle.sessions.worker import TIMEOUT
+from generator.sessions.runner import SessionOrder
+from generator.sessions.trees import DEEPEST, blocks_of, is_too_deep, walk
+from generator.sessions.worker import TIMEOUT
 
 # How long a worker has to end a notebook in good order before everything is killed.
 GRACE = 15.0
@@ -51,6 +51,7 @@ class Watch:
     looked: float = 0.0
     children: set[psutil.Process] = field(default_factory=set)
     refused: str = ""
+    peak_memory: int = 0
 
     def until_end(self, process: "subprocess.Popen[bytes]") -> str:
         """Waits until the process ends or has to: why, or nothing if it ended by itself and within its limits."""
@@ -109,7 +110,9 @@ class Watch:
             return TOO_MANY_PROCESSES
         # Pages that processes share are counted for each of them here; only what is too much so is looked at closely.
         limit = self.order.memory_limit
-        if sum(map(_resident, processes)) > limit and sum(map(_proportional, processes)) > limit:
+        resident = sum(map(_resident, processes))
+        self.peak_memory = max(self.peak_memory, resident)
+        if resident > limit and sum(map(_proportional, processes)) > limit:
             return OUT_OF_MEMORY
         if psutil.virtual_memory().available + psutil.swap_memory().free < _SPARE_MEMORY:
             return MACHINE_IS_FULL.format("memory")

@@ -33,6 +33,8 @@ class SessionOrder:
         output_limit: More bytes than this in `working`, or beside it, end the session.
         memory_limit: So do more bytes of memory than this in all of its processes,
         process_limit: and more processes than this.
+        python: The Python of another environment that the notebook runs in, such as one with the versions of an image;
+            what its environment lacks comes from the kit's own.
     """
 
     title: str
@@ -51,13 +53,19 @@ class SessionOrder:
     output_limit: int = 20 * 2**30
     memory_limit: int = 30 * 2**30
     process_limit: int = 4_096
+    python: Path | None = None
 
 
 @dataclass(frozen=True)
 class SessionEnd:
-    """The end of a session: good if `failure` is empty, else `failure` is what the API answers for it."""
+    """The end of a session: good if `failure` is empty, else `failure` is what the API answers for it.
+
+    `seconds` is how long it took, `peak_memory` the most bytes that its processes were seen to have.
+    """
 
     failure: str = ""
+    seconds: float = field(default=0.0, compare=False)
+    peak_memory: int = field(default=0, compare=False)
 
 
 class Runner(Protocol):

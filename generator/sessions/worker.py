@@ -37,6 +37,7 @@ class WorkOrder:
     seconds: float
     largest_file: int
     most_processes: int = 0
+    python: str = ""
 
     def as_json(self) -> str:
         """The order as the worker reads it."""
@@ -80,6 +81,7 @@ def execute_work(work: WorkOrder) -> str:
                 read_only=tuple(Path(path) for path in work.read_only),
                 variables=work.variables,
                 offline=work.offline,
+                python=Path(work.python) if work.python else None,
             ),
             timeout=work.seconds,
         )

@@ -1,4 +1,4 @@
-"""The sessions of a local Kaggle: a notebook goes in by a `SessionOrder`, a log, an output and a `SessionEnd` come out.
+"""Sessions like Kaggle's: a notebook goes in by a `SessionOrder`, a log, an output and a `SessionEnd` come out.
 
     queue            which sessions run now
     runner           the seam: `SessionOrder`, `SessionEnd`, and the protocol of what executes them
@@ -10,5 +10,5 @@
         worker           the process inside: papermill, by the engine of `tandem run`
     session_log, session_folder   what is left of it
 
-Only `services` and `cli` use it; it knows `run`, `accelerators` and `competition`, and nothing of the database.
+It knows `run`, `accelerators` and `competition`. `localkaggle` runs in them what is pushed to it, `rehearsal` a pair.
 """

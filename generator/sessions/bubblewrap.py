@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from generator.localkaggle.sessions.isolation import (
+from generator.sessions.isolation import (
     KAGGLES_PATHS,
     SYSTEM_FILES,
     SYSTEM_FOLDERS,
@@ -17,8 +17,8 @@ from generator.localkaggle.sessions.isolation import (
     python_folders,
     session_folders,
 )
-from generator.localkaggle.sessions.runner import SessionOrder
-from generator.localkaggle.sessions.system_calls import exported_filter
+from generator.sessions.runner import SessionOrder
+from generator.sessions.system_calls import exported_filter
 
 _PROBE_SECONDS = 10
 # As root the user of this machine is still root: whatever the kernel asks only the user for is to be covered below.
@@ -91,7 +91,7 @@ class Bubblewrap:
         # First the folders of the session's own: Python may live below one of the places that they take.
         for at, folder in session_folders(order).items():
             options += ["--bind", str(folder), at]
-        for folder in python_folders():
+        for folder in python_folders(order):
             options += ["--ro-bind", str(folder), str(folder)]
         options += ["--dir", KAGGLES_PATHS.input_root]
         for at, folder in input_folders(order).items():

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -18,13 +19,13 @@ from typing import IO
 
 import generator
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.sessions.bubblewrap import Bubblewrap
-from generator.localkaggle.sessions.environment import process_variables, session_variables
-from generator.localkaggle.sessions.isolation import Isolation, Launch, PlainProcess, SessionPaths, session_folders
-from generator.localkaggle.sessions.resource_limits import GRACE, Watch
-from generator.localkaggle.sessions.runner import Runner, SessionEnd, SessionOrder
-from generator.localkaggle.sessions.session_log import SessionLog
-from generator.localkaggle.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
+from generator.sessions.bubblewrap import Bubblewrap
+from generator.sessions.environment import process_variables, session_variables
+from generator.sessions.isolation import Isolation, Launch, PlainProcess, SessionPaths, session_folders
+from generator.sessions.resource_limits import GRACE, Watch
+from generator.sessions.runner import Runner, SessionEnd, SessionOrder
+from generator.sessions.session_log import SessionLog
+from generator.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
 
 DIED = "The session's process died. It may have run out of memory."
 _EMULATED = {
@@ -97,7 +98,7 @@ class NotebookRunner(Runner):
             failure = DIED
         if failure:
             log.write(f"{failure}\n", stream="stderr")
-        return SessionEnd(failure)
+        return SessionEnd(failure, seconds=time.monotonic() - watch.started, peak_memory=watch.peak_memory)
 
 
 def _machine(order: SessionOrder) -> str:
@@ -108,7 +109,7 @@ def _machine(order: SessionOrder) -> str:
 def _program() -> list[str]:
     # The folder of the kit comes last on the path, and only in the worker: the notebook's process starts afresh.
     folder = str(Path(generator.__file__).resolve().parent.parent)
-    code = f"import sys; sys.path.append({folder!r}); from generator.localkaggle.sessions.worker import main; main()"
+    code = f"import sys; sys.path.append({folder!r}); from generator.sessions.worker import main; main()"
     return [sys.executable, "-P", "-c", code]
 
 
@@ -127,6 +128,7 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
         largest_file=order.output_limit,
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
         most_processes=order.process_limit if paths.are_kaggles else 0,
+        python=str(order.python or ""),
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 import generator
-from generator.localkaggle.sessions.runner import SessionOrder
+from generator.sessions.runner import SessionOrder
 
 # Programs and libraries; what is personal or secret stays out of sight.
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
@@ -99,10 +99,12 @@ def input_folders(order: SessionOrder) -> Mapping[str, Path]:
     return {f"{KAGGLES_PATHS.input_root}/{place}": folder for place, folder in order.mounts.items()}
 
 
-def python_folders() -> list[Path]:
-    """The folders that this Python and the kit's own worker are made of, without those of the system."""
+def python_folders(order: SessionOrder) -> list[Path]:
+    """The folders of this Python, of the notebook's and of the kit's own worker, without those of the system."""
     package = Path(generator.__file__).resolve().parent
     wanted = [Path(sys.prefix), Path(sys.base_prefix), package]
+    if order.python is not None:
+        wanted += [python.parent.parent for python in (order.python, order.python.resolve())]
     wanted += [Path(entry) for entry in sys.path if entry.endswith(("site-packages", "dist-packages"))]
     found: list[Path] = []
     for folder in [*wanted, *(folder.resolve() for folder in wanted)]:

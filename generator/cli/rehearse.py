@@ -1,0 +1,108 @@
+"""The verb `rehearse`: both notebooks under the conditions that they will meet on Kaggle."""
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from generator.cli.options import HELP_OPTIONS, json_option, pair_argument, shortest, workspace_option
+from generator.cli.progress import clock
+from generator.cli.table import table
+from generator.untrusted import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from generator.rehearsal.result import Rehearsal, Trial
+
+
+@click.command(context_settings=HELP_OPTIONS)
+@pair_argument
+@click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
+@click.option(
+    "-P",
+    "--parameter",
+    "assignments",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.",
+)
+@click.option(
+    "--examples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many examples of the test to take; by default 300 files, or 1,000 rows.",
+)
+@click.option(
+    "--hidden-rows",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many rows the hidden test has, to say if time and memory suffice for them.",
+)
+@click.option(
+    "--gpu-image",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="A virtual environment with the versions of Kaggle's GPU image; by default .venv-gpu beside the kit.",
+)
+@workspace_option
+@json_option
+def rehearse(**options: Any) -> int:
+    """Try a pair under the conditions of Kaggle: training on 8 devices, inference on hidden tests of ten kinds.
+
+    Training takes a few steps on 8 devices of this CPU and on one. Inference runs as in a rerun, in a sandbox without a
+    network, on tests that are larger, shuffled, of unseen ids, damaged, of one row, empty. The page is
+    output/PAIR/rehearsal.html; `tandem push --rehearsed` asks for it. The exit code is 1 if anything would have failed.
+
+    \b
+    tandem rehearse digits
+    tandem rehearse titanic --hidden-rows 50000
+    tandem rehearse birdclef --specimen -P IMAGE_SIZE=64
+    """  # noqa: D301 - click wants the character itself
+    from generator.run.kernel import require_packages
+
+    require_packages()
+    from generator.rehearsal.rehearsal import RehearsalOptions, rehearse_pair
+
+    as_json = options.pop("as_json")
+    rehearsal = rehearse_pair(RehearsalOptions(**options), _teller())
+    click.echo(_as_json(rehearsal) if as_json else _as_text(rehearsal))
+    return 0 if rehearsal.is_passed else 1
+
+
+def _teller() -> "Callable[[Trial], None]":
+    """Tells of each verdict on stderr as soon as it is there."""
+    started = time.monotonic()
+    click.echo("   0:00 training on 8 devices, and on one", err=True)
+
+    def tell(trial: "Trial") -> None:
+        click.echo(f"{clock(time.monotonic() - started):>7} {printable(trial.name)}: {trial.verdict}", err=True)
+
+    return tell
+
+
+def _as_text(rehearsal: "Rehearsal") -> str:
+    from generator.rehearsal.result import Verdict
+
+    rows = [(trial.name, str(trial.verdict), _said(trial)) for trial in rehearsal.trials()]
+    lines = [table(("tried", "verdict", "what came of it"), rows), ""]
+    lines += [f"{printable(trial.name)}, on Kaggle: {printable(trial.on_kaggle)}" for trial in rehearsal.failed]
+    tried = [trial for trial in rehearsal.trials() if trial.verdict is not Verdict.SKIPPED]
+    if not rehearsal.failed:
+        lines.append(f"Nothing of {len(tried)} trials would have failed on Kaggle.")
+    else:
+        lines.append(f"{len(rehearsal.failed)} of {len(tried)} trials would have failed on Kaggle.")
+    lines.append(f"{'report':<13}{printable(shortest(rehearsal.report))}")
+    return "\n".join(lines)
+
+
+def _said(trial: "Trial") -> str:
+    return f"{trial.found} ({trial.when})" if trial.when else trial.found
+
+
+def _as_json(rehearsal: "Rehearsal") -> str:
+    from generator.rehearsal.record import as_fields
+
+    return json.dumps(as_fields(rehearsal), indent=2)

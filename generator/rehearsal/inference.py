@@ -1,0 +1,205 @@
+"""The inference notebook on one hidden test after the other, as Kaggle runs it again to score it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, as_completed
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from generator.competition.facts import Task
+from generator.competition.submission import SubmissionError, summarize, tolerance_of, validate
+from generator.competition.survey.facts import Survey
+from generator.rehearsal.answers import Answers, difference, read_answers
+from generator.rehearsal.errors import NoTestSetError
+from generator.rehearsal.limits import Limits, size_trial
+from generator.rehearsal.reading import read_test_set
+from generator.rehearsal.result import Trial, Verdict
+from generator.rehearsal.sessions import Session, Sessions, SessionWish
+from generator.rehearsal.test_set import TestSet
+from generator.rehearsal.variations import VARIATIONS, Variation
+from generator.rehearsal.writing import write_folder
+from generator.untrusted import printable
+
+RERUN = {"KAGGLE_IS_COMPETITION_RERUN": "1"}
+_NOT_SO = "There is nothing in this test that could be different so."
+
+Listener = Callable[[Trial], None]
+
+
+@dataclass(frozen=True)
+class InferenceWish:
+    """The inference to come.
+
+    Attributes:
+        session: What all sessions have in common; `mounts` has the competition's data at `place`.
+        place: Where the competition is mounted.
+        survey: What is in its data.
+        task: What was made of it.
+        submission: The file that the notebook writes.
+        examples: How many examples of the test are taken.
+        rows: How many the real test has, None if nobody says so.
+        limits: Those of the session on Kaggle.
+        is_code_competition: Whether the notebook is run again there.
+    """
+
+    session: SessionWish
+    place: PurePosixPath
+    survey: Survey
+    task: Task
+    submission: str
+    examples: int
+    rows: int | None
+    limits: Limits
+    is_code_competition: bool
+
+    @property
+    def data(self) -> Path:
+        """The competition's files as they are."""
+        return self.session.mounts[self.place]
+
+
+def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, told: Listener) -> list[Trial]:
+    """Tries every variation of the test, some at a time.
+
+    Args:
+        sessions: What runs the notebook.
+        wish: What is to be run.
+        folder: Where the varied data may be written.
+        told: Is called with each verdict as soon as it is there.
+    """
+    try:
+        test = read_test_set(wish.data, wish.survey, wish.task, most=wish.examples)
+    except NoTestSetError as error:
+        return _on_the_data_alone(sessions, wish, error.why, told)
+    return _Trials(sessions, wish, folder, test, told).run()
+
+
+def _on_the_data_alone(sessions: Sessions, wish: InferenceWish, why: str, told: Listener) -> list[Trial]:
+    """The verdict on the test as it is, all of it, and for each variation that it was not tried."""
+    as_it_is, *others = VARIATIONS
+    session = sessions.run(wish.session)
+    problem = _problem(wish, session, wish.data) if session.is_done else ""
+    trials = [_verdict(wish, as_it_is, session, problem)]
+    trials += [Trial(each.name, each.tried, Verdict.SKIPPED, f"No hidden test can be made: {why}") for each in others]
+    for trial in trials:
+        told(trial)
+    return trials
+
+
+@dataclass(frozen=True)
+class _Trials:
+    """The trials on a test that can be varied."""
+
+    sessions: Sessions
+    wish: InferenceWish
+    folder: Path
+    test: TestSet
+    told: Listener
+
+    def run(self) -> list[Trial]:
+        """Starts all of them and returns the verdicts, in the order of `VARIATIONS`."""
+        tests = {each.name: (each, each.vary(self.test)) for each in VARIATIONS}
+        running = {name: self._start(each, test) for name, (each, test) in tests.items() if test is not None}
+        known: Answers | None = None
+        found: dict[str, Trial] = {}
+        first = VARIATIONS[0].name
+        for name in self._as_they_end(running, first):
+            variation, test = tests[name]
+            if test is None:
+                found[name] = Trial(name, variation.tried, Verdict.SKIPPED, _NOT_SO)
+            else:
+                session = running[name].result()
+                found[name] = self._judge(variation, test, session, known)
+                if name == first and found[name].verdict is Verdict.PASSED:
+                    known = read_answers(session.working / self.wish.submission)
+            self.told(found[name])
+        trials = [found[each.name] for each in VARIATIONS]
+        rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
+        limits = size_trial(trials, self.wish.limits, rows=rows)
+        self.told(limits)
+        return [*trials, limits]
+
+    def _start(self, variation: Variation, test: TestSet) -> "Future[Session]":
+        data = self.folder / f"data-{variation.name.replace(' ', '-')}"
+        data.mkdir()
+        write_folder(self.wish.data, test, data)
+        mounts = {**self.wish.session.mounts, self.wish.place: data}
+        return self.sessions.start(replace(self.wish.session, name=data.name.replace("data", "infer"), mounts=mounts))
+
+    @staticmethod
+    def _as_they_end(running: Mapping[str, "Future[Session]"], first: str) -> Iterator[str]:
+        """The names of the variations, the first one first, because the others are compared with it."""
+        yield first
+        names = {future: name for name, future in running.items() if name != first}
+        yield from (names[future] for future in as_completed(names))
+        yield from (each.name for each in VARIATIONS if each.name not in running)
+
+    def _judge(self, variation: Variation, test: TestSet, session: Session, known: Answers | None) -> Trial:
+        problem = ""
+        if session.is_done:
+            mount = self.folder / f"data-{variation.name.replace(' ', '-')}"
+            problem = _problem(self.wish, session, mount, rows=_rows_of(test))
+            if not problem and variation.keeps_answers and known is not None:
+                answers = read_answers(session.working / self.wish.submission)
+                problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.task).texts)
+        return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
+
+
+def _rows_of(test: TestSet) -> int:
+    return sum(max(1, len(example.answers)) for example in test.examples)
+
+
+def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | None = None) -> str:
+    """What is wrong with the submission of a notebook that came to its end, as a sentence, or nothing."""
+    submission = session.working / wish.submission
+    if not (submission.is_file() and submission.resolve().is_relative_to(session.working.resolve())):
+        return f"The notebook ended without writing {printable(wish.submission)}."
+    try:
+        if wish.task.sample_submission:
+            validate(submission, data / wish.task.sample_submission, tolerance=tolerance_of(wish.task))
+        elif (found := summarize(submission).rows) != rows and rows is not None:
+            return f"The submission has {found:,} rows, and the test {rows:,}."
+    except SubmissionError as error:
+        return error.message.replace(f"{submission.parent}/", "").replace(f"{data}/", "")
+    return ""
+
+
+def _verdict(wish: InferenceWish, variation: Variation, session: Session, problem: str) -> Trial:
+    trial = Trial(
+        variation.name,
+        variation.tried,
+        Verdict.PASSED,
+        "A valid submission of the right rows.",
+        seconds=session.end.seconds,
+        peak_memory=session.end.peak_memory,
+    )
+    if session.is_done and not problem:
+        return trial
+    if not session.is_done:
+        is_reasoned = variation.may_stop and session.stop is not None and session.stop.is_own
+        verdict = Verdict.STOPPED if is_reasoned else Verdict.FAILED
+        shown = printable(session.end.failure.partition(":")[0])
+        return replace(
+            trial,
+            verdict=verdict,
+            found=session.reason,
+            when=session.when,
+            on_kaggle=_on_kaggle(wish, variation, shown),
+        )
+    word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
+    return replace(
+        trial,
+        verdict=Verdict.FAILED,
+        found=problem,
+        when="when the submission is scored",
+        on_kaggle=_on_kaggle(wish, variation, word),
+    )
+
+
+def _on_kaggle(wish: InferenceWish, variation: Variation, word: str) -> str:
+    if not wish.is_code_competition:
+        if variation is VARIATIONS[0]:
+            return f"{word}: there would be no valid file to submit."
+        return ""  # it scores the file, and does not run the notebook again
+    if variation is VARIATIONS[0]:
+        return f"{word}, already when the version is saved, before anything is submitted."
+    return f"{word}, in the rerun and without the reason: the version before it is saved well."

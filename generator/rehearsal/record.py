@@ -1,0 +1,87 @@
+"""The record of a rehearsal, by which the cells are known again that passed it.
+
+It lies in the output folder, which is sent around as little as the page. Whoever forges it spares themselves a
+rehearsal and nobody else: nothing but `push --rehearsed` relies on it.
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+from generator.errors import TandemError
+from generator.files import read_bytes, read_text
+from generator.pair.notebook import digest_of_cells
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.rehearsal.errors import NotRehearsedError
+from generator.rehearsal.result import Rehearsal, Trial
+from generator.untrusted import JsonObject
+from generator.workspace_files import WorkspaceFiles
+
+RECORD, PAGE = "rehearsal.json", "rehearsal.html"
+
+
+def cells_of(folder: PairFolder) -> str:
+    """The digest of what the cells of both notebooks say."""
+    digests = [digest_of_cells(read_text(folder.notebook(role))) for role in Role]
+    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+
+
+def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
+    """A rehearsal as JSON has it, for `--json` and for the record."""
+    return {
+        "pair": rehearsal.pair,
+        "passed": rehearsal.is_passed,
+        "data": rehearsal.data,
+        "isolation": rehearsal.isolation,
+        "image": rehearsal.image,
+        "seconds": round(rehearsal.seconds, 1),
+        "training": [_fields(trial) for trial in rehearsal.training],
+        "hidden_test": [_fields(trial) for trial in rehearsal.hidden_test],
+        "report": str(rehearsal.report),
+    }
+
+
+def _fields(trial: Trial) -> dict[str, object]:
+    return {
+        "name": trial.name,
+        "tried": trial.tried,
+        "verdict": str(trial.verdict),
+        "found": trial.found,
+        "when": trial.when,
+        "on_kaggle": trial.on_kaggle,
+        "rows": trial.rows,
+        "seconds": round(trial.seconds, 1),
+        "peak_memory": trial.peak_memory,
+    }
+
+
+def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> None:
+    """Writes the record beside the page."""
+    text = json.dumps({"cells": cells, **as_fields(rehearsal)}, indent=2) + "\n"
+    files.write(rehearsal.report.with_name(RECORD), text.encode("utf-8", "replace"))
+
+
+def check_rehearsed(workspace: Workspace, pair: str) -> None:
+    """Makes sure that the pair, as its cells stand now, has passed a rehearsal.
+
+    Raises:
+        NotRehearsedError: It has not, or not with these cells.
+    """
+    record = _read(workspace.output(pair) / RECORD)
+    try:
+        cells = cells_of(workspace.pair(pair))
+    except TandemError as error:
+        raise NotRehearsedError(pair=pair, why="has a notebook that cannot be read") from error
+    if not record:
+        raise NotRehearsedError(pair=pair, why="has never been rehearsed here")
+    if record.text("cells") != cells:
+        raise NotRehearsedError(pair=pair, why="has been changed since its rehearsal")
+    if not record.flag("passed"):
+        raise NotRehearsedError(pair=pair, why="did not pass its rehearsal")
+
+
+def _read(path: Path) -> JsonObject:
+    try:
+        return JsonObject.of(json.loads(read_bytes(path)))
+    except (OSError, ValueError, RecursionError):
+        return JsonObject()

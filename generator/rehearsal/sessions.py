@@ -1,0 +1,203 @@
+"""One notebook in a session like Kaggle's: in a sandbox where there is one, and told of where it ended."""
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from generator.accelerators.catalog import AcceleratorKind
+from generator.competition.facts import Value
+from generator.errors import TandemError
+from generator.run.notebook_file import read_notebook
+from generator.run.notebook_outline import plan
+from generator.run.terminal_text import strip_ansi
+from generator.sessions.notebook_runner import NotebookRunner
+from generator.sessions.runner import SessionEnd, SessionOrder
+from generator.sessions.session_folder import SessionFolder
+from generator.untrusted import printable
+
+_LONGEST_REASON = 1_000
+_LONGEST_LINE = 120
+_FRAME = re.compile(
+    r"(?:Cell|Input) In ?\[\d+\](?:, line (\d+))?|File "
+)  # the beginning of one in IPython's tracebacks
+
+
+@dataclass(frozen=True)
+class SessionWish:
+    """One session to come.
+
+    Attributes:
+        name: What it is called, and its folder.
+        notebook: The notebook.
+        mounts: The folders that it reads, by their places below /kaggle/input.
+        parameters: What overrides its parameters cell.
+        environment: Environment variables beside those of a session.
+        accelerator: What stands in its metadata.
+        devices: How many devices of a TPU are emulated.
+        hours: How long it may take.
+        memory: How many bytes it may have.
+        python: The Python of another environment to run it in.
+        internet: Whether its metadata ask for the internet.
+    """
+
+    name: str
+    notebook: Path
+    mounts: Mapping[PurePosixPath, Path]
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    accelerator: AcceleratorKind = AcceleratorKind.GPU
+    devices: int = 1
+    hours: float = 12.0
+    memory: int = SessionOrder.memory_limit
+    python: Path | None = None
+    internet: bool = False
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The place where a notebook ended early; `is_own` says that it did so by a `raise` in a cell, with a reason.
+
+    `line` is the last one of a cell that was reached, where the reason does not say enough.
+    """
+
+    cell: str
+    section: str
+    line: str
+    reason: str
+    is_own: bool
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session that is over; everything in its folder is a stranger's word.
+
+    Attributes:
+        end: What Kaggle would say of it.
+        working: What it wrote.
+        executed: The notebook as executed.
+        stop: Where it ended, if that was in a cell.
+    """
+
+    end: SessionEnd
+    working: Path
+    executed: Path
+    stop: Stop | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """True if the notebook came to its end."""
+        return not self.end.failure
+
+    @property
+    def reason(self) -> str:
+        """The reason why it did not."""
+        return self.stop.reason if self.stop is not None else printable(self.end.failure)
+
+    @property
+    def when(self) -> str:
+        """The place where it ended, in words."""
+        place = f", in the cell {self.stop.cell}" if self.stop is not None and self.stop.cell else ""
+        section = f" ({self.stop.section})" if place and self.stop is not None and self.stop.section else ""
+        line = f": {self.stop.line}" if self.stop is not None and self.stop.line else ""
+        return f"after {self.end.seconds:.0f} s{place}{section}{line}"
+
+
+class Sessions:
+    """Runs notebooks, some at a time, each in a folder of its own below `folder`."""
+
+    def __init__(self, folder: Path, pool: ThreadPoolExecutor, stop: threading.Event) -> None:
+        self._folder = folder
+        self._pool = pool
+        self._stop = stop
+        self._runner = NotebookRunner()
+
+    @property
+    def isolation(self) -> str:
+        """The way in which notebooks are kept apart from this machine, in words."""
+        return self._runner.isolation
+
+    def start(self, wish: SessionWish) -> "Future[Session]":
+        """Starts a session as soon as there is room for it."""
+        return self._pool.submit(self.run, wish)
+
+    def run(self, wish: SessionWish) -> Session:
+        """Runs a session to its end."""
+        files = SessionFolder(self._folder, wish.name)
+        files.make()
+        order = SessionOrder(
+            title=wish.name,
+            notebook=wish.notebook,
+            executed=files.executed,
+            mounts=wish.mounts,
+            working=files.working,
+            log=files.log,
+            private=files.private,
+            parameters=wish.parameters,
+            environment=wish.environment,
+            internet=wish.internet,
+            accelerator=wish.accelerator,
+            devices=wish.devices,
+            time_limit=timedelta(hours=wish.hours),
+            memory_limit=wish.memory,
+            python=wish.python,
+        )
+        end = self._runner.run(order, stop=self._stop)
+        ended = Session(end, files.working, files.executed)
+        return ended if ended.is_done else replace(ended, stop=_stop(files.executed))
+
+
+@contextmanager
+def sessions(folder: Path, *, at_a_time: int) -> Iterator[Sessions]:
+    """Sessions for as long as the block lasts; those that still run at its end are stopped."""
+    stop = threading.Event()
+    pool = ThreadPoolExecutor(at_a_time)
+    try:
+        yield Sessions(folder, pool, stop)
+    finally:
+        stop.set()
+        pool.shutdown(cancel_futures=True)
+
+
+def _stop(executed: Path) -> Stop | None:
+    """The place where an executed notebook ended, from its first error."""
+    try:
+        cells = plan(read_notebook(executed))
+    except TandemError:
+        return None
+    for planned in cells:
+        for output in planned.cell.outputs:
+            if output.output_type == "error":
+                return _stop_at(planned, output)
+    return None
+
+
+def _stop_at(planned: Any, output: Mapping[str, Any]) -> Stop:
+    name, message = str(output.get("ename", "")), strip_ansi(str(output.get("evalue", "")))
+    frames = [strip_ansi(text) for text in output["traceback"] if _FRAME.match(strip_ansi(text))]
+    in_cells = [frame for frame in frames if frame.startswith(("Cell", "Input"))]
+    # Of comprehensions IPython shows another line than theirs.
+    named = [frame for frame in in_cells if ", in <" not in frame.partition("\n")[0]]
+    line = _line(named[-1]) if named else ""
+    # Where the last frame is in a cell, and its statement raises by itself, that was meant for the reader.
+    is_own = name != "AssertionError" and frames[-1:] == in_cells[-1:] and re.match(r"raise\b", line) is not None
+    return Stop(
+        cell=printable(planned.name),
+        section=printable(planned.section),
+        line="" if is_own else printable(line[:_LONGEST_LINE]),
+        reason=": ".join(filter(None, (printable(name), " ".join(map(printable, message.split())))))[:_LONGEST_REASON],
+        is_own=is_own,
+    )
+
+
+def _line(frame: str) -> str:
+    """The line that a frame of a cell was at; the arrow in front of it is not always at the right one."""
+    begins = _FRAME.match(frame)
+    number = begins[1] if begins is not None else None
+    found = re.search(rf"^(?:-+>)? *{number} +(.*)$", frame, re.MULTILINE)
+    return found[1].strip() if number and found is not None else ""

@@ -1,0 +1,185 @@
+"""The training notebook on eight devices of this CPU, beside the same on one: what is seen, what has to be equal."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from generator.accelerators.catalog import AcceleratorKind
+from generator.competition.facts import Value
+from generator.files import PathOutsideError, contained
+from generator.pair.handover import HandOver, HandOverError, read_handover
+from generator.rehearsal.result import Trial, Verdict
+from generator.rehearsal.sessions import Session, Sessions, SessionWish
+from generator.rehearsal.watching import ENVIRONMENT, Seen, seen_in, write_watched
+from generator.sessions.session_log import read_all
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+DEVICES = 8
+FEW_EPOCHS = 2
+# Relative to the largest loss. Under JAX a batch is one, whatever it is spread over; under tf.distribute each replica
+# drops out and normalizes by itself.
+_TOLERANCES = {"tensorflow": 0.2}
+_TOLERANCE = 1e-3
+_MOST_COMPILATIONS = 2  # the second step may find its state laid out in another way than the first
+_LOG = "log.jsonl"
+
+
+@dataclass(frozen=True)
+class TrainingWish:
+    """The training to come: the notebook with its framework, its inputs, and what its parameters are set to."""
+
+    notebook: Path
+    framework: str
+    mounts: Mapping[PurePosixPath, Path]
+    parameters: Mapping[str, Value]
+    defaults: Mapping[str, Value]
+    hours: float
+    internet: bool
+
+    @property
+    def batch(self) -> int | None:
+        """The batch of one replica, None if the notebook has no parameter for it."""
+        value = self.parameters.get("BATCH_SIZE", self.defaults.get("BATCH_SIZE"))
+        return value if isinstance(value, int) else None
+
+
+def start_trainings(sessions: Sessions, wish: TrainingWish, folder: Path) -> "list[Future[Session]]":
+    """Starts the training on eight devices, and on one with the same global batch if that can be set."""
+    started = [sessions.start(_session(wish, folder, devices=DEVICES, batch=wish.batch))]
+    if wish.batch is not None:
+        started.append(sessions.start(_session(wish, folder, devices=1, batch=wish.batch * DEVICES)))
+    return started
+
+
+def _session(wish: TrainingWish, folder: Path, *, devices: int, batch: int | None) -> SessionWish:
+    name = f"train-{devices}"
+    watched = folder / f"{name}.ipynb"
+    watched.write_bytes(write_watched(wish.notebook, framework=wish.framework, devices=devices))
+    return SessionWish(
+        name=name,
+        notebook=watched,
+        mounts=wish.mounts,
+        parameters=wish.parameters if batch is None else {**wish.parameters, "BATCH_SIZE": batch},
+        environment=ENVIRONMENT,
+        accelerator=AcceleratorKind.TPU,
+        devices=devices,
+        hours=wish.hours,
+        internet=wish.internet,
+    )
+
+
+def training_trials(framework: str, eight: Session, one: Session | None) -> Iterator[Trial]:
+    """The verdicts on a training on eight devices."""
+    handover = _handover(eight)
+    seen = seen_in(str(event.get("data", "")) for event in read_all(eight.working.parent / _LOG))
+    ran = replace(
+        Trial(f"{DEVICES} devices", f"The training notebook on {DEVICES} devices, a few steps.", Verdict.PASSED),
+        seconds=eight.end.seconds,
+        peak_memory=eight.end.peak_memory,
+    )
+    if not eight.is_done:
+        kaggle = "The training would stop there, and cost the quota until then."
+        yield replace(ran, verdict=Verdict.FAILED, found=eight.reason, when=eight.when, on_kaggle=kaggle)
+        return
+    yield _devices_used(ran, seen)
+    yield _same_losses(framework, handover, one)
+    yield _compilations(seen)
+    yield _whole(handover, eight.working)
+
+
+def _handover(session: Session) -> HandOver | None:
+    try:
+        return read_handover(session.working)
+    except HandOverError:
+        return None
+
+
+def _devices_used(ran: Trial, seen: Seen) -> Trial:
+    steps = f", in {seen.steps} steps" if seen.steps else ""
+    if seen.devices == DEVICES:
+        return replace(ran, found=f"All {DEVICES} were used{steps}.")
+    kaggle = f"{DEVICES - max(1, seen.devices)} of {DEVICES} cores of the TPU would idle for the whole training."
+    found = f"Values were on {seen.devices} of {DEVICES} devices."
+    return replace(ran, verdict=Verdict.FAILED, found=found, when="from the first step on", on_kaggle=kaggle)
+
+
+def _same_losses(framework: str, handover: HandOver | None, one: Session | None) -> Trial:
+    trial = Trial("the loss", "The same with one device and the same global batch.", Verdict.SKIPPED)
+    if one is None:
+        return replace(trial, found="The notebook has no parameter BATCH_SIZE to set the same global batch by.")
+    trial = replace(trial, seconds=one.end.seconds, peak_memory=one.end.peak_memory)
+    if not one.is_done:
+        return replace(trial, found=f"On one device it stopped {one.when}: {one.reason}")
+    other = _handover(one)
+    losses = [each.folds[0].losses if each is not None and each.folds else () for each in (handover, other)]
+    pairs = list(zip_longest(*losses, fillvalue=math.nan))
+    if not pairs:
+        return replace(trial, found="The hand-over says no losses to compare.")
+    tolerance = _TOLERANCES.get(framework, _TOLERANCE)
+    scale = max(abs(others) for _, others in pairs) or 1.0  # what is learned to the end says nothing by its digits
+    apart = [abs(some - others) / scale for some, others in pairs]
+    furthest = math.nan if any(map(math.isnan, apart)) else max(apart)
+    found = f"{pairs[-1][0]:.6f} beside {pairs[-1][1]:.6f}; up to {furthest:.1g} apart, {tolerance:g} is allowed."
+    if furthest <= tolerance:  # NaN is not
+        return replace(trial, verdict=Verdict.PASSED, found=found)
+    kaggle = "The model would learn something else on the TPU than on the machine where it was tried out."
+    return replace(trial, verdict=Verdict.FAILED, found=found, when="in the first epochs", on_kaggle=kaggle)
+
+
+def _compilations(seen: Seen) -> Trial:
+    trial = Trial("compilations", "Whether any step is compiled after the second one.", Verdict.PASSED)
+    steps = {name: count for name, count in seen.compiled.items() if "step" in name.lower() or "train" in name.lower()}
+    if not steps:
+        return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was seen.")
+    said = ", ".join(f"{name} {_times(count)}" for name, count in sorted(steps.items())[:5])
+    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or _has_shapes(name, seen)]
+    if not again:
+        return replace(trial, found=f"Compiled: {said}.")
+    shapes = max(seen.shapes[name] for name in again)
+    why = f" for {shapes} shapes of its inputs: let every batch have the same" if shapes > 1 else ""
+    kaggle = "Each compilation takes a TPU from seconds to minutes in which nothing is trained."
+    return replace(
+        trial,
+        verdict=Verdict.FAILED,
+        found=f"Compiled: {said}{why}.",
+        when="whenever a step has not been seen in that form",
+        on_kaggle=kaggle,
+    )
+
+
+def _has_shapes(name: str, seen: Seen) -> bool:
+    """True if a step of training is compiled for several shapes, as for a last batch that is not full."""
+    return "train" in name.lower() and seen.shapes[name] > 1
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _whole(handover: HandOver | None, working: Path) -> Trial:
+    trial = Trial("the hand-over", "Every file that training promises, and its digest.", Verdict.FAILED)
+    kaggle = "Inference would have no model to load, after all the hours of training."
+    trial = replace(trial, when="at the end of the training", on_kaggle=kaggle)
+    if handover is None or not handover.is_whole:
+        return replace(trial, found="There is no handoff.json, or its digest is wrong.")
+    wrong = [file.file for file in handover.files if _digest(working, file.file) != file.sha256]
+    if wrong or not handover.files:
+        return replace(trial, found=f"Missing or not as promised: {', '.join(wrong[:5]) or 'no file is promised'}.")
+    if not handover.is_complete:
+        return replace(trial, found="Training stopped before its last epoch, for want of time.")
+    files = "1 file" if len(handover.files) == 1 else f"{len(handover.files)} files"
+    return replace(trial, verdict=Verdict.PASSED, found=f"{files}, all there and as promised.", when="", on_kaggle="")
+
+
+def _digest(working: Path, name: str) -> str:
+    try:
+        with contained(working / name, root=working).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, PathOutsideError):
+        return ""

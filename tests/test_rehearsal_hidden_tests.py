@@ -1,0 +1,286 @@
+"""Hidden tests that a rehearsal makes of the test that is here: what is different in each, and what stays."""
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from generator.competition.specimen.tfrecord_format import example_of, record_file
+from generator.competition.survey.tfrecord import features_of, first_records
+
+from generator.competition.facts import SubmissionKind, TargetKind, Task
+from generator.competition.survey import survey_folder
+from generator.rehearsal.answers import difference, read_answers
+from generator.rehearsal.errors import GpuImageError, NoTestSetError
+from generator.rehearsal.image import find_image
+from generator.rehearsal.limits import Limits, size_trial
+from generator.rehearsal.reading import read_test_set
+from generator.rehearsal.result import Trial, Verdict
+from generator.rehearsal.test_set import TestSet
+from generator.rehearsal.variations import VARIATIONS
+from generator.rehearsal.writing import write_folder
+
+HOUSES = Task(
+    family="tabular",
+    metric="rmse",
+    target_kind=TargetKind.NUMBER,
+    submission=SubmissionKind.NUMBERS,
+    id_column="id",
+    targets=("price",),
+    train_table="train.csv",
+    labels_table="",
+    test_table="test.csv",
+    sample_submission="sample.csv",
+)
+IMAGES = replace(
+    HOUSES, test_table="", details={"train_folder": "train", "test_folder": "test", "labels_from": "table"}
+)
+KINDS = ["brick", "wood", "clay"]
+
+
+@pytest.fixture
+def houses(tmp_path: Path) -> Path:
+    folder = tmp_path / "houses"
+    folder.mkdir()
+    (folder / "train.csv").write_text("id,area,kind,price\n1,20,brick,3\n")
+    rows = [f"{100 + number},{number}.5,{KINDS[number % 3]}\n" for number in range(20)]
+    (folder / "test.csv").write_text("id,area,kind\n" + "".join(rows))
+    (folder / "sample.csv").write_text("id,price\n" + "".join(f"{100 + number},0\n" for number in range(20)))
+    return folder
+
+
+@pytest.fixture
+def scans(tmp_path: Path) -> Path:
+    folder = tmp_path / "scans"
+    for name in ("train", "test"):
+        (folder / name).mkdir(parents=True)
+    (folder / "train.csv").write_text("id,price\nt1,3\n")
+    (folder / "train" / "t1.png").write_bytes(b"train" * 8)
+    for number in range(6):
+        (folder / "test" / f"s{number}.png").write_bytes(bytes([number]) * 40)
+    (folder / "sample.csv").write_text("id,price\n" + "".join(f"s{number},0\n" for number in range(6)))
+    return folder
+
+
+def read(folder: Path, task: Task, *, most: int = 1_000) -> TestSet:
+    return read_test_set(folder, survey_folder(folder), task, most=most)
+
+
+def hidden(folder: Path, task: Task, name: str) -> Path:
+    """The competition's folder with the hidden test of this name in it."""
+    varied = next(each for each in VARIATIONS if each.name == name).vary(read(folder, task))
+    assert varied is not None
+    written = folder.with_name(f"hidden {name}")
+    written.mkdir()
+    write_folder(folder, varied, written)
+    return written
+
+
+def rows_of(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def ids_of(path: Path) -> list[str]:
+    return [row[0] for row in rows_of(path)]
+
+
+def test_a_larger_test_has_every_example_ten_times_under_ids_of_its_own(houses: Path) -> None:
+    larger = hidden(houses, HOUSES, "10 times larger")
+
+    ids = ids_of(larger / "test.csv")
+    assert len(ids) == len(set(ids)) == 200
+    assert ids_of(larger / "sample.csv") == ids
+    assert [row[1] for row in rows_of(larger / "test.csv")] == 10 * [row[1] for row in rows_of(houses / "test.csv")]
+
+
+def test_another_order_is_another_one_in_the_table_and_in_the_sample(houses: Path) -> None:
+    shuffled = hidden(houses, HOUSES, "another order")
+
+    orders = [ids_of(path) for path in (houses / "test.csv", shuffled / "test.csv", shuffled / "sample.csv")]
+    assert len({tuple(order) for order in orders}) == 3
+    assert sorted(orders[0]) == sorted(orders[1]) == sorted(orders[2])
+    assert sorted(rows_of(shuffled / "test.csv")) == sorted(rows_of(houses / "test.csv"))
+
+
+def test_unseen_ids_are_none_of_the_known_ones(houses: Path) -> None:
+    unseen = hidden(houses, HOUSES, "unseen ids")
+
+    assert not set(ids_of(unseen / "test.csv")) & set(ids_of(houses / "test.csv"))
+    assert [row[1:] for row in rows_of(unseen / "test.csv")] == [row[1:] for row in rows_of(houses / "test.csv")]
+
+
+def test_cells_are_missing_and_categories_new_but_never_an_id(houses: Path) -> None:
+    missing = rows_of(hidden(houses, HOUSES, "missing values") / "test.csv")
+    renewed = rows_of(hidden(houses, HOUSES, "a new category") / "test.csv")
+
+    assert missing[0][1:] == ["", ""]
+    assert 5 < sum(cell == "" for row in missing for cell in row) < 25
+    assert {row[2] for row in renewed} - set(KINDS) == {"never seen before"}
+    assert [row[0] for row in missing] == [row[0] for row in renewed] == ids_of(houses / "test.csv")
+
+
+def test_columns_are_added_in_front_and_at_the_end(houses: Path) -> None:
+    header = (hidden(houses, HOUSES, "more columns") / "test.csv").read_text().splitlines()[0].split(",")
+
+    assert header[1:-1] == ["id", "area", "kind"]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("one row", 1), ("empty", 0)])
+def test_a_small_test_has_so_many_rows_in_both_tables(houses: Path, name: str, rows: int) -> None:
+    small = hidden(houses, HOUSES, name)
+
+    assert [len(rows_of(small / table)) for table in ("test.csv", "sample.csv")] == [rows, rows]
+    assert (small / "train.csv").samefile(houses / "train.csv")
+
+
+def test_files_go_with_the_ids(scans: Path) -> None:
+    larger = hidden(scans, IMAGES, "10 times larger")
+
+    ids = ids_of(larger / "sample.csv")
+    assert sorted(path.stem for path in (larger / "test").iterdir()) == sorted(ids)
+    assert len(ids) == 60
+    assert (larger / "test" / f"{ids[7]}.png").read_bytes() == bytes([1]) * 40
+    assert (larger / "train" / "t1.png").samefile(scans / "train" / "t1.png")
+
+
+def test_a_damaged_file_is_half_a_file_and_the_users_own_is_whole(scans: Path) -> None:
+    damaged = hidden(scans, IMAGES, "a damaged file")
+
+    assert sorted(path.stat().st_size for path in (damaged / "test").iterdir()) == [20, 40, 40, 40, 40, 40]
+    assert {path.stat().st_size for path in (scans / "test").iterdir()} == {40}
+
+
+def test_ids_that_count_the_rows_go_on_counting(houses: Path) -> None:
+    counted = replace(HOUSES, id_column="ImageId", details={"has_test_ids": False})
+    (houses / "test.csv").write_text("pixel\n" + "".join(f"{number}\n" for number in range(5)))
+    (houses / "sample.csv").write_text("ImageId,price\n" + "".join(f"{number + 1},0\n" for number in range(5)))
+
+    assert ids_of(hidden(houses, counted, "10 times larger") / "sample.csv") == [str(n + 1) for n in range(50)]
+    shuffled = hidden(houses, counted, "another order")
+    assert (shuffled / "test.csv").read_text() == (houses / "test.csv").read_text()
+    assert ids_of(shuffled / "sample.csv") != ids_of(houses / "sample.csv")
+
+
+def test_several_files_of_an_example_go_with_its_id(scans: Path) -> None:
+    for path in list((scans / "test").iterdir()):
+        path.rename(path.with_name(f"{path.stem}_red.png"))
+        path.with_name(f"{path.stem}_blue.png").write_bytes(b"blue")
+
+    unseen = hidden(scans, IMAGES, "unseen ids")
+
+    ids = ids_of(unseen / "sample.csv")
+    assert not set(ids) & set(ids_of(scans / "sample.csv"))
+    names = {path.name for path in (unseen / "test").iterdir()}
+    assert names == {f"{name}_{colour}.png" for name in ids for colour in ("red", "blue")}
+
+
+def test_ids_that_columns_make_are_made_anew_for_each_group(houses: Path) -> None:
+    task = replace(HOUSES, id_column="name", details={"id_columns": ["street", "number"], "group_column": "street"})
+    (houses / "test.csv").write_text("street,number,area\n" + "".join(f"{n // 5},{n % 5},{n}.5\n" for n in range(20)))
+    (houses / "sample.csv").write_text("name,price\n" + "".join(f"{n // 5}_{n % 5},0\n" for n in range(20)))
+
+    larger, missing = (hidden(houses, task, name) for name in ("10 times larger", "missing values"))
+
+    for folder, count in ((larger, 200), (missing, 20)):
+        ids = ids_of(folder / "sample.csv")
+        assert [f"{row[0]}_{row[1]}" for row in rows_of(folder / "test.csv")] == ids
+        assert len(set(ids)) == count
+    assert len({name.partition("_")[0] for name in ids_of(larger / "sample.csv")}) == 40
+    assert len(rows_of(hidden(houses, task, "one row") / "test.csv")) == 5
+
+
+def test_records_have_the_new_ids_inside(scans: Path) -> None:
+    task = replace(
+        IMAGES, details={**IMAGES.details, "labels_from": "records", "record_id": "id", "record_image": "image"}
+    )
+    for path in (scans / "test").iterdir():
+        path.unlink()
+    made = [
+        example_of({"id": ("bytes", [b"s%d" % n]), "image": ("bytes", [b"\xff\xd8" + bytes([n])])}) for n in range(6)
+    ]
+    (scans / "test" / "part-6.tfrec").write_bytes(record_file(made))
+
+    larger = hidden(scans, task, "10 times larger")
+
+    (path,) = (larger / "test").iterdir()
+    with path.open("rb") as file:
+        found = [features_of(record) for record in first_records(file, 100)]
+    assert [each["id"].values[0].decode() for each in found] == ids_of(larger / "sample.csv")
+    assert len(found) == 60
+    assert found[7]["image"].values[0] == b"\xff\xd8\x01"
+
+
+def test_rows_for_parts_of_an_example_stay_its_own(scans: Path) -> None:
+    (scans / "sample.csv").write_text("id,price\n" + "".join(f"s{n}_{part},0\n" for n in range(6) for part in "ab"))
+
+    unseen = ids_of(hidden(scans, IMAGES, "unseen ids") / "sample.csv")
+
+    assert [name[-2:] for name in unseen] == 6 * ["_a", "_b"]
+    assert len({name[:-2] for name in unseen}) == 6
+
+
+def test_ids_that_no_example_has_are_said_to_be_so(houses: Path) -> None:
+    (houses / "sample.csv").write_text("id,price\n7,0\n")
+
+    with pytest.raises(NoTestSetError, match="the sample has the id 7, which no example has"):
+        read(houses, HOUSES)
+
+
+def test_answers_have_to_follow_their_examples(houses: Path, tmp_path: Path) -> None:
+    test = read(houses, HOUSES)
+    shuffled = VARIATIONS[2].vary(test)
+    assert shuffled is not None
+    right, by_place = tmp_path / "right.csv", tmp_path / "by_place.csv"
+    ids = [example.key for example in shuffled.examples]
+    right.write_text("id,price\n" + "".join(f"{name},{int(name) + 1e-7}\n" for name in ids))
+    by_place.write_text("id,price\n" + "".join(f"{name},{place}\n" for place, name in enumerate(ids)))
+    known = {example.key: [[example.key]] for example in test.examples}
+
+    assert difference(shuffled, read_answers(right), known) == ""
+    assert "20 of 20 rows have another answer" in difference(shuffled, read_answers(by_place), known)
+
+
+def test_a_link_out_of_the_data_hands_no_file_of_the_users_to_a_notebook(houses: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("id,area,kind\n100,token,brick\n")
+    (houses / "secret.csv").symlink_to(tmp_path / "secret.csv")
+
+    hidden_test = hidden(houses, HOUSES, "one row")
+
+    assert sorted(path.name for path in hidden_test.iterdir()) == ["sample.csv", "test.csv", "train.csv"]
+    (houses / "test.csv").unlink()
+    (houses / "test.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(NoTestSetError, match=r"test\.csv is not there"):
+        read(houses, HOUSES)
+
+
+@pytest.mark.parametrize("name", ["", "lib/python2.7"])
+def test_an_environment_that_cannot_be_inferred_in_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "bin").mkdir()
+    if name:
+        (tmp_path / "bin" / "python").write_text("")
+        (tmp_path / name).mkdir(parents=True)
+
+    with pytest.raises(GpuImageError, match="name a virtual environment with the packages of Kaggle's GPU image"):
+        find_image(tmp_path)
+
+
+def tried(rows: int, seconds: float, gib: float) -> Trial:
+    return Trial("", "", Verdict.PASSED, rows=rows, seconds=seconds, peak_memory=int(gib * 2**30))
+
+
+@pytest.mark.parametrize(
+    ("rows", "gib", "verdict", "when"),
+    [
+        (10_000, 2, Verdict.PASSED, ""),
+        (100_000, 2, Verdict.FAILED, "when its memory is full"),
+        (1_000_000, 1.001, Verdict.FAILED, "after 9.0 h"),
+    ],
+)
+def test_time_and_memory_are_those_of_the_real_size(rows: int, gib: float, verdict: Verdict, when: str) -> None:
+    limits = Limits(seconds=9 * 3_600, memory=29 * 2**30)
+
+    trial = size_trial([tried(1, 10.1, 1), tried(100, 20, 1 + gib / 20), tried(1_000, 110, gib)], limits, rows=rows)
+
+    assert (trial.verdict, trial.when) == (verdict, when)
+    assert "of 9.0 h, and" in trial.found
