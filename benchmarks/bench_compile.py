@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench_first_step import FOLDER, write_records
-from measuring import in_fresh_process, program, say
+from bench_first_step import FOLDER
+from measuring import program, say
 
 from generator.pair.workspace import Workspace
 from generator.tpu_compiler.compilation import CompileOptions, compile_steps
@@ -77,7 +77,7 @@ def workspace_of(case: Case) -> Iterator[tuple[Workspace, str]]:
             yield Workspace(folder), _MADE_UP
         else:
             shutil.copytree(_CLONE / "kernels" / _FLAGSHIP, folder / "kernels" / _FLAGSHIP)
-            in_fresh_process(_write_records, folder / "input" / "competitions" / _FLAGSHIP / FOLDER)
+            _write_records(folder / "input" / "competitions" / _FLAGSHIP / FOLDER)
             yield Workspace(folder), _FLAGSHIP
 
 
@@ -90,7 +90,9 @@ def _generate(folder: Path, layout: Layout) -> None:
 
 
 def _write_records(folder: Path) -> None:
-    write_records(folder, rows=1_000)
+    """TensorFlow writes them, which does not go with all that is imported here."""
+    code = "import sys, pathlib, bench_first_step as b; b.write_records(pathlib.Path(sys.argv[1]), rows=1_000)"
+    subprocess.run([sys.executable, "-c", code, str(folder)], cwd=_CLONE / "benchmarks", check=True)
 
 
 def line(case: Case, topology: str, report: CompileReport) -> str:
@@ -108,9 +110,8 @@ def figures(step: StepCost) -> str:
     chip = step.topology.partition(":")[0]
     roof = 1e3 * max(step.flops / _FLOPS_A_SECOND[chip], step.bytes_moved / _BYTES_A_SECOND[chip])
     cycles = 1e3 * (step.cycles_seconds or 0.0)
-    cells = (f"{(step.peak_memory or 0) / 1e9:.2f}", f"{step.flops / 1e9:,.1f}", f"{step.bytes_moved / 1e9:.2f}")
-    ratio = f"{cycles / roof:.2f}" if cycles else ""
-    return " | ".join((*cells, f"{roof:.2f}", f"{cycles:.2f}", ratio, f"{step.padding}", f"{step.compile_seconds:.0f}"))
+    values = ((step.peak_memory or 0) / 1e9, step.flops / 1e9, step.bytes_moved / 1e9, roof, cycles, cycles / roof)
+    return " | ".join((*(f"{value:.3g}" for value in values), f"{step.padding}", f"{step.compile_seconds:.0f}"))
 
 
 def main() -> None:
