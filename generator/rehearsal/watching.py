@@ -67,8 +67,8 @@ def watch_for_rehearsal(devices):
         if {uses_tensorflow}:
             found["devices"] = getattr(names.get("strategy"), "num_replicas_in_sync", 0)
         for name in ("steps_per_epoch", "epochs"):
-            if isinstance(names.get(name), int):
-                found[name] = names[name]
+            if hasattr(names.get(name), "__index__"):  # NumPy's whole numbers as well
+                found[name] = int(names[name])
         if found["devices"]:
             print(json.dumps(found), flush=True)
 
