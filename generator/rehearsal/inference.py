@@ -15,7 +15,7 @@ from generator.rehearsal.reading import read_test_set
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions, SessionWish
 from generator.rehearsal.test_set import TestSet
-from generator.rehearsal.variations import VARIATIONS, Variation
+from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
 from generator.untrusted import printable
 
@@ -97,7 +97,11 @@ class _Trials:
 
     def run(self) -> list[Trial]:
         """Starts all of them and returns the verdicts, in the order of `VARIATIONS`."""
-        tests = {each.name: (each, each.vary(self.test)) for each in VARIATIONS}
+        is_served = self.wish.survey.server is not None  # who asks for nothing gets no answers
+        tests = {
+            each.name: (each, None if is_served and each.vary is of_none else each.vary(self.test))
+            for each in VARIATIONS
+        }
         running = {name: self._start(each, test) for name, (each, test) in tests.items() if test is not None}
         known: Answers | None = None
         found: dict[str, Trial] = {}

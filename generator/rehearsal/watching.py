@@ -22,8 +22,10 @@ ENVIRONMENT = {"JAX_LOG_COMPILES": "1"}
 _WATCHER = '''
 def watch_for_rehearsal(devices):
     """Look on for `tandem rehearse`; this cell is in no notebook of yours."""
+    import contextlib
     import json
     import logging
+    import operator
     import re
     import sys
 
@@ -67,8 +69,8 @@ def watch_for_rehearsal(devices):
         if {uses_tensorflow}:
             found["devices"] = getattr(names.get("strategy"), "num_replicas_in_sync", 0)
         for name in ("steps_per_epoch", "epochs"):
-            if isinstance(names.get(name), int):
-                found[name] = names[name]
+            with contextlib.suppress(KeyError, TypeError):
+                found[name] = operator.index(names[name])
         if found["devices"]:
             print(json.dumps(found), flush=True)
 
