@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 Carry = Callable[["Kaggle", "PushOptions", "RunContext"], "ChainResult"]
 
+verify_option = click.option(
+    "--no-verify", "verify", flag_value=False, default=True, help="Go on in spite of what `tandem check` finds."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON: one object a line.")
 
 

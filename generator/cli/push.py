@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option
+from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option, verify_option
 from generator.cli.options import HELP_OPTIONS, pair_argument, shortest, workspace_option
 from generator.cli.table import table
 from generator.cli.terminal import warn
@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @click.option("--logs", "show_log", is_flag=True, help="Show the lines that the notebooks print on Kaggle.")
-@click.option(
-    "--no-verify", "verify", flag_value=False, default=True, help="Push in spite of what `tandem check` finds."
-)
+@verify_option
 @click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
 @click.option("--rehearsed", is_flag=True, help="Push only what passed `tandem rehearse`, cell for cell.")
 @click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, json_option, to_option
+from generator.cli.chain_options import carry, json_option, to_option, verify_option
 from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
 from generator.kaggle.chain.options import PushOptions
 
@@ -13,6 +13,7 @@ from generator.kaggle.chain.options import PushOptions
 @pair_argument
 @to_option()
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
+@verify_option
 @workspace_option
 @json_option
 def submit(**options: Any) -> int:
@@ -26,5 +27,6 @@ def submit(**options: Any) -> int:
     """  # noqa: D301 - click wants the character itself
     from generator.kaggle.chain.chain import submit_pair
 
-    wanted = PushOptions(options["workspace"], options["pair"], submit=True, message=options["message"])
+    chosen = {name: options[name] for name in ("workspace", "pair", "message", "verify")}
+    wanted = PushOptions(**chosen, submit=True)
     return carry(submit_pair, wanted, to=options["to"], as_json=options["as_json"])

@@ -11,6 +11,7 @@ from rendered_pairs import layout_choices
 from generator.check.checking import check
 from generator.check.finding import Severity
 from generator.check.reading import read_pair
+from generator.check.rules import RULES, notebook_file
 from generator.pair.kernel_files import render_kernels
 from generator.pair.workspace import PairFolder
 
@@ -26,6 +27,18 @@ def test_a_fault_is_found_where_it_is_and_nothing_else(case: Case, tmp_path: Pat
 
     assert len(found) == 1
     assert case.is_found(found[0]), found[0]
+
+
+def test_every_rule_of_metadata_and_notebooks_has_a_fault() -> None:
+    rules = {rule.id for rule in RULES if rule.id[0] in "MN"}
+
+    assert rules - {case.rule for case in cases()} == {"N004"}  # of which the test below has one
+
+
+def test_a_notebook_that_is_too_large_to_be_sent_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notebook_file, "_LARGEST", 1_000)  # characters, of a notebook that has more
+
+    assert [each.rule for each in check([sound("titanic-with-lightgbm").read(tmp_path)])] == ["N004"]
 
 
 # Between them they have every family, and tables that a gateway hands out.
