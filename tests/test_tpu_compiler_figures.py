@@ -120,6 +120,7 @@ def test_a_damaged_entry_counts_as_none(tmp_path: Path, content: bytes) -> None:
 def test_a_key_cannot_lead_out_of_the_cache(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text('{"token": "x"}')
     cache = ResultCache(tmp_path / "cache")
+    cache.put(KEY, {})
     cache.put("../evil", {"flops": 1.0})
 
     assert cache.get("../secret") is None
