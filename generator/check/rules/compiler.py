@@ -12,10 +12,10 @@ def step_not_reached(kernel: KernelSource) -> Iterator[Problem]:
     """The notebook stops before the compiler sees a step.
 
     Its cells run here up to the first training step, on eight virtual devices and the data that are on this machine;
-    one of them failed. On Kaggle it may fail, too, or only the data are missing here.
+    one of them failed, or the process ended. On Kaggle it may fail, too, or only data or memory are missing here.
     Run it with `tandem run` first, or write made-up data with `tandem specimen`.
     """
-    yield from _said(kernel, "error")
+    yield from _said(kernel, "error", "died")
 
 
 @rule("C002", "step-refused")
@@ -77,9 +77,9 @@ def compiler_out_of_time(kernel: KernelSource) -> Iterator[Problem]:
     yield from _said(kernel, "time-limit")
 
 
-def _said(kernel: KernelSource, kind: str) -> Iterator[Problem]:
+def _said(kernel: KernelSource, *kinds: str) -> Iterator[Problem]:
     for word in kernel.compiler:
-        if word.kind == kind:
+        if word.kind in kinds:
             yield Problem(Place(kernel.code.path, word.cell, word.line), word.message, word.remedy)
 
 
