@@ -14,7 +14,7 @@ import click
 from generator import __version__
 from generator.cli.completion import complete_pair
 from generator.cli.options import HELP_OPTIONS, json_option, shortest, workspace_option
-from generator.cli.terminal import styled
+from generator.cli.terminal import styled, warn
 from generator.errors import CheckError, did_you_mean
 from generator.untrusted import is_slug, printable
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from generator.check.finding import Finding
     from generator.check.source import KernelSource
-    from generator.pair.workspace import Workspace
+    from generator.pair.workspace import PairFolder, Workspace
     from generator.tpu_compiler.report import CompileReport
 
 _SILENT_SECONDS = 2.0
@@ -59,7 +59,7 @@ class UnknownRuleError(CheckError):
     "--compile/--no-compile",
     "compiles",
     default=None,
-    help="Run notebooks up to their first step, and have it compiled for a TPU; by default for pairs, with libtpu.",
+    help="Run notebooks to their first step, and compile that for a TPU; by default for pairs as rendered, with libtpu.",
 )
 @click.option("--topology", default="v5e:2x4", show_default=True, help="The TPU to compile for.")
 @workspace_option
@@ -130,8 +130,9 @@ def _kernels(
 
     compiles, topology = options["compiles"], options["topology"]
     if is_slug(target) and (workspace.pair(target).choices.is_file() or not os.path.lexists(target)):
-        kernels = read_pair(existing_pair(workspace, target))
-        if compiles is False or (compiles is None and find_spec("libtpu") is None):
+        folder = existing_pair(workspace, target)
+        kernels = read_pair(folder)
+        if compiles is False or (compiles is None and not _may_run(folder)):
             return kernels, []
         from generator.cli.compiler_word import pair_compiled
 
@@ -143,6 +144,19 @@ def _kernels(
     from generator.cli.compiler_word import notebooks_compiled
 
     return notebooks_compiled(kernels, workspace, topology=topology)
+
+
+def _may_run(folder: "PairFolder") -> bool:
+    """True if the training can be compiled, and its cells are the kit's own: nobody is asked before they run here."""
+    if find_spec("libtpu") is None:
+        return False
+    from generator.pair.generation import is_rendered
+    from generator.pair.workspace import Role
+
+    if is_rendered(folder, Role.TRAIN):
+        return True
+    warn("The TPU's compiler was not asked: the training has cells of somebody's own, which --compile runs here.")
+    return False
 
 
 def _told(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":

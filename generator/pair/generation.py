@@ -15,6 +15,7 @@ from generator.installation import template_folder
 from generator.pair.assignments import Assignments, read_assignments, with_knobs
 from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
 from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
+from generator.pair.edits import edits
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
 from generator.pair.kernel_files import kernel_files, render_kernels, rendered_cells
@@ -211,6 +212,19 @@ def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[P
     choices = complete_choices(folder)
     _check_templates(choices, templates, source=str(folder.choices))
     return render_kernels(choices, templates=templates, own=read_own_cells(folder))
+
+
+def is_rendered(folder: PairFolder, role: Role) -> bool:
+    """True if a notebook says what the kit renders of `pair.toml`, without a cell that anybody wrote."""
+    try:
+        choices = complete_choices(folder)
+        _check_templates(choices, None, source=str(folder.choices))
+        rendered = render_kernels(choices, templates=None, own={})
+        content = read_text(folder.notebook(role)).encode()
+    except TandemError:
+        return False
+    path = folder.notebook(role).relative_to(folder.path)
+    return not edits(path, content, since=rendered[path])
 
 
 def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:

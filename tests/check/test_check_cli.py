@@ -384,6 +384,20 @@ def test_notebooks_of_others_are_not_executed_unasked(
     assert tandem("check", "titanic", "--workspace", tmp_path, "--compile").code == 1
     assert compiler == []
 
+    (tmp_path / "input" / "competitions" / "titanic").mkdir(parents=True)
+    assert tandem("check", "titanic", "--workspace", tmp_path).code == 1  # what the compiler says
+    assert len(compiler) == 1
+    notebook = tmp_path / "kernels" / "titanic" / "train" / "train.ipynb"
+    fields = json.loads(notebook.read_text())
+    fields["cells"][-1]["source"] = "raise SystemExit"
+    notebook.write_text(json.dumps(fields))
+    own = tandem("check", "titanic", "--workspace", tmp_path)
+    assert own.code == 0
+    assert "which --compile runs here" in own.err
+    assert len(compiler) == 1
+    assert tandem("check", "titanic", "--workspace", tmp_path, "--compile").code == 1
+    assert len(compiler) == 2
+
 
 def test_the_corpus_has_what_it_promises() -> None:
     assert len(SOUND) >= 10
