@@ -59,7 +59,7 @@ class UnknownRuleError(CheckError):
     "--compile/--no-compile",
     "compiles",
     default=None,
-    help="Run notebooks to their first step, and compile that for a TPU; by default for pairs as rendered, with libtpu.",
+    help="Run notebooks to their first step, and compile it for a TPU; by default for pairs as rendered, with libtpu.",
 )
 @click.option("--topology", default="v5e:2x4", show_default=True, help="The TPU to compile for.")
 @workspace_option

@@ -17,6 +17,7 @@ from generator.rehearsal.sessions import Session, Sessions, SessionWish
 from generator.rehearsal.test_set import TestSet
 from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
+from generator.sessions.trees import remove_tree
 from generator.untrusted import printable
 
 RERUN = {"KAGGLE_IS_COMPETITION_RERUN": "1"}
@@ -115,6 +116,7 @@ class _Trials:
                 found[name] = self._judge(variation, test, session, known)
                 if name == first and found[name].verdict is Verdict.PASSED:
                     known = read_answers(session.working / self.wish.submission)
+                remove_tree(session.working.parent)  # ten of them might be 20 GB each
             self.told(found[name])
         trials = [found[each.name] for each in VARIATIONS]
         rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
@@ -123,11 +125,14 @@ class _Trials:
         return [*trials, limits]
 
     def _start(self, variation: Variation, test: TestSet) -> "Future[Session]":
-        data = self.folder / f"data-{variation.name.replace(' ', '-')}"
+        data = self._data(variation)
         data.mkdir()
         write_folder(self.wish.data, test, data)
         mounts = {**self.wish.session.mounts, self.wish.place: data}
         return self.sessions.start(replace(self.wish.session, name=data.name.replace("data", "infer"), mounts=mounts))
+
+    def _data(self, variation: Variation) -> Path:
+        return self.folder / f"data-{variation.name.replace(' ', '-')}"
 
     @staticmethod
     def _as_they_end(running: Mapping[str, "Future[Session]"], first: str) -> Iterator[str]:
@@ -140,8 +145,7 @@ class _Trials:
     def _judge(self, variation: Variation, test: TestSet, session: Session, known: Answers | None) -> Trial:
         problem = ""
         if session.is_done:
-            mount = self.folder / f"data-{variation.name.replace(' ', '-')}"
-            problem = _problem(self.wish, session, mount, rows=_rows_of(test))
+            problem = _problem(self.wish, session, self._data(variation), rows=_rows_of(test))
             if not problem and variation.keeps_answers and known is not None:
                 answers = read_answers(session.working / self.wish.submission)
                 problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.task).texts)

@@ -307,10 +307,12 @@ def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
         ("from torchvision.models import resnet18\nresnet18(weights=None)", []),
         ('import timm\ntimm.create_model("a", True)', ["N022"]),
         ('import timm\ntimm.create_model("a", pretrained=True, pretrained_cfg_overlay={"file": path})', []),
+        ("from google.colab import files\nfiles.upload()", ["N009"]),
+        ("def input(name): return name\ninput('x')", []),
         ("from sklearn import datasets\ndatasets.fetch_openml('a')", ["N022"]),
     ],
 )
-def test_what_needs_the_network_is_told_from_what_does_not(tmp_path: Path, source: str, rules: list[str]) -> None:
+def test_what_would_fail_there_is_told_from_what_looks_like_it(tmp_path: Path, source: str, rules: list[str]) -> None:
     found = check(read_target(write_kernel(tmp_path, source, enable_internet=False)))
 
     assert [each.rule for each in found] == rules

@@ -20,6 +20,7 @@ _SECRETS = "use Kaggle's secrets: `UserSecretsClient().get_secret(NAME)`, set un
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|kaggle_key|token|secret|password|passwd)$")
 _SECRET_VALUE = re.compile(r"(?=[^\s]*[0-9])(?=[^\s]*[A-Za-z])[A-Za-z0-9+/=_.-]{20,}")
 _WAITING = {"input": "input()", "getpass.getpass": "getpass()", "breakpoint": "breakpoint()", "pdb.set_trace": "pdb"}
+_WAITING |= {"huggingface_hub.notebook_login": "notebook_login()", "google.colab.files.upload": "files.upload()"}
 
 
 @rule("N001", "not-a-notebook")
@@ -153,8 +154,9 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     session's time is over.
     Put the value into a constant, or a secret of Kaggle's.
     """
+    own = {node.name for _, node in kernel.code.nodes() if isinstance(node, ast.FunctionDef)}
     for cell, node, name in kernel.code.calls():
-        if name in _WAITING and name not in kernel.code.bound:
+        if name in _WAITING and name not in kernel.code.bound and name not in own:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
             yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
 
