@@ -39,17 +39,19 @@ def without_ignored(findings: Iterable[Finding], code: NotebookCode) -> list[Fin
     It stands on the line of the finding or on the one above, for a finding of a whole cell anywhere in that, and for
     one of the whole notebook in any cell. Metadata have no comments: those findings stay.
     """
-    reasoned = [ignore for ignore in ignores(code) if ignore.reason]
-    return [finding for finding in findings if not any(_covers(each, finding, code) for each in reasoned)]
+    places = {place for each in ignores(code) if each.reason for place in _covered(each)}
+    return [each for each in findings if each.place.path != code.path or (each.rule, *_place(each)) not in places]
 
 
-def _covers(ignore: Ignore, finding: Finding, code: NotebookCode) -> bool:
-    place = finding.place
-    if finding.rule not in ignore.rules or place.path != code.path:
-        return False
-    if not place.cell and not place.line:
-        return True
-    return place.cell == ignore.cell and place.line in (0, ignore.line, ignore.line + 1)
+def _covered(ignore: Ignore) -> Iterator[tuple[str, str, int]]:
+    """A rule with a cell and a line, for each that a comment covers; 0 is the whole cell, "" the whole notebook."""
+    for rule in ignore.rules:
+        yield rule, "", 0
+        yield from ((rule, ignore.cell, line) for line in (0, ignore.line, ignore.line + 1))
+
+
+def _place(finding: Finding) -> tuple[str, int]:
+    return finding.place.cell, finding.place.line
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
