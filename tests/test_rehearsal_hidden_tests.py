@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from generator.competition.specimen.tfrecord_format import example_of, record_file
-from generator.competition.survey.tfrecord import features_of, first_records
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.survey import survey_folder
+from generator.competition.tfrecord import example_of, features_of, first_records, record_file
 from generator.rehearsal.answers import difference, read_answers
 from generator.rehearsal.errors import GpuImageError, NoTestSetError
 from generator.rehearsal.image import find_image

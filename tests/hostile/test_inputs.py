@@ -26,7 +26,8 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = write_pair(tmp_path)
     for role in ("train", "infer"):
-        set_field(folder, role, title=f"tiny {role}", code_file=f"{role}.ipynb")
+        named = {"title": f"tiny {role}", "code_file": f"{role}.ipynb"}
+        set_field(folder, role, **named, language="python", kernel_type="notebook")
     assert tried(*PUSH).code == 0
     return folder
 

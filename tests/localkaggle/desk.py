@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from generator.localkaggle.database import Database
 from generator.localkaggle.faults import Faults, parse_rule
@@ -42,7 +43,7 @@ class Shelved:
         raise NotImplementedError
 
     def add(self, name: str, content: bytes) -> str:
-        token = f"blob-{len(self.blobs)}"
+        token = f"blob-{uuid4()}"  # several threads may submit at once
         path = self.folder / token
         path.write_bytes(content)
         self.blobs[token] = Blob(name, path, len(content))
