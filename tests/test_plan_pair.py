@@ -65,13 +65,16 @@ def test_a_pair_is_measured_and_planned_without_being_trained(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answer", ["[" * 9_000, '{"epochs": 1e999}', '{"epochs": 1' + "0" * 300 + ', "batch": true}'])
+@pytest.mark.parametrize(
+    "answer", ["[" * 9_000, '{"epochs": 1e999}', '{"epochs": 1' + "0" * 300 + ', "batch": true}', None]
+)
 def test_a_notebook_that_makes_its_measurement_up_is_refused(
-    answer: str, tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    answer: str | None, tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    answers = "os.mkfifo(probe)" if answer is None else f"probe.write_text({answer!r})"
     written = (
-        f"import sys; from pathlib import Path; Path(WORKING_ROOT, 'probe.json').write_text({answer!r}); sys.exit()"
+        f"import os, sys; from pathlib import Path; probe = Path(WORKING_ROOT, 'probe.json'); {answers}; sys.exit()"
     )
     write_pair(tmp_path, train={"prepare": written, "train": ""})
 

@@ -1,6 +1,7 @@
 """Hidden tests that a rehearsal makes of the test that is here: what is different in each, and what stays."""
 
 import csv
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -243,6 +244,8 @@ def test_answers_have_to_follow_their_examples(houses: Path, tmp_path: Path) -> 
 def test_a_link_out_of_the_data_hands_no_file_of_the_users_to_a_notebook(houses: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("id,area,kind\n100,token,brick\n")
     (houses / "secret.csv").symlink_to(tmp_path / "secret.csv")
+    (houses / "nothing.csv").symlink_to(houses / "not there.csv")
+    os.mkfifo(houses / "pipe.csv")
 
     hidden_test = hidden(houses, HOUSES, "one row")
 

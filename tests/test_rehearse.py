@@ -9,7 +9,7 @@ import pytest
 from miniature import Outcome
 from runnable_pair import write_pair
 
-from generator.pair.workspace import Workspace
+from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.errors import NotRehearsedError
 from generator.rehearsal.record import cells_of, check_rehearsed, write_record
 from generator.rehearsal.result import Rehearsal, Trial, Verdict
@@ -205,6 +205,24 @@ def test_what_was_not_rehearsed_or_did_not_pass_is_not_pushed(tmp_path: Path) ->
 
     write_record(result(tmp_path, Verdict.PASSED), cells_of(workspace.pair("tiny")), workspace.files)
     check_rehearsed(workspace, "tiny")
+
+
+@pytest.mark.parametrize("change", [{"enable_internet": True}, {"dataset_sources": ["ada/wheels"]}])
+def test_a_pair_with_another_network_or_other_inputs_is_not_pushed(tmp_path: Path, change: dict[str, Any]) -> None:
+    write_tiny(tmp_path, TRAIN, INFER)
+    workspace = Workspace(tmp_path)
+    write_record(result(tmp_path, Verdict.PASSED), cells_of(workspace.pair("tiny")), workspace.files)
+    metadata = workspace.pair("tiny").metadata(Role.INFER)
+    metadata.write_text(json.dumps({**json.loads(metadata.read_text()), **change}))
+
+    with pytest.raises(NotRehearsedError, match="has been changed since"):
+        check_rehearsed(workspace, "tiny")
+
+
+def test_a_misspelt_pair_is_said_to_be_none(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    write_tiny(tmp_path, TRAIN, INFER)
+
+    assert 'Did you mean "tiny"?' in tandem("push", "tini", "--rehearsed", "--workspace", tmp_path).err
 
 
 def test_what_a_notebook_prints_beside_is_not_taken_for_what_was_seen() -> None:

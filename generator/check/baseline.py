@@ -23,7 +23,20 @@ class BaselineError(CheckError):
     """A file that is no baseline."""
 
     def __init__(self, *, path: Path) -> None:
-        super().__init__(f"{printable(str(path))} is no baseline of `tandem check`; write one with `--write-baseline`.")
+        super().__init__(
+            f"{printable(str(path))} is no baseline of `tandem check`, and is left as it is; write one with "
+            "`--write-baseline` under another name."
+        )
+
+
+def check_replaceable(path: Path) -> None:
+    """Make sure that a baseline written there would take the place of nothing, or of a baseline.
+
+    Raises:
+        BaselineError: Something else is there.
+    """
+    if path.exists():
+        _entries(path)
 
 
 def relative(path: Path, root: Path) -> str:
@@ -59,14 +72,7 @@ def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
         FileReadError: There is none.
         BaselineError: The file is none.
     """
-    try:
-        known = JsonObject.of(json.loads(read_text(baseline)))
-        entries = [JsonObject.of(each).text("fingerprint") for each in known.get("findings", [])]
-    except (ValueError, TypeError, RecursionError) as error:
-        raise BaselineError(path=baseline) from error
-    if known.get("version") != _VERSION:
-        raise BaselineError(path=baseline)
-    left, new = Counter(entries), []
+    left, new = Counter(_entries(baseline)), []
     for finding in findings:
         key = fingerprint(finding, baseline.parent)
         if left[key] > 0:
@@ -74,3 +80,14 @@ def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
         else:
             new.append(finding)
     return new
+
+
+def _entries(baseline: Path) -> list[str]:
+    try:
+        known = JsonObject.of(json.loads(read_text(baseline)))
+        entries = [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise BaselineError(path=baseline) from error
+    if known.get("version") != _VERSION:
+        raise BaselineError(path=baseline)
+    return entries

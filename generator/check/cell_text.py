@@ -5,6 +5,7 @@ Lines keep their numbers: a line that is taken out leaves `pass`, or an empty li
 
 import ast
 import re
+import sys
 import warnings
 from dataclasses import dataclass
 
@@ -13,6 +14,11 @@ _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip",
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
 _COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
 _TIMED = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
+# IPython takes a line that is all of a cell for a magic without its `%`.
+_AUTOMAGIC = re.compile(
+    r"(?:pip|conda|mamba|uv|cd|ls|cp|mv|rm|mkdir|cat|pwd|env|load_ext|run|who|matplotlib)\b(?!\s*[=(.\[]).*"
+)
+_NEWER = re.compile(r"\s*(?:type\s+\w+\s*[\[=]|(?:async\s+)?(?:def|class)\s+\w+\s*\[)")
 _HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
 
 
@@ -44,11 +50,14 @@ def read_cell(source: str) -> CellText:
     try:
         return CellText(_parsed("\n".join(lines)), commands)
     except SyntaxError:
+        if _AUTOMAGIC.fullmatch(source.strip()):
+            at = next(number for number, line in enumerate(lines) if line.strip())
+            return CellText(_empty(), commands | {at + 1: source.strip()})
         lines, found = _without_commands(lines)
     try:
         return CellText(_parsed("\n".join(lines)), commands | found)
     except SyntaxError as error:
-        return CellText(_empty(), commands | found, error)
+        return CellText(_empty(), commands | found, None if _is_of_newer_python(error) else error)
 
 
 def _parsed(text: str) -> ast.Module:
@@ -59,6 +68,12 @@ def _parsed(text: str) -> ast.Module:
             return ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as error:  # a NUL in it, brackets without end
         raise SyntaxError(str(error) or "it is nested too deeply") from error
+
+
+def _is_of_newer_python(error: SyntaxError) -> bool:
+    """True for what may be Python on Kaggle, whose images have 3.12 and later, and is none where the kit runs."""
+    is_f_string = error.msg.startswith("f-string")
+    return sys.version_info < (3, 12) and (is_f_string or _NEWER.match(error.text or "") is not None)
 
 
 def _empty() -> ast.Module:

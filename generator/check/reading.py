@@ -13,7 +13,7 @@ from generator.check.code import NotebookCode, code_cell, read_code
 from generator.check.source import Fault, KernelSource, Part, Purpose
 from generator.competition.facts import Task
 from generator.errors import CheckError
-from generator.files import PathOutsideError, contained, read_text
+from generator.files import FileReadError, PathOutsideError, contained, read_bytes, reason
 from generator.pair.choices import Choice
 from generator.pair.folder import read_choices
 from generator.pair.workspace import PairFolder, Role
@@ -23,6 +23,7 @@ METADATA = "kernel-metadata.json"
 _LARGEST = 64 * 2**20  # characters of a file that is read at all
 _LONGEST_METADATA = 2**20
 _MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
+_MOST_CHARACTERS = 512 * 2**20  # of all files together, which are held at once
 _RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
 _PURPOSES = {Role.TRAIN: Purpose.TRAINING, Role.INFER: Purpose.INFERENCE}
 
@@ -42,8 +43,8 @@ class TooMuchToCheckError(CheckError):
 
     def __init__(self, *, path: Path) -> None:
         super().__init__(
-            f"{printable(str(path))} has more than {_MOST_FOLDERS:,} folders or {_MOST_KERNELS:,} kernels; name a "
-            "folder further down."
+            f"{printable(str(path))} has more than {_MOST_FOLDERS:,} folders, {_MOST_KERNELS:,} kernels or "
+            f"{_MOST_CHARACTERS >> 20} MB of them; name a folder further down."
         )
 
 
@@ -113,7 +114,8 @@ def read_kernel(folder: Path, context: Context | None = None) -> KernelSource:
     """
     context = context or Context()
     path = folder / METADATA
-    metadata, problem = _json_object(read_text(path), longest=_LONGEST_METADATA)
+    text, problem = _text(path)
+    metadata, problem = (None, problem) if problem else _json_object(text, longest=_LONGEST_METADATA)
     if metadata is None:
         return _source(
             context, NotebookCode(path, ()), metadata_path=path, fault=Fault(Part.METADATA, problem, _RENDER)
@@ -122,7 +124,10 @@ def read_kernel(folder: Path, context: Context | None = None) -> KernelSource:
     if isinstance(code_file, Fault):
         return _source(context, NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=code_file)
     if code_file.suffix != ".ipynb":
-        text = read_text(code_file)
+        text, problem = _text(code_file)
+        if problem:
+            fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
+            return _source(context, NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
         code = NotebookCode(code_file, (code_cell("", text),))
         return _source(context, code, metadata=metadata, metadata_path=path, text=text)
     return read_notebook(code_file, context, metadata=metadata)
@@ -135,8 +140,8 @@ def read_notebook(path: Path, context: Context | None = None, *, metadata: JsonO
         FileReadError: There is none.
     """
     context = context or Context()
-    text = read_text(path)
-    notebook, problem = _json_object(text, longest=_LARGEST)
+    text, problem = _text(path)
+    notebook, problem = (None, problem) if problem else _json_object(text, longest=_LARGEST)
     if notebook is None or not _is_notebook(notebook):
         problem = problem or "It is not a notebook of format 4"
         fault = Fault(Part.NOTEBOOK, problem, "Save it anew in Jupyter, which writes format 4.")
@@ -151,6 +156,24 @@ def read_notebook(path: Path, context: Context | None = None, *, metadata: JsonO
 
 def _source(context: Context, code: NotebookCode, **fields: object) -> KernelSource:
     return KernelSource(code, **vars(context), **fields)  # type: ignore[arg-type] # the fields of a KernelSource
+
+
+def _text(path: Path) -> tuple[str, str]:
+    """The text of a file, or why it cannot be read.
+
+    Raises:
+        FileReadError: There is none.
+    """
+    try:
+        return read_bytes(path).decode(), ""
+    except FileNotFoundError as error:
+        if path.is_symlink():
+            return "", "It is a link to nothing"
+        raise FileReadError(path=path, cause=error) from error
+    except UnicodeDecodeError:
+        return "", "It is not UTF-8 text"
+    except OSError as error:
+        return "", f"It cannot be read ({reason(error).replace('to write there', 'to read it')})"
 
 
 def _json_object(text: str, *, longest: int) -> tuple[JsonObject | None, str]:
@@ -201,7 +224,7 @@ def _is_python(notebook: JsonObject, metadata: JsonObject | None) -> bool:
 
 def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelSource]:
     context = Context(needs_internet_off=is_code_competition)
-    found = 0
+    found = characters = 0
     for folder, names in _folders(root):
         if "pair.toml" in names and all((folder / role / METADATA).is_file() for role in Role):
             kernels = read_pair(PairFolder(folder.absolute()))
@@ -214,7 +237,8 @@ def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelS
         else:
             kernels = [read_notebook(folder / name, context) for name in names if name.endswith(".ipynb")]
         found += len(kernels)
-        if found > _MOST_KERNELS:
+        characters += sum(len(kernel.text) for kernel in kernels)
+        if found > _MOST_KERNELS or characters > _MOST_CHARACTERS:
             raise TooMuchToCheckError(path=root)
         yield from kernels
 

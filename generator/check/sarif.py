@@ -47,7 +47,9 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(finding: Finding, root: Path, index: dict[str, int]) -> dict[str, Any]:
     place = finding.place
     inside = where(place)
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": quote(relative(place.path, root))}}}
+    location: dict[str, Any] = {
+        "physicalLocation": {"artifactLocation": {"uri": quote(relative(place.path, root), errors="surrogateescape")}}
+    }
     if place.cell:
         location["logicalLocations"] = [{"name": printable(place.cell), "fullyQualifiedName": inside}]
     elif place.line:

@@ -80,13 +80,7 @@ def check(context: click.Context, /, **options: Any) -> int:
     if options["explain"]:
         click.echo(_explained(options["explain"]))
         return 0
-    if not options["targets"]:
-        context.fail("Name a pair, a notebook or a folder; `tandem check .` checks every one below the current folder.")
-    if options["as_json"] and options["as_sarif"]:
-        context.fail("--json and --sarif are two formats: choose one.")
-    if options["write_baseline"] and options["baseline"] is None:
-        context.fail("--write-baseline needs the file: --baseline FILE.")
-
+    _refuse_nonsense(context, options)
     from generator.check import checking
 
     kernels, reports = [], []
@@ -108,6 +102,23 @@ def check(context: click.Context, /, **options: Any) -> int:
     else:
         click.echo("\n".join([*map(_lines, findings), *_compiler_lines(reports), _summary(findings, len(kernels))]))
     return 1 if checking.errors(findings) else 0
+
+
+def _refuse_nonsense(context: click.Context, options: dict[str, Any]) -> None:
+    """Ends with an error where options do not fit together, before anything is read."""
+    if not options["targets"]:
+        context.fail("Name a pair, a notebook or a folder; `tandem check .` checks every one below the current folder.")
+    if options["as_json"] and options["as_sarif"]:
+        context.fail("--json and --sarif are two formats: choose one.")
+    if options["write_baseline"] and options["baseline"] is None:
+        context.fail("--write-baseline needs the file: --baseline FILE.")
+
+    from generator.check.baseline import check_replaceable
+    from generator.tpu_compiler.topologies import find_topology
+
+    find_topology(options["topology"])
+    if options["write_baseline"]:
+        check_replaceable(options["baseline"])
 
 
 def _kernels(

@@ -12,6 +12,7 @@ from typing import Any
 
 from generator.competition import builtin
 from generator.errors import RunError
+from generator.files import open_file
 from generator.pair.folder import existing_pair
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.plan import probe
@@ -186,9 +187,9 @@ def _mounts(options: MeasuringOptions, pair: PairFolder) -> list[Mount]:
 def _said(path: Path) -> JsonObject:
     """The answer of the probe, which any notebook could have written in its place; empty if it is none."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return JsonObject.of(json.loads(file.read(_LONGEST_ANSWER)))
-    except (FileNotFoundError, ValueError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         return JsonObject()
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from generator.errors import TandemError
 from generator.files import read_bytes, read_text
+from generator.pair.folder import existing_pair
 from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.rehearsal.errors import NotRehearsedError
 from generator.rehearsal.result import Rehearsal, Trial
+from generator.run.input_mounts import read_sources
 from generator.untrusted import JsonObject
 from generator.workspace_files import WorkspaceFiles
 
@@ -21,9 +23,21 @@ RECORD, PAGE = "rehearsal.json", "rehearsal.html"
 
 
 def cells_of(folder: PairFolder) -> str:
-    """The digest of what the cells of both notebooks say."""
-    digests = [digest_of_cells(read_text(folder.notebook(role))) for role in Role]
-    return hashlib.sha256(json.dumps(digests).encode()).hexdigest()
+    """The digest of what the cells of both notebooks say, and of the network and inputs that their metadata ask for.
+
+    Raises:
+        TandemError: One of the files cannot be read.
+    """
+    said = [[digest_of_cells(read_text(folder.notebook(role))), *_session(folder, role)] for role in Role]
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()
+
+
+def _session(folder: PairFolder, role: Role) -> list[object]:
+    """What the metadata give a kernel's session, whoever it belongs to."""
+    wanted = read_sources(folder, role)
+    owner = wanted.ref.partition("/")[0]
+    refs = [[ref.removeprefix(f"{owner}/") for ref in found] for found in wanted.sources.values()]
+    return [JsonObject.of(json.loads(read_text(wanted.path))).flag("enable_internet"), refs]
 
 
 def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
@@ -65,13 +79,15 @@ def check_rehearsed(workspace: Workspace, pair: str) -> None:
     """Makes sure that the pair, as its cells stand now, has passed a rehearsal.
 
     Raises:
+        TandemError: There is no such pair.
         NotRehearsedError: It has not, or not with these cells.
     """
+    folder = existing_pair(workspace, pair)
     record = _read(workspace.output(pair) / RECORD)
     try:
-        cells = cells_of(workspace.pair(pair))
+        cells = cells_of(folder)
     except TandemError as error:
-        raise NotRehearsedError(pair=pair, why="has a notebook that cannot be read") from error
+        raise NotRehearsedError(pair=pair, why="has a notebook, or metadata, that cannot be read") from error
     if not record:
         raise NotRehearsedError(pair=pair, why="has never been rehearsed here")
     if record.text("cells") != cells:

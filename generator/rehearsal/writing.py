@@ -10,10 +10,11 @@ from typing import cast
 from generator.competition.specimen.table_files import table_file
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.tfrecord import Values, example_of, features_of, record_file
-from generator.files import PathOutsideError, contained
+from generator.files import PathOutsideError, contained, open_file
 from generator.rehearsal.test_set import Row, TestSet
 
 _RECORDS = "test-0.tfrec"
+_MOST_OF_HALF = 2**28  # bytes
 
 
 def write_folder(data: Path, test: TestSet, folder: Path) -> None:
@@ -37,9 +38,7 @@ def write_folder(data: Path, test: TestSet, folder: Path) -> None:
         for file in example.files:
             target = contained(folder / file.target, root=folder)
             if file.is_damaged:
-                content = contained(data / file.source, root=data).read_bytes()
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content[: len(content) // 2])
+                _write_half(data, file.source, target)
             elif not target.exists():
                 _link(data, file.source, target)
     if test.record_id:
@@ -51,6 +50,16 @@ def write_folder(data: Path, test: TestSet, folder: Path) -> None:
         _write_table(folder, test.sample, [row for place in test.answers for row in test.examples[place].answers])
 
 
+def _write_half(data: Path, path: str, target: Path) -> None:
+    try:
+        with open_file(contained(data / path, root=data)) as file:
+            content = file.read(min(_MOST_OF_HALF, os.fstat(file.fileno()).st_size // 2))
+    except (OSError, PathOutsideError):
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content)
+
+
 def _files_below(data: Path) -> Iterator[str]:
     for at, _, names in os.walk(data):
         yield from ((Path(at) / name).relative_to(data).as_posix() for name in names)
@@ -59,11 +68,14 @@ def _files_below(data: Path) -> Iterator[str]:
 def _link(data: Path, path: str, target: Path) -> None:
     """Gives a file of the data another name; where that cannot be, on another disk say, it is copied.
 
-    A link that leads out of the data is left out: a workspace that was sent may have one to any file of the user's.
+    A link that leads out of the data is left out: a workspace that was sent may have one to any file of the user's. So
+    are a link to nothing and what is no file.
     """
     try:
         source = contained(data / path, root=data)
     except PathOutsideError:
+        return
+    if not source.is_file():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -29,6 +29,7 @@ Progress = Callable[[str], None]
 _CORES = 8  # of the CPU, that stand for those of a TPU
 _SAY_AGAIN_SECONDS = 15.0
 _LONGEST_LINE = 1 << 20
+_LONGEST_ANSWER = 1 << 15  # half of what a pipe holds
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,10 @@ class Job:
             )
             os.close(told)
             os.close(asked)
+            os.set_blocking(answers, False)  # nobody need read them, and the time limit is looked at here
             with os.fdopen(events, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
                 try:
-                    yield Worker(process, incoming, outgoing, self.private / "said.txt", cache)
+                    yield Worker(process, incoming, outgoing.fileno(), self.private / "said.txt", cache)
                 finally:
                     with suppress(ProcessLookupError, PermissionError):
                         os.killpg(process.pid, signal.SIGKILL)
@@ -120,7 +122,7 @@ class Worker:
 
     process: "subprocess.Popen[bytes]"
     events: IO[bytes]
-    answers: IO[bytes]
+    answers: int
     said: Path
     cache: ResultCache
 
@@ -154,9 +156,9 @@ class Worker:
 
     def _answer(self, event: JsonObject) -> None:
         if key := event.text("ask"):
-            with suppress(BrokenPipeError):
-                self.answers.write(json.dumps(self.cache.get(key)).encode() + b"\n")
-                self.answers.flush()
+            known = json.dumps(self.cache.get(key)).encode()
+            with suppress(BrokenPipeError, BlockingIOError):
+                os.write(self.answers, (known if len(known) <= _LONGEST_ANSWER else b"null") + b"\n")
         elif key := event.text("keep"):
             self.cache.put(key, event.section("figures"))
 

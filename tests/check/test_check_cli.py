@@ -182,6 +182,16 @@ def test_a_baseline_leaves_out_what_was_there_before_wherever_it_moves(tmp_path:
     assert "1 warning in 1 notebook" in outcome.out
 
 
+def test_a_file_that_is_no_baseline_is_not_overwritten_by_one(tmp_path: Path, tandem: Tandem) -> None:
+    notebook = write_kernel(tmp_path)
+    before = notebook.read_bytes()
+    outcome = tandem("check", notebook, "--baseline", notebook, "--write-baseline")
+
+    assert outcome.code == 1
+    assert "is left as it is" in outcome.err
+    assert notebook.read_bytes() == before
+
+
 def test_a_file_that_is_no_baseline_is_said_to_be_none(tmp_path: Path, tandem: Tandem) -> None:
     for text in ("[]", "{}", "x", '{"version": 1, "findings": 3}'):
         (tmp_path / "b.json").write_text(text)
@@ -220,6 +230,12 @@ def test_what_does_not_go_together_is_said(tandem: Tandem, arguments: list[str],
     assert said in outcome.err
 
 
+def test_a_topology_that_does_not_exist_is_an_error_whether_it_is_compiled_for_or_not(
+    tmp_path: Path, tandem: Tandem
+) -> None:
+    assert "There is no topology" in tandem("check", write_kernel(tmp_path), "--topology", "v9").err
+
+
 def test_a_folder_without_a_notebook_has_nothing_to_check(tmp_path: Path, tandem: Tandem) -> None:
     outcome = tandem("check", tmp_path)
 
@@ -244,12 +260,60 @@ def test_hostile_files_are_findings_and_nothing_of_them_reaches_the_terminal(tmp
     assert "in 5 notebooks" in outcome.out
 
 
-def test_a_pipe_in_the_place_of_a_notebook_is_not_waited_for(tmp_path: Path, tandem: Tandem) -> None:
-    os.mkfifo(tmp_path / "x.ipynb")
+def test_what_cannot_be_read_is_a_finding_and_keeps_nothing_else_from_being_checked(
+    tmp_path: Path, tandem: Tandem
+) -> None:
+    os.mkfifo(tmp_path / "a pipe.ipynb")
+    (tmp_path / "bytes.ipynb").write_bytes(b'{"cells": [], "metadata": {}, "x": "\xff"}')
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "nowhere")
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.ipynb")).write_text("{}")
+    write_kernel(tmp_path / "sound")
+    outcome = tandem("check", tmp_path)
+
+    assert outcome.code == 1
+    assert outcome.out.count(": N001 error: ") == 4
+    assert all(word in outcome.out for word in ("a pipe or a device", "not UTF-8", "a link to nothing"))
+    assert "in 5 notebooks" in outcome.out
+    log = json.loads(tandem("check", tmp_path, "--sarif").out)
+    uris = [each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for each in log["runs"][0]["results"]]
+    assert uris[3].endswith("/%FF.ipynb")
+
+
+def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
+    tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("generator.check.reading._MOST_CHARACTERS", 10_000)
+    write_kernel(tmp_path, "#" * 10_000)
 
     outcome = tandem("check", tmp_path)
     assert outcome.code == 1
-    assert "pipe or a device" in outcome.err
+    assert "name a folder further down" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("source", "rules"),
+    [
+        ('d = {"a": 1}\nprint(f"{d["a"]}")', []),  # Python 3.12, as on Kaggle
+        ("def first[T](values: list[T]) -> T:\n    return values[0]", []),
+        ("f(x y)", ["N003"]),
+        ("pip install -q lightning==2.5", ["N021"]),
+        ("cd /kaggle/working", []),
+        ('get_ipython().system("pip install lightning==2.5")', ["N021"]),
+        ("!curl http://localhost:8000/health", []),
+        ("!curl https://example.org", ["N022"]),
+        ('import pandas as pd\npd.read_csv("https://example.org/a.csv")', ["N022"]),
+        ('from torchvision.models import resnet18\nresnet18(weights="DEFAULT")', ["N022"]),
+        ("from torchvision import models as m\nm.resnet18(weights=m.ResNet18_Weights.IMAGENET1K_V1)", ["N022"]),
+        ("from torchvision.models import resnet18\nresnet18(weights=None)", []),
+        ('import timm\ntimm.create_model("a", True)', ["N022"]),
+        ('import timm\ntimm.create_model("a", pretrained=True, pretrained_cfg_overlay={"file": path})', []),
+        ("from sklearn import datasets\ndatasets.fetch_openml('a')", ["N022"]),
+    ],
+)
+def test_what_needs_the_network_is_told_from_what_does_not(tmp_path: Path, source: str, rules: list[str]) -> None:
+    found = check(read_target(write_kernel(tmp_path, source, enable_internet=False)))
+
+    assert [each.rule for each in found] == rules
 
 
 @pytest.mark.parametrize(

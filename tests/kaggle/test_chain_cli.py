@@ -280,6 +280,18 @@ def test_a_notebook_with_a_key_in_it_is_refused_without_looking_whether_it_was_t
     assert "Looking whether" not in outcome.err
 
 
+def test_without_the_check_nothing_that_cannot_be_sent_is_sent(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    with edited(pair.notebook(Role.TRAIN)) as notebook:
+        del notebook["metadata"]
+    assert tandem("push", "cells", "--to", "local", "--dry-run", "--no-verify").code == 0
+
+    with edited(pair.metadata(Role.TRAIN)) as metadata:
+        metadata["id"] = "no-owner"
+    outcome = tandem("push", "cells", "--to", "local", "--dry-run", "--no-verify")
+    assert outcome.code == 1
+    assert "no id OWNER/SLUG" in outcome.err
+
+
 def test_a_push_says_what_is_doubtful_and_is_made(local: Served, tandem: Tandem, pair: PairFolder) -> None:
     with edited(pair.notebook(Role.TRAIN)) as notebook:
         notebook["cells"][-1]["source"] = "!pip install lightning"

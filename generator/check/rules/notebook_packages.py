@@ -3,7 +3,7 @@
 import ast
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from generator.check.code import CodeCell, NotebookCode
 from generator.check.finding import Place, Severity
@@ -12,7 +12,7 @@ from generator.check.source import KernelSource
 from generator.check.texts import UNKNOWN, text_of
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
-_RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "get_ipython.system"}
+_RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "?.system"}
 _LONGEST_COMMAND = 10_000
 _SEPARATORS = re.compile(r"&&|\|\||;|\|")
 _WITH_VALUE = {"-r", "-c", "-f", "-i", "-t", "--requirement", "--constraint", "--find-links", "--index-url", "--target"}
@@ -22,8 +22,12 @@ _FETCHING |= {"git clone", "kaggle datasets", "kaggle competitions", "kaggle mod
 _FETCHES = {"requests.get", "urllib.request.urlopen", "urllib.request.urlretrieve", "wget.download", "gdown.download"}
 _FETCHES |= {"torch.hub.load", "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "nltk.download"}
 _FETCHES |= {"datasets.load_dataset", "wandb.init", "wandb.login", "tensorflow_datasets.load"}
+_BY_HANDLE = (".from_pretrained", ".from_preset", "sentence_transformers.SentenceTransformer")
+_TABLES = ("pandas.read_", "polars.read_", "polars.scan_")
+_FROM_FILES = {"pretrained_cfg", "pretrained_cfg_overlay", "checkpoint_path"}  # of timm: the weights lie there
 _LOCAL = ("/", ".", "~", "$", "{", UNKNOWN)
 _HUBS = {"timm", "torchvision", "open_clip", "efficientnet_pytorch", "pretrainedmodels", "segmentation_models_pytorch"}
+_TORCHVISION_WEIGHTS = {"DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2", "COCO_V1"}
 _HERE = ("localhost", "127.0.0.1", "://gateway")
 _ELSEWHERE = {"mode", "source", "data_dir", "data_files"}  # arguments that say that nothing is fetched, mostly
 _NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input."
@@ -77,7 +81,8 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
         return
     for cell, line, command in kernel.code.commands():
         for words in () if _is_indented(cell, line) else _commands(command):
-            if words[0] in _FETCHING or " ".join(words[:2]) in _FETCHING:
+            is_fetching = words[0] in _FETCHING or " ".join(words[:2]) in _FETCHING
+            if is_fetching and not any(here in word for word in words for here in _HERE):
                 message = f"{words[0]} needs the internet, which this notebook runs without."
                 yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
     for cell, node, name in kernel.code.calls():
@@ -170,7 +175,12 @@ def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
         first = text_of(code, node.args[0]) if node.args else None
         is_here = any(word in (first or "") for word in _HERE) or not _ELSEWHERE.isdisjoint(arguments)
         return "" if is_here else name
-    if name.endswith((".from_pretrained", ".from_preset")):
+    if name.startswith("sklearn.datasets.fetch_"):
+        return name
+    if name.startswith(_TABLES):
+        first = text_of(code, node.args[0]) if node.args else None
+        return name if (first or "").startswith(("http://", "https://", "ftp://")) else ""
+    if name.endswith(_BY_HANDLE):
         handle = text_of(code, node.args[0]) if node.args else None
         is_hub = (
             handle is not None and not handle.startswith((*_LOCAL, "file:")) and "local_files_only" not in arguments
@@ -181,10 +191,20 @@ def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
         is_open = None in arguments or len(node.args) > 1
         if (weights is None and not is_open) or text_of(code, weights) == "imagenet":
             return 'weights="imagenet"'
-    pretrained = arguments.get("pretrained")
-    if name.partition(".")[0] in _HUBS and isinstance(pretrained, ast.Constant) and pretrained.value is True:
+    return _of_hub(code, node, name, arguments)
+
+
+def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:
+    """The argument by which a library of models downloads weights, or nothing."""
+    if name.partition(".")[0] not in _HUBS or not _FROM_FILES.isdisjoint(arguments):
+        return ""
+    is_timm = name == "timm.create_model" and len(node.args) > 1
+    pretrained = node.args[1] if is_timm else arguments.get("pretrained")
+    if isinstance(pretrained, ast.Constant) and pretrained.value is True:
         return "pretrained=True"
-    return ""
+    weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
+    named = text_of(code, weights) or code.name_of(weights) if weights is not None else ""
+    return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
 
 
 def _is_indented(cell: CodeCell, line: int) -> bool:

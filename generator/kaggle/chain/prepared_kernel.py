@@ -63,6 +63,8 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedK
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:
         raise KernelUnfitError(path=path, problem="it is no notebook")
+    if not all(metadata.text("id").partition("/")) or not metadata.text("title"):
+        raise KernelUnfitError(path=kernel.metadata_path or path, problem="it has no id OWNER/SLUG, or no title")
     parameters = _parameters(notebook, path)
     push = _push(metadata, _clean(notebook))
     fields = {name: str(getattr(push, name)) for name in KernelPush.__dataclass_fields__ if name != "text"}
@@ -125,7 +127,7 @@ def _clean(notebook: dict[str, Any]) -> str:
             sent.update(outputs=[], execution_count=None)
         cells.append(sent)
     # The editor's block names an image and an accelerator of its own, which can win over what is asked for.
-    metadata = {name: value for name, value in notebook["metadata"].items() if name != "kaggle"}
+    metadata = {name: value for name, value in JsonObject.of(notebook.get("metadata")).items() if name != "kaggle"}
     return json.dumps({**notebook, "cells": cells, "metadata": metadata}, ensure_ascii=False, indent=1)
 
 
