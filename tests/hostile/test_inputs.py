@@ -153,7 +153,7 @@ def test_a_pipe_or_a_device_in_place_of_a_file_hangs_no_command(
 def test_a_pipe_as_a_notebook_is_named(pair: Path) -> None:
     as_pipe(pair / "train/train.ipynb")
 
-    assert "train.ipynb: it is a pipe or a device, not an ordinary file." in refused(*PUSH)
+    assert "train.ipynb is a pipe or a device, not an ordinary file" in refused(*PUSH)
 
 
 @pytest.mark.parametrize("name", ["train.csv", "test.csv", "sample_submission.csv", "train/1.png"])
