@@ -1,6 +1,7 @@
 """What a training takes on an accelerator, and which one to take: from figures, without running anything."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -20,7 +21,8 @@ from generator.plan.measurement import CpuStep, Machine, Measurement
 from generator.plan.picture import roofline_picture
 from generator.plan.planning import PlannedPair
 from generator.plan.recommendation import plan_training
-from generator.plan.workload import this_machine
+from generator.plan.workload import this_machine, workload_of
+from generator.tpu_compiler.step_cost import StepCost
 
 Tandem = Callable[..., Outcome]
 
@@ -50,6 +52,26 @@ TABLE = replace(
     input_seconds=1e-5,
     cpu_step=CompiledStep(8, 48e6, 60e6, 3e6, 2),
     steps=(CompiledStep(8, 48e6, 11e6, 2e6, 1), CompiledStep(128, 768e6, 100e6, 9e6, 1)),
+)
+
+
+MEASURED = Measurement(
+    input_seconds=PHOTOGRAPHS.input_seconds,
+    examples=PHOTOGRAPHS.examples,
+    held_out=PHOTOGRAPHS.held_out,
+    epochs=2_000,
+    folds=1,
+    batch=16,
+    example_bytes=150_528,
+    parameters=PHOTOGRAPHS.parameters,
+    learning_rate=0.0005,
+    follows_root=False,
+    ready_seconds=16,
+    loop_seconds=0.0015,
+    machine=Machine(150e9, 24e9, 2),
+    step=CpuStep(325e9, 30e9, 3e9, 12),
+    step_seconds=None,
+    is_specimen=False,
 )
 
 
@@ -143,6 +165,19 @@ def test_the_picture_names_what_is_compared_and_survives_a_hostile_title() -> No
     assert any(text.startswith("<script>") and "\x1b" not in text for text in texts)
 
 
+@pytest.mark.parametrize("figure", [0.0, -1.0, 5e-324, 1e300])
+def test_what_a_notebooks_process_makes_up_of_its_step_is_drawn_in_finite_numbers(figure: float) -> None:
+    made_up = StepCost(
+        "train", "jax", "v5e:2x4", 8, 16, figure, 1 / (figure or 1), 7, 9, figure, figure, {}, 1, 1, figure
+    )
+    plan = plan_training(workload_of(MEASURED, [made_up]), batch=16)
+
+    drawn = roofline_picture(plan, title="tiny")
+    assert ET.fromstring(drawn).tag.endswith("svg")  # noqa: S314 - our own
+    assert "nan" not in drawn
+    assert all(math.isfinite(each.total) for each in plan.predictions)
+
+
 def test_the_comparison_is_dated_and_has_a_source_for_everything(tandem: Tandem) -> None:
     shown, told = tandem("plan", "--accelerators"), tandem("plan", "--accelerators", "--json")
 
@@ -189,24 +224,7 @@ def test_an_accelerator_that_is_chosen_is_asked_of_kaggle(
 
 
 def test_the_report_says_what_to_do_there_and_what_is_left_of_the_week() -> None:
-    measured = Measurement(
-        input_seconds=PHOTOGRAPHS.input_seconds,
-        examples=PHOTOGRAPHS.examples,
-        held_out=PHOTOGRAPHS.held_out,
-        epochs=2_000,
-        folds=1,
-        batch=16,
-        example_bytes=150_528,
-        parameters=PHOTOGRAPHS.parameters,
-        learning_rate=0.0005,
-        follows_root=False,
-        ready_seconds=16,
-        loop_seconds=0.0015,
-        machine=Machine(150e9, 24e9, 2),
-        step=CpuStep(325e9, 30e9, 3e9, 12),
-        step_seconds=None,
-        is_specimen=False,
-    )
+    measured = MEASURED
     plan = plan_training(replace(PHOTOGRAPHS, epochs=measured.epochs), batch=measured.batch)
     planned = PlannedPair(
         "flowers", "keras", measured, Compiled(()), plan, predict(plan.workload, this_machine(measured), 16)

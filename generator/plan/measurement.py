@@ -29,7 +29,7 @@ TRAIN_CELL = "train"
 _LONGEST_ANSWER = 1 << 16
 _ABOVE_LINE = 1.001
 _REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
-_LARGEST = 10**12
+_SMALLEST, _LARGEST = 1e-9, 10**12
 
 
 class MeasurementError(RunError):
@@ -226,4 +226,9 @@ def _count(fields: JsonObject, name: str) -> int:
 
 
 def _positive(fields: JsonObject, name: str) -> float:
-    return min(max(0.0, fields.number(name) or 0.0), float(_LARGEST) ** 2)
+    return plausible(fields.number(name))
+
+
+def plausible(value: float | None) -> float:
+    """A number of a stranger's process that can be reckoned with: 0 for none, and for what is next to nothing."""
+    return 0.0 if value is None or value < _SMALLEST else min(value, float(_LARGEST) ** 1.5)

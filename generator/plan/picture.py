@@ -28,7 +28,9 @@ class _Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        share = (math.log10(value) - math.log10(self.low)) / (math.log10(self.high) - math.log10(self.low))
+        share = (math.log10(max(value, self.low)) - math.log10(self.low)) / (
+            math.log10(self.high) - math.log10(self.low)
+        )
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
 from generator.accelerators.prediction import STATE_BYTES, CompiledStep, Processor, Workload
-from generator.plan.measurement import Measurement
+from generator.plan.measurement import Measurement, plausible
 from generator.tpu_compiler.step_cost import StepCost
 
 _CHIPS = {"v5e": "TPU v5e", "v6e": "TPU v6e", "v3": "TPU v3", "v2": "TPU v2"}
@@ -59,10 +59,10 @@ def _guessed(measured: Measurement) -> tuple[float, float, float, float]:
 def _compiled(cost: StepCost) -> CompiledStep:
     return CompiledStep(
         batch=cost.batch_per_core,
-        flops=cost.flops,
-        bytes_moved=cost.bytes_moved,
-        memory=float(cost.peak_memory or 0),
-        compile_seconds=cost.compile_seconds,
-        seconds=cost.cycles_seconds,
+        flops=plausible(cost.flops),
+        bytes_moved=plausible(cost.bytes_moved),
+        memory=plausible(cost.peak_memory),
+        compile_seconds=plausible(cost.compile_seconds),
+        seconds=plausible(cost.cycles_seconds) or None,
         chip=_CHIPS.get(cost.topology.partition(":")[0], ""),
     )
