@@ -201,7 +201,9 @@ def _code_file(metadata: JsonObject, folder: Path) -> Path | Fault:
         remedy = "Name a notebook (.ipynb), or say that a .py is a script."
         return Fault(Part.CODE_FILE, f"Its code_file {name} is no notebook", remedy)
     if not found.is_file():
-        return Fault(Part.CODE_FILE, f"Its code_file {name} does not exist", "Put the notebook there, or name another.")
+        what = f"is a {'folder' if found.is_dir() else 'pipe or a device'}, not an ordinary file"
+        problem = f"Its code_file {name} {what if found.exists() else 'does not exist'}"
+        return Fault(Part.CODE_FILE, problem, "Put the notebook there, or name another.")
     return folder / name
 
 

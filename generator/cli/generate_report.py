@@ -8,8 +8,9 @@ from typing import Any
 
 from generator.accelerators.small_training import cpu_seconds
 from generator.cli.table import table
+from generator.competition.facts import Medium
 from generator.competition.presets import presets_of
-from generator.competition.schema import keys_of
+from generator.competition.schema import families, keys_of
 from generator.files import read_bytes
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
@@ -87,7 +88,7 @@ def _on_a_cpu(workspace: Workspace, draft: Draft) -> list[str]:
         _rows_of(data / str(draft.choices.task["train_table"].value)) if "train_table" in draft.choices.task else 0,
         int(str(knobs.get("EPOCHS", 0))) * int(str(knobs.get("FOLDS", 1))),
         pixels=int(str(knobs["IMAGE_SIZE"])) ** 2 if "IMAGE_SIZE" in knobs else None,
-        is_table=str(draft.choices.pair["family"].value) == "tabular",
+        is_table=families()[str(draft.choices.pair["family"].value)].medium is Medium.ROW,
     )
     if seconds is None:
         return []

@@ -26,7 +26,8 @@ def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = write_pair(tmp_path)
     for role in ("train", "infer"):
-        set_field(folder, role, title=f"tiny {role}", code_file=f"{role}.ipynb")
+        named = {"title": f"tiny {role}", "code_file": f"{role}.ipynb"}
+        set_field(folder, role, **named, language="python", kernel_type="notebook")
     assert tried(*PUSH).code == 0
     return folder
 
@@ -152,7 +153,7 @@ def test_a_pipe_or_a_device_in_place_of_a_file_hangs_no_command(
 def test_a_pipe_as_a_notebook_is_named(pair: Path) -> None:
     as_pipe(pair / "train/train.ipynb")
 
-    assert "train.ipynb: it is a pipe or a device, not an ordinary file." in refused(*PUSH)
+    assert "train.ipynb is a pipe or a device, not an ordinary file" in refused(*PUSH)
 
 
 @pytest.mark.parametrize("name", ["train.csv", "test.csv", "sample_submission.csv", "train/1.png"])

@@ -3,8 +3,10 @@
 import io
 import tarfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +39,13 @@ class Shelved:
     folder: Path
     blobs: dict[str, Blob] = field(default_factory=dict)
     tickets: dict[str, Stored] = field(default_factory=dict)
+    numbers: Iterator[int] = field(default_factory=count)
 
     def start(self, call: Call, *, name: str, size: int) -> OpenUpload:
         raise NotImplementedError
 
     def add(self, name: str, content: bytes) -> str:
-        token = f"blob-{len(self.blobs)}"
+        token = f"blob-{next(self.numbers)}"  # several threads may submit at once
         path = self.folder / token
         path.write_bytes(content)
         self.blobs[token] = Blob(name, path, len(content))
