@@ -67,7 +67,7 @@ def _runs_python(words: list[str]) -> bool:
     if not words or words[0].rpartition("/")[2] not in _PROGRAMS:
         return False
     if any(word in {"-m", "--version", "-V"} for word in words[1:2]):
-        return words[2:3] != ["pip"] and len(words) > 2 and words[2].startswith("torch.distributed")  # noqa: PLR2004
+        return any(word.startswith("torch.distributed") for word in words[2:3])
     return any(word.endswith(".py") for word in words) or words[0].rpartition("/")[2] == "accelerate"
 
 
