@@ -57,9 +57,11 @@ class Proposal:
     @property
     def unused_files(self) -> tuple[str, ...]:
         """The files of the competition that the notebooks do not read, whole folders with a slash behind them."""
+        if self.survey is None:
+            return ()
         from generator.competition.introspection.unused_files import unused_files
 
-        return unused_files(self.survey, self.task) if self.survey is not None else ()
+        return unused_files(self.survey, self.task)
 
 
 def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
