@@ -16,6 +16,7 @@ from generator.pair.imports import gathered
 from generator.pair.own_cells import with_own_cells
 from generator.pair.percent import Cell, PercentError, read_cells
 from generator.pair.spec import PairSpec
+from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Role
 from generator.untrusted import markdown, markdown_code, printable, python_literal
 
@@ -70,7 +71,11 @@ def render_text(spec: PairSpec, role: Role, folder: Path) -> str:
     try:
         template = environment(folder).get_template(top)
         return template.render(
-            pair=spec, competition=spec.competition, task=SimpleNamespace(**spec.task_values_for(role)), role=role
+            pair=spec,
+            competition=spec.competition,
+            task=SimpleNamespace(**spec.task_values_for(role)),
+            framework=next(each for each in frameworks(folder) if each.name == spec.framework),
+            role=role,
         )
     except jinja2.TemplateSyntaxError as error:
         raise TemplateRenderError(template=error.name or top, line=error.lineno, problem=_sentence(error)) from error

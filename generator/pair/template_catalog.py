@@ -42,11 +42,19 @@ class NotOfFamilyError(PairError):
 
 @dataclass(frozen=True)
 class Framework:
-    """A framework that notebooks can be written in."""
+    """A framework that notebooks can be written in.
+
+    Attributes:
+        name: Its folder's name, such as "keras".
+        title: What people call it.
+        description: One sentence for those who choose.
+        weights: How the names of the files end that it saves weights in, such as "weights.h5".
+    """
 
     name: str
     title: str
     description: str
+    weights: str = ""
 
 
 def frameworks(templates: Path) -> list[Framework]:
@@ -56,7 +64,7 @@ def frameworks(templates: Path) -> list[Framework]:
         SchemaError: A description is broken.
     """
     described = {path.parent.name: read_declaration(path) for path in templates.glob("frameworks/*/framework.toml")}
-    return [Framework(name, said["title"], said["description"]) for name, said in sorted(described.items())]
+    return [Framework(name, **said) for name, said in sorted(described.items())]
 
 
 def check_offered(templates: Path, *, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
