@@ -9,11 +9,12 @@ from typing import Any
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, catalog
 from generator.competition.facts import Competition
-from generator.competition.presets import Preset, preset_of, presets_of
+from generator.competition.presets import Preset, preset_of
 from generator.competition.schema import keys_of, task_of
 from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choices
 from generator.pair.kernel_name import KernelName, kernel_name
+from generator.pair.pretrained_models import check_model, suggested_models
 from generator.pair.task_properties import TaskProperties
 from generator.pair.workspace import Role
 from generator.untrusted import printable
@@ -103,15 +104,30 @@ class PairSpec(TaskProperties):
         """The Kaggle Models that notebooks have attached: the pretrained one, if the user named one.
 
         Raises:
-            PretrainedModelError: What the user named cannot be a Kaggle Model.
+            PairError: See `check_model`.
+        """
+        self.check_model()
+        return (self._handle,) if self._handle else ()
+
+    def check_model(self) -> None:
+        """Makes sure that the pretrained model that the user named, if any, can be attached and read.
+
+        Raises:
+            PretrainedModelError: It cannot be a Kaggle Model.
+            ModelOfFrameworkError: It is one of texts that the framework does not read.
             UnusedModelError: These images are no photographs.
         """
-        handle = self.preset.handle if self.preset else str(self.task_values.get("pretrained", ""))
+        handle = self._handle
         if handle and not _MODEL_HANDLE.fullmatch(handle):
-            raise PretrainedModelError(handle=handle, suggested=presets_of(self.family))
+            suggested = suggested_models(self.family, self.framework)
+            raise PretrainedModelError(handle=handle, suggested=suggested)
+        check_model(self.preset, family=self.family, framework=self.framework)
         if handle and "image_size" in self.task.details and not self.has_backbone:
             raise UnusedModelError(handle=handle)
-        return (handle,) if handle else ()
+
+    @property
+    def _handle(self) -> str:
+        return self.preset.handle if self.preset else str(self.task_values.get("pretrained", ""))
 
     def kernel(self, role: Role) -> KernelName:
         """The name of one of the two kernels."""

@@ -49,12 +49,14 @@ class Framework:
         title: What people call it.
         description: One sentence for those who choose.
         weights: How the names of the files end that it saves weights in, such as "weights.h5".
+        models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
     """
 
     name: str
     title: str
     description: str
     weights: str = ""
+    models: tuple[str, ...] = ()
 
 
 def frameworks(templates: Path) -> list[Framework]:
