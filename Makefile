@@ -66,8 +66,13 @@ HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
 IMPORTED := flax jax keras matplotlib pandas pillow pyarrow safetensors scikit-learn scipy \
 	tensorflow$(if $(filter Darwin,$(shell uname)),,-cpu)
 
+# PyTorch without CUDA, which is 3 GB: where such a wheel is not to be had, its tests are skipped and say so.
+TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)
+NO_TORCH = echo "$(TORCH) is not to be had here: what needs it is skipped; --find-links or an extra index brings it"
+
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
 $(VENV)/run.stamp: WANTED := --editable ".[run]"
+$(VENV)/dev.stamp: OPTIONAL := $(TORCH)
 $(VENV)/dev.stamp: WANTED := --editable ".[dev]"
 $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
 $(VENV)/run.stamp $(VENV)/dev.stamp: PINS := constraints.txt
@@ -81,9 +86,11 @@ ifneq ($(UV),)
 	test -x $(@D)/bin/python || uv venv --quiet --python "$$(command -v $(PYTHON))" $(@D)
 	uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) $(WANTED)
 	$(if $(ALONE),uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) --no-deps $(ALONE))
+	$(if $(OPTIONAL),uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) $(OPTIONAL) 2>/dev/null || $(NO_TORCH))
 else
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) $(WANTED)
 	$(if $(ALONE),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) --no-deps $(ALONE))
+	$(if $(OPTIONAL),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) $(OPTIONAL) 2>/dev/null || $(NO_TORCH))
 endif
 	@touch $@
