@@ -89,7 +89,7 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax", "torch"])
 def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:

@@ -131,7 +131,7 @@ def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0)])
+@pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0), ("jax", 0), ("torch", 0)])
 def test_every_pixel_gets_what_the_model_makes_of_it(
     sessions: Sessions, mirror: Mirror, framework: str, first: int
 ) -> None:
