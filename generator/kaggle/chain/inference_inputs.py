@@ -13,10 +13,10 @@ from generator.kaggle.chain.upload_step import UploadedVersion, file_digest
 from generator.kaggle.chain.verification import whole_handover
 from generator.kaggle.chain.wheels import install_cell, wheels_for
 from generator.pair.handover import FILE_NAME, DamagedError
+from generator.pair.kernel_name import dataset_beside
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject
 
-_LONGEST_SLUG = 50
 _FRAMEWORKS = {"keras": "keras", "tensorflow": "tensorFlow2", "jax": "jax", "torch": "pyTorch"}
 
 
@@ -35,15 +35,16 @@ def with_handover(chain: ChainExecution, push: KernelPush, *, trained: str) -> K
         return replace(push, text=text, kernel_sources=(training.ref, *others))
     push = replace(push, kernel_sources=others)
     files = _fetch_promised(chain)
-    owner, _, slug = training.ref.partition("/")
     if handoff is Handoff.DATASET:
-        ref = _dataset(chain, "handover", f"{owner}/{_cut(slug, '-handover')}", files)
+        ref = _dataset(chain, "handover", dataset_beside(training.ref, "-handover"), files)
         mounts = [f"datasets/{ref}", ref.partition("/")[2]]
         push = replace(push, dataset_sources=(*push.dataset_sources, ref))
     else:
         trained_with = (chain.state.trained or JsonObject()).section("handover").text("framework")
-        ref = f"{owner}/{_cut(slug, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
-        upload = UploadedVersion(chain, "handover", handoff, ref=ref, title=slug, files=files).execute()
+        ref = f"{dataset_beside(training.ref, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
+        upload = UploadedVersion(
+            chain, "handover", handoff, ref=ref, title=training.ref.partition("/")[2], files=files
+        ).execute()
         version = f"{upload.ref}/{upload.version}"
         mounts = [f"models/{version}", version.partition("/")[2]]
         push = replace(push, model_sources=(*push.model_sources, version))
@@ -56,8 +57,7 @@ def with_wheels(chain: ChainExecution, push: KernelPush) -> KernelPush:
     if not wheels.files:
         chain.tell(Role.INFER, "Kaggle's image has everything that the inference notebook imports; no wheels.")
         return push
-    owner, _, slug = push.ref.partition("/")
-    ref = _dataset(chain, "wheels", f"{owner}/{_cut(slug, '-wheels')}", wheels.files)
+    ref = _dataset(chain, "wheels", dataset_beside(push.ref, "-wheels"), wheels.files)
     text = with_first_cell(push.text, name="offline-wheels", source=install_cell(wheels, ref))
     return replace(push, text=text, dataset_sources=(*push.dataset_sources, ref))
 
@@ -84,7 +84,3 @@ def _fetch_promised(chain: ChainExecution) -> dict[str, Path]:
             session.fetch(promise.file, check)
         files[target.name] = target
     return files
-
-
-def _cut(slug: str, ending: str) -> str:
-    return slug[: _LONGEST_SLUG - len(ending)].strip("-") + ending
