@@ -7,13 +7,13 @@ from pathlib import Path
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.options import Handoff
-from generator.kaggle.chain.prepared_kernel import with_first_cell, with_parameters
 from generator.kaggle.chain.sessions import Session
 from generator.kaggle.chain.upload_step import UploadedVersion, file_digest
 from generator.kaggle.chain.verification import whole_handover
 from generator.kaggle.chain.wheels import install_cell, wheels_for
 from generator.pair.handover import FILE_NAME, DamagedError
 from generator.pair.kernel_name import dataset_beside
+from generator.pair.notebook_changes import with_first_cell, with_parameters
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject
 
