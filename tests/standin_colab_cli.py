@@ -1,8 +1,9 @@
 """A stand-in for Google's command line for Colab, which answers as google-colab-cli 0.7.5 does.
 
 `install` makes it executable, with a machine that is a folder: /content in what it executes means a folder there. What
-it does otherwise than well stands in `behaviour.json`, its command lines in `calls.txt`, its machines in `machines.json`.
-Like the real one, `exec` goes on after a cell that failed and ends with 0, and `stop` ends with 0 for any name.
+it does otherwise than well stands in `behaviour.json`, its command lines in `calls.txt`, what is rented in
+`machines.json`. Like the real one, `exec` goes on after a cell that failed and ends with 0, and `stop` ends with 0 for
+any name.
 """
 
 import json

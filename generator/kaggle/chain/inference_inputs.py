@@ -8,6 +8,7 @@ from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.sessions import Session
+from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.chain.upload_step import UploadedVersion, file_digest
 from generator.kaggle.chain.verification import whole_handover
 from generator.kaggle.chain.wheels import install_cell, wheels_for
@@ -20,35 +21,41 @@ from generator.untrusted import JsonObject
 _FRAMEWORKS = {"keras": "keras", "tensorflow": "tensorFlow2", "jax": "jax", "torch": "pyTorch"}
 
 
-def with_handover(chain: ChainExecution, push: KernelPush, *, trained: str) -> KernelPush:
+def with_handover(
+    chain: ChainExecution, push: KernelPush, *, trained: str, elsewhere: TrainedElsewhere | None = None
+) -> KernelPush:
     """The inference kernel with what training handed over among its sources.
 
     Args:
         chain: The chain; its training has ended well.
         push: The kernel as its folder says.
         trained: The training kernel that the folder says it reads.
+        elsewhere: The training, if it did not run on Kaggle.
     """
-    training, handoff = chain.state.pushes[Role.TRAIN], Handoff(chain.begun.handoff)
-    others = tuple(ref for ref in push.kernel_sources if ref not in (trained, training.ref))
+    handoff = Handoff(chain.begun.handoff)
+    ref = trained if elsewhere else chain.state.pushes[Role.TRAIN].ref
+    others = tuple(each for each in push.kernel_sources if each not in (trained, ref))
     if handoff is Handoff.KERNEL:
-        text = with_parameters(push.text, {"TRAIN_KERNEL": training.ref})
-        return replace(push, text=text, kernel_sources=(training.ref, *others))
-    push = replace(push, kernel_sources=others)
-    files = _fetch_promised(chain)
+        text = with_parameters(push.text, {"TRAIN_KERNEL": ref})
+        return replace(push, text=text, kernel_sources=(ref, *others))
+    dataset = dataset_beside(ref, "-handover")
+    # Of a pair that trains elsewhere the folder has it already, in the name of whom it was rendered for.
+    datasets = tuple(each for each in push.dataset_sources if each.partition("/")[2] != dataset.partition("/")[2])
+    push = replace(push, kernel_sources=others, dataset_sources=datasets)
+    files = elsewhere.files if elsewhere else _fetch_promised(chain)
     if handoff is Handoff.DATASET:
-        ref = _dataset(chain, "handover", dataset_beside(training.ref, "-handover"), files)
-        mounts = [f"datasets/{ref}", ref.partition("/")[2]]
-        push = replace(push, dataset_sources=(*push.dataset_sources, ref))
+        _dataset(chain, "handover", dataset, files)
+        mounts = [f"datasets/{dataset}", dataset.partition("/")[2]]
+        push = replace(push, dataset_sources=(*push.dataset_sources, dataset))
     else:
         trained_with = (chain.state.trained or JsonObject()).section("handover").text("framework")
-        ref = f"{dataset_beside(training.ref, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
-        upload = UploadedVersion(
-            chain, "handover", handoff, ref=ref, title=training.ref.partition("/")[2], files=files
-        ).execute()
+        model = f"{dataset_beside(ref, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
+        title = ref.partition("/")[2]
+        upload = UploadedVersion(chain, "handover", handoff, ref=model, title=title, files=files).execute()
         version = f"{upload.ref}/{upload.version}"
         mounts = [f"models/{version}", version.partition("/")[2]]
         push = replace(push, model_sources=(*push.model_sources, version))
-    return replace(push, text=with_parameters(push.text, {"TRAIN_KERNEL": training.ref, "HANDOFF_MOUNTS": mounts}))
+    return replace(push, text=with_parameters(push.text, {"TRAIN_KERNEL": ref, "HANDOFF_MOUNTS": mounts}))
 
 
 def with_wheels(chain: ChainExecution, push: KernelPush) -> KernelPush:
