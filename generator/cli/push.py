@@ -97,12 +97,19 @@ def _ask(context: click.Context, options: PushOptions) -> None:
     if not is_interactive():
         context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
     spec = options.spec
-    what = f"Push {spec.train.ref} (TPU) and then {spec.infer.ref} (GPU) to Kaggle"
+    training = f"{spec.train.ref} (TPU) and then " if Role.TRAIN in _pushed(options) else ""
+    what = f"Push {training}{spec.infer.ref} (GPU) to Kaggle"
     click.confirm(f"{printable(what)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
+def _pushed(options: PushOptions) -> tuple[Role, ...]:
+    """The kernels that are pushed: inference alone, where training ran elsewhere."""
+    return (Role.INFER,) if options.spec.handover_dataset else tuple(Role)
+
+
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
-    plan = {role: _facts(kernel.push) for role, kernel in _check(options, to).items()}
+    pushed = _pushed(options)
+    plan = {role: _facts(kernel.push) for role, kernel in _check(options, to).items() if role in pushed}
     there = _versions_that_stay(options, to)
     _warn_of_owner(options)
     if as_json:
