@@ -253,7 +253,9 @@ def _rendered_with_knobs(
     made = with_knobs(choices, said, cells, path=folder.choices)
     check_storable(made, path=folder.choices)
     # An accelerator has another name and other hours.
-    check_tpu(templates or template_folder(), spec_of(made))
+    spec = spec_of(made)
+    known = templates or template_folder()
+    check_tpu(known, framework=spec.framework, platform=spec.platform, accelerator=spec.accelerator)
     return made, cells if made == choices else rendered_cells(made, templates=templates, own=own)
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from generator.accelerators.catalog import AcceleratorKind, Service
 from generator.competition.schema import families, read_declaration
 from generator.errors import PairError, did_you_mean
-from generator.pair.spec import PairSpec
 from generator.untrusted import printable
 
 
@@ -83,15 +82,15 @@ def frameworks(templates: Path) -> list[Framework]:
     return [Framework(name, **said) for name, said in sorted(described.items())]
 
 
-def check_tpu(templates: Path, spec: PairSpec) -> None:
-    """Makes sure that the framework of a pair can use the TPU that it trains on, if it does.
+def check_tpu(templates: Path, *, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
+    """Makes sure that a framework can use the TPU of a platform, if that is what the pair trains on.
 
     Raises:
         NoTpuError: It cannot.
     """
-    able = [known.name for known in frameworks(templates) if spec.platform in known.tpu]
-    if spec.accelerator is AcceleratorKind.TPU and spec.framework not in able:
-        raise NoTpuError(framework=spec.framework, platform=spec.platform, others=able)
+    able = [known.name for known in frameworks(templates) if platform in known.tpu]
+    if accelerator is AcceleratorKind.TPU and framework not in able:
+        raise NoTpuError(framework=framework, platform=platform, others=able)
 
 
 def check_offered(templates: Path, *, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:
