@@ -144,7 +144,7 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
     [
         (
             ["--framework", "kears"],
-            'there is no framework "kears"; the kit has: jax, keras, tensorflow. Did you mean "keras"?',
+            'there is no framework "kears"; the kit has: jax, keras, tensorflow, torch. Did you mean "keras"?',
         ),
         (["--framework", "../x"], 'there is no framework "../x"'),
         (["--family", "../x"], 'there is no family "../x"'),
