@@ -82,3 +82,12 @@ def test_a_program_that_wants_to_be_signed_in_says_so_and_sessions_are_read(tmp_
     program.write_text("#!/bin/sh\necho To authorize colab-cli, visit this URL\nread code || exit 1\n")
     with pytest.raises(Exception, match="sessions` once in a terminal"):
         CommandLine(str(program)).sessions()
+
+
+def test_a_command_whose_time_is_over_is_interrupted_so_that_it_can_save_and_then_is_gone(tmp_path: Path) -> None:
+    program = tmp_path / "colab"
+    program.write_text("#!/bin/sh\ntrap 'echo saved; exit 1' INT\necho begun\nsleep 30 & wait\n")
+    program.chmod(0o755)
+    answer = CommandLine(str(program)).answer("exec", seconds=0.3)
+
+    assert (answer.is_late, answer.lines) == (True, ("begun", "saved"))
