@@ -2,8 +2,8 @@
 
 `install` makes it executable, with a machine that is a folder: /content in what it executes means a folder there. What
 it does otherwise than well stands in `behaviour.json`, its command lines in `calls.txt`, what is rented in
-`machines.json`. Like the real one, `exec` goes on after a cell that failed and ends with 0, and `stop` ends with 0 for
-any name.
+`machines.json`. Like the real one, `exec` goes on after a cell that failed, keeps no time-out and ends with 0, and
+`stop` ends with 0 for any name.
 """
 
 import json
@@ -27,7 +27,9 @@ _RUNTIME = """
 import json
 from pathlib import Path
 def unassign():
-    Path({machines!r}).write_text("[]")
+    new = Path({machines!r} + ".new")
+    new.write_text("[]")
+    new.replace({machines!r})
 """
 _CELLS = """
 import json, sys, traceback
@@ -132,7 +134,7 @@ class Colab:
         print(f"[colab] Downloaded '{remote}' to '{local}'")
         return 0
 
-    def exec(self, _: str, file: str, __: str, seconds: str, *variables: str) -> int:
+    def exec(self, _: str, file: str, __: str, ___: str, *variables: str) -> None:
         source = Path(file)
         given = {name: str(self._there(value)) for _, pair in _pairs(variables) for name, value in [pair.split("=", 1)]}
         before = "import os\n" + "".join(f"os.environ[{name!r}] = {value!r}\n" for name, value in given.items())
@@ -146,12 +148,7 @@ class Colab:
             sources = [self._moved("".join(cell["source"])) for cell in cells]
             command, text = [sys.executable, "-c", _CELLS, str(output)], json.dumps([notebook, sources, before])
         environment = os.environ | {"PYTHONPATH": str(self.folder), "IPYTHONDIR": str(self.folder / "ipython")}
-        try:
-            subprocess.run(command, input=text, text=True, env=environment, timeout=float(seconds), check=False)
-        except subprocess.TimeoutExpired:
-            print("TimeoutError: Timeout waiting for output")
-            return 1
-        return 0
+        subprocess.run(command, input=text, text=True, env=environment, check=False)
 
     def _moved(self, code: str) -> str:
         return code.replace("/content", str(self.folder / "content"))
@@ -160,7 +157,9 @@ class Colab:
         return Path(path if path.startswith(str(self.folder)) else self._moved(path))
 
     def _write(self, machines: list[dict[str, str]]) -> None:
-        (self.folder / "machines.json").write_text(json.dumps(machines))
+        new = self.folder / f"machines-{os.getpid()}"
+        new.write_text(json.dumps(machines))
+        new.replace(self.folder / "machines.json")
 
 
 def _pairs(arguments: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -1,13 +1,17 @@
 """`tandem colab` before anything is asked of Colab: what it would do, and what it refuses."""
 
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from runnable_pair import write_pair
 
 from generator.cli.main import main
 from generator.colab.command_line import Assigned, CommandLine
+from generator.colab.errors import TransferError
 from generator.colab.machines import MACHINES, machine_named
+from generator.colab.transfer import unpack
 
 
 @pytest.fixture
@@ -82,3 +86,35 @@ def test_a_program_that_wants_to_be_signed_in_says_so_and_sessions_are_read(tmp_
     program.write_text("#!/bin/sh\necho To authorize colab-cli, visit this URL\nread code || exit 1\n")
     with pytest.raises(Exception, match="sessions` once in a terminal"):
         CommandLine(str(program)).sessions()
+
+
+def test_a_command_whose_time_is_over_is_interrupted_so_that_it_can_save_and_then_is_gone(tmp_path: Path) -> None:
+    program = tmp_path / "colab"
+    program.write_text("#!/bin/sh\ntrap 'echo saved; exit 1' INT\necho begun\nsleep 30 & wait\n")
+    program.chmod(0o755)
+    answer = CommandLine(str(program)).answer("exec", seconds=0.3)
+
+    assert (answer.is_late, answer.lines) == (True, ("begun", "saved"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"name": "../out.txt"}, "out"),
+        ({"name": "link", "type": tarfile.SYMTYPE, "linkname": "/etc/passwd"}, "link is neither file nor folder"),
+        ({"name": "device", "type": tarfile.CHRTYPE}, "device is neither file nor folder"),
+        ({"name": "large", "size": 2**50}, "too large"),
+    ],
+)
+def test_results_that_are_more_than_files_and_folders_within_bounds_are_not_unpacked(
+    tmp_path: Path, fields: dict[str, Any], said: str
+) -> None:
+    entry = tarfile.TarInfo(fields["name"])
+    for name, value in fields.items():
+        setattr(entry, name, value)
+    (tmp_path / "results.tar").write_bytes(entry.tobuf() + bytes(1024))
+    (tmp_path / "results").mkdir()
+    with pytest.raises(TransferError, match=said):
+        unpack(tmp_path / "results.tar", tmp_path / "results")
+
+    assert list((tmp_path / "results").iterdir()) == []

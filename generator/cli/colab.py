@@ -158,7 +158,9 @@ def _login() -> KaggleLogin | None:
 
 def _plan(planned: PlannedTraining, *, as_json: bool) -> str:
     slug, machine = planned.spec.competition.slug, planned.machine
-    data = f"the files of {slug} are sent" if planned.sends_data else f"{slug} is downloaded there, from Kaggle"
+    data = f"the files of {slug} are sent"
+    if not planned.sends_data:
+        data = f"{slug} is downloaded there from Kaggle, for which your token of Kaggle goes to the machine"
     fields = {"machine": machine.name, "kind": str(machine.kind), "hours": planned.hours, "data": data}
     if as_json:
         return json.dumps({"pair": planned.options.pair, **fields, "parameters": planned.values}, indent=2)

@@ -1,8 +1,8 @@
 """Google's command line for Colab as a child process: one command, its output, and a limit to its time.
 
-Read in google-colab-cli 0.7.5: `exec` ends with 0 though cells failed; `stop` ends with 0 for a session that it does
-not know; `status` repeats what was asked for, while `sessions` says what the server gave; its requests for files have
-no time-out; whoever is not signed in is asked on standard input.
+Read and tried in google-colab-cli 0.7.5: `exec` ends with 0 though cells failed, and its time-out ends no cell; `stop`
+ends with 0 for a session that it does not know; `status` repeats what was asked for, while `sessions` says what the
+server gave; its requests for files have no time-out; whoever is not signed in is asked on standard input.
 """
 
 import os
@@ -18,10 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.colab.errors import CommandError, CommandLineMissingError, SignInError
+from generator.run.terminal_text import strip_ansi
 
 PROGRAM = "colab"
 _LINES, _LONGEST = 2_000, 65_536
 _GRACE_SECONDS = 5.0
+_UNSIGNED = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
 _SESSION = re.compile(r"\[(?P<name>[^\]]*)\] (?P<endpoint>\S+) \| Hardware: (?P<hardware>\S+)")
 _FIGURE = re.compile(r"(Current balance|Usage rate): (\d+(?:\.\d+)?)")
 
@@ -96,7 +98,7 @@ class CommandLine:
                 if tell is not None:
                     tell(shown)
             code = process.wait()
-        if code and any("authorize colab-cli" in line or "No valid default credentials" in line for line in lines):
+        if code and any(sign in line for line in lines for sign in _UNSIGNED):
             raise SignInError(program=self.program)
         return Answer(code, tuple(lines), is_late.is_set())
 
@@ -159,7 +161,7 @@ class CommandLine:
     def _hidden(self, line: str) -> str:
         for secret in self.secrets:
             line = line.replace(secret, "[hidden]")
-        return line
+        return strip_ansi(line)
 
 
 @contextmanager
@@ -187,11 +189,17 @@ def _lines(process: "subprocess.Popen[str]") -> Iterator[str]:
 
 
 def _end(process: "subprocess.Popen[str]") -> None:
-    """Ends a process and those that it started, if it is still there."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        if process.poll() is not None:
-            return
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_GRACE_SECONDS)
+    """Ends a process, if it is still there, and those that it started."""
+    # Interrupted, `exec` still saves the notebook as far as it came.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if process.poll() is None:
+            _signal(process, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_SECONDS)
+    _signal(process, signal.SIGKILL)
+    process.wait()
+
+
+def _signal(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)

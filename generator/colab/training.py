@@ -166,14 +166,13 @@ class _Training:
         variables = {self.login.variable: self.login.value} if self.login and not self.planned.sends_data else {}
         answer = rental.execute(sent, seconds=seconds, tell=self.tell, **variables)
         saved = sent.with_name(f"{sent.stem}_output.ipynb")
+        why = f"{self.planned.hours:g} hours were over" if answer.is_late else " / ".join(answer.lines[-3:])
         if not saved.is_file():
-            return CellFailure("", " / ".join(answer.lines[-3:]) or "the command line said nothing")
+            return CellFailure("", why or "the command line said nothing")
         content = without_secrets(saved.read_bytes(), self.command_line.secrets)
         self.planned.options.workspace.files.write(self._executed, content)
         failure = first_failure(self._executed)
-        if failure is None and (answer.code or answer.is_late):
-            return CellFailure("", f"{self.planned.hours:g} hours were over" if answer.is_late else answer.lines[-1])
-        return failure
+        return CellFailure("", why) if failure is None and (answer.code or answer.is_late) else failure
 
     def _fetch(self, rental: Rental, results: Path, *, restart: bool) -> None:
         """Fetches what the notebook wrote; after a failure as far as there is anything to be had."""

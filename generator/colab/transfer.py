@@ -2,6 +2,7 @@
 
 import hashlib
 import tarfile
+import zlib
 from pathlib import Path
 
 from generator.colab.errors import TransferError
@@ -70,11 +71,26 @@ def fetch_folder(rental: Rental, folder: str, target: Path) -> None:
             whole.write(content)
     if digest.hexdigest() != packed.text("sha256"):
         raise TransferError(what="the results", problem="other bytes arrived than were sent")
+    unpack(archive, target)
+
+
+def unpack(archive: Path, target: Path) -> None:
+    """Unpacks what came from the machine, which may be anything: files and folders alone, within bounds.
+
+    Raises:
+        TransferError: It has something else, or too much of it.
+    """
+    members: list[tarfile.TarInfo] = []
+    size = 0
     try:
         with tarfile.open(archive) as opened:
-            members = opened.getmembers()
-            if len(members) > _MOST_FILES or sum(each.size for each in members) > _MOST_PIECES * PIECE_BYTES:
-                raise TransferError(what="the results", problem="unpacked they are too large")
+            for member in opened:
+                members.append(member)
+                size += member.size
+                if not (member.isfile() or member.isdir()) or member.issparse():
+                    raise TransferError(what="the results", problem=f"{member.name} is neither file nor folder")
+                if len(members) > _MOST_FILES or size > _MOST_PIECES * PIECE_BYTES:
+                    raise TransferError(what="the results", problem="unpacked they are too large")
             opened.extractall(target, members, filter="data")
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise TransferError(what="the results", problem=str(error)) from error
