@@ -96,7 +96,7 @@ def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     right = write_competition(mirror.competition)
     train, infer = Notebook(framework, "train", task=TONES), Notebook(framework, "infer", task=TONES)
 
-    sessions.finished(train, mirror.parameters(train, EPOCHS=6, MELS=64, LEARNING_RATE=0.03))
+    sessions.finished(train, mirror.parameters(train, EPOCHS=8, MELS=64, LEARNING_RATE=0.03))
     mirror.working.rename(mirror.root / "train")
     sessions.finished(infer, mirror.parameters(infer, TTA=2))
 

@@ -139,7 +139,7 @@ def test_every_pixel_gets_what_the_model_makes_of_it(
     right = write_scans(mirror.competition, first=first)
     train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
 
-    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
+    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=6, BATCH_SIZE=4, LEARNING_RATE=0.05))
     mirror.working.rename(mirror.root / "train")
     sessions.finished(infer, mirror.parameters(infer, TTA=4 if first else 1))
 
