@@ -38,8 +38,8 @@ class Counts:
 def gallery() -> list[tuple[str, str]]:
     """The competition of every reference pair with every framework that its family has."""
     chosen = {pair.name: complete_choices(pair).pair for pair in Workspace(ROOT).pairs()}
-    families_of = {name: str(pair["family"].value) for name, pair in chosen.items() if pair["competition"].value == name}
-    return [(name, framework) for name, family in families_of.items() for framework in families()[family].frameworks]
+    pairs = {name: str(pair["family"].value) for name, pair in chosen.items() if pair["competition"].value == name}
+    return [(name, framework) for name, family in pairs.items() for framework in families()[family].frameworks]
 
 
 def gallery_choices(name: str, framework: str) -> Choices:
