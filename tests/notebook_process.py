@@ -1,10 +1,10 @@
 """A program that imports the frameworks once, then executes the cells of a notebook in a fork for every line of stdin.
 
-Importing NumPy, pandas, TensorFlow, JAX and Keras takes about ten seconds; where Keras is to have no backend, PyTorch is
-imported instead of the last three. Nothing of a framework is initialised before the fork: no device, no thread pool, no
-seed. So a session is a fresh process with its own folder, environment and parameters, in which every cell of the notebook
-is executed from the first one on; only the imports find their modules loaded. It needs what notebooks import and nothing
-else, so that any environment with that can run it.
+Importing NumPy, pandas, TensorFlow, JAX and Keras takes about ten seconds; where Keras is to have no backend, PyTorch
+is imported instead of the last three. Nothing of a framework is initialised before the fork: no device, no thread pool,
+no seed. So a session is a fresh process with its own folder, environment and parameters, in which every cell of the
+notebook is executed from the first one on; only the imports find their modules loaded. It needs what notebooks import
+and nothing else, so that any environment with that can run it.
 """
 
 import contextlib
