@@ -191,7 +191,7 @@ def test_combinations_that_mean_nothing_are_usage(tandem: Tandem, arguments: lis
 def test_list_shows_families_frameworks_and_competitions(tandem: Tandem) -> None:
     text, data = tandem("generate", "--list"), json.loads(tandem("generate", "--list", "--json").out)
 
-    assert "image_classification  jax, keras, tensorflow" in text.out
+    assert "image_classification  jax, keras, tensorflow, torch" in text.out
     assert {framework["name"] for framework in data["frameworks"]} >= {"keras", "tensorflow"}
     assert data["competitions"] == ["diabetes", "digits", "docstrings", "tumours"]
     assert "map@5" in text.out

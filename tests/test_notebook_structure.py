@@ -251,7 +251,7 @@ def test_templates_stay_short_and_shallow() -> None:
 
 
 def test_every_template_is_part_of_some_notebook() -> None:
-    computed = re.compile(r'"\s*~\s*(?:\(.*?\)|[\w.\[\]]+)\s*~\s*"')
+    computed = re.compile(r'"\s*~\s*(?:\(.*?\)|[\w.]+)\s*~\s*"')
     reached, waiting = set(), {TEMPLATES / "train.py.j2", TEMPLATES / "infer.py.j2"}
     while waiting:
         path = waiting.pop()
