@@ -19,11 +19,15 @@ BARS: Mapping[Role, Mapping[str, int]] = {
     Role.INFER: {"lines": 380, "in_sight": 210, "cells": 32},
 }
 
+# What Keras has in its library these notebooks write out: the loop over steps, the layers, what a device gets.
+WRITTEN_OUT: Mapping[str, Mapping[Role, int]] = {"torch": {Role.TRAIN: 125, Role.INFER: 45}}
+
 
 @pytest.mark.parametrize("role", Role)
 @pytest.mark.parametrize(("name", "framework"), gallery())
 def test_a_reference_notebook_is_short(name: str, framework: str, role: Role) -> None:
-    bars = {**BARS[role], "lines": LINES.get(name, {}).get(role, BARS[role]["lines"])}
+    lines = LINES.get(name, {}).get(role, BARS[role]["lines"]) + WRITTEN_OUT.get(framework, {}).get(role, 0)
+    bars = {**BARS[role], "lines": lines}
     found = asdict(counts(gallery_notebooks(name, framework)[role]))
 
     over = [
