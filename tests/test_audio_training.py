@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from test_audio_family import RATE, TONES, tone, write_wav
 
 pytest_plugins = ("notebook_session",)
@@ -89,7 +89,7 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax", "torch"])
+@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax", pytest.param("torch", marks=needs_torch)])
 def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from notebook_cells import known_after
-from notebook_session import Mirror, Notebook, Sessions, read_table, rendered_cells
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table, rendered_cells
 from PIL import Image
 from tasks import task_of
 
@@ -147,7 +147,9 @@ def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0), ("jax", 0), ("torch", 0)])
+@pytest.mark.parametrize(
+    ("framework", "first"), [("keras", 1), ("tensorflow", 0), ("jax", 0), pytest.param("torch", 0, marks=needs_torch)]
+)
 def test_every_pixel_gets_what_the_model_makes_of_it(
     sessions: Sessions, mirror: Mirror, framework: str, first: int
 ) -> None:
@@ -155,7 +157,7 @@ def test_every_pixel_gets_what_the_model_makes_of_it(
     right = write_scans(mirror.competition, first=first)
     train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
 
-    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=6, BATCH_SIZE=4, LEARNING_RATE=0.05))
+    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=8, BATCH_SIZE=4, LEARNING_RATE=0.05))
     mirror.working.rename(mirror.root / "train")
     sessions.finished(infer, mirror.parameters(infer, TTA=4 if first else 1))
 

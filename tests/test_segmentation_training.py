@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from layout_files import table
-from notebook_session import Mirror, Notebook, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from test_segmentation_family import CLASSES, CODES, SIDE, TASKS, executed
 
 pytest_plugins = ("notebook_session",)
@@ -58,7 +58,13 @@ def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("masks", "framework"), [("codes", "tensorflow"), ("files", "keras"), ("codes", "jax"), ("codes", "torch")]
+    ("masks", "framework"),
+    [
+        ("codes", "tensorflow"),
+        ("files", "keras"),
+        ("codes", "jax"),
+        pytest.param("codes", "torch", marks=needs_torch),
+    ],
 )
 def test_a_smoke_run_writes_codes_for_every_test_image(
     mirror: Mirror, sessions: Sessions, masks: str, framework: str
