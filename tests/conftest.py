@@ -26,9 +26,17 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 
+LONGEST = (
+    *("test_tutorial.py", "test_two_images.py", "test_fault_matrix.py", "test_notebook_run.py", "test_gallery.py"),
+    *("test_serving_files.py", "test_notebook_resume.py", "test_sessions_runner.py", "test_serving_notebook.py"),
+    *("test_notebook_accelerator.py", "test_segmentation_training.py", "test_tabular_training.py"),
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest test begins first, or a worker would wait for it at the end."""
-    items.sort(key=lambda item: item.path.name != "test_tutorial.py")
+    """The files that take minutes begin first, or a worker would wait for one at the end."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture(scope="session")

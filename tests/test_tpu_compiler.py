@@ -36,6 +36,54 @@ assert weights.sharding == whole
 """,
 )
 
+NNX = (
+    """import jax, numpy as np, optax
+from flax import nnx
+from jax.sharding import NamedSharding, PartitionSpec as P
+mesh = jax.make_mesh((jax.device_count(),), ("data",))
+split, whole = NamedSharding(mesh, P("data")), NamedSharding(mesh, P())
+
+class Net(nnx.Module):
+    def __init__(self, rngs):
+        self.norm = nnx.BatchNorm(64, rngs=rngs)
+        self.drop = nnx.Dropout(0.1, rngs=rngs)
+        self.last = nnx.Linear(64, 128, rngs=rngs)
+
+    def __call__(self, x):
+        return self.last(self.drop(self.norm(x)))
+
+model = Net(nnx.Rngs(0))
+optimizer = nnx.Optimizer(model, optax.adamw(1e-3), wrt=nnx.Param)
+nnx.update((model, optimizer), jax.device_put(nnx.state((model, optimizer)), whole))
+""",
+    """def loss_of(model, x, y):
+    return optax.softmax_cross_entropy_with_integer_labels(model(x), y).mean()
+
+@nnx.jit
+def train_step(model, optimizer, x, y):
+    loss, grads = nnx.value_and_grad(loss_of)(model, x, y)
+    optimizer.update(model, grads)
+    return loss
+
+graph, state = nnx.split((model, optimizer))
+
+@jax.jit
+def pure_train_step(state, x, y):
+    model, optimizer = nnx.merge(graph, state)
+    optimizer.update(model, nnx.grad(loss_of)(model, x, y))
+    return nnx.state((model, optimizer))
+
+@nnx.jit
+def predict(model, x):
+    return model(x).argmax(axis=-1)
+""",
+    """x, y = jax.device_put((np.ones((128, 64), "float32"), np.zeros(128, "int32")), split)
+nnx.update((model, optimizer), pure_train_step(state, x, y))
+print(float(train_step(model, optimizer, x, y)))
+assert predict(model, x).shape == (128,)
+""",
+)
+
 
 @pytest.fixture
 def compiled(tmp_path: Path) -> Callable[..., CompileReport]:
@@ -72,6 +120,21 @@ def test_a_step_is_costed_and_its_ragged_last_batch_is_found(compiled: Callable[
     assert again.steps[0].in_cache
     assert again.problems == report.problems
     assert again.seconds < 5
+
+
+def test_steps_of_flax_modules_are_caught_at_jax_jit_and_at_nnx_jit(compiled: Callable[..., CompileReport]) -> None:
+    pytest.importorskip("flax")
+    pytest.importorskip("optax")
+
+    report = compiled(*NNX)
+
+    assert report.problems == ()
+    assert [(step.what, step.cores, step.batch_per_core) for step in report.steps] == [
+        ("train", 8, 16),
+        ("train", 8, 16),
+        ("predict", 8, 16),
+    ]
+    assert all(step.flops > 16 * 64 * 128 for step in report.steps)
 
 
 def test_an_operation_without_a_tpu_implementation_is_named_with_its_line(

@@ -74,7 +74,8 @@ class Watch:
             return None
         if _TRAINS.search(name) and not re.search(r"predict|eval|infer|test|valid", name):
             return "train"
-        if "donate_argnums" in options or "donate_argnames" in options:
+        donated = (options.get("donate_argnums"), options.get("donate_argnames"))
+        if any(each not in (None, ()) for each in donated):
             return "train"
         return "predict" if re.search(r"predict|infer", name) else name if _STEP.search(name) else None
 
