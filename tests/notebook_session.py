@@ -71,7 +71,7 @@ class Notebook:
     @property
     def backend(self) -> str:
         """The backend that it computes with unless a parameter says otherwise."""
-        return "jax" if (self.framework, self.role) == ("keras", "train") else "tensorflow"
+        return "jax" if self.framework == "jax" or (self.framework, self.role) == ("keras", "train") else "tensorflow"
 
     def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
         """The cells to be executed in their order, and papermill's behind that with the parameters."""
@@ -266,7 +266,10 @@ def assert_only_caches(home: Path) -> None:
 def arrays_in(path: Path) -> dict[str, bytes]:
     """The weights in a file, by their place in it; the file holds more, such as what its layers are called."""
     import h5py
+    from safetensors.numpy import load_file
 
+    if path.suffix == ".safetensors":
+        return {name: array.tobytes() for name, array in load_file(path).items()}
     found: dict[str, bytes] = {}
     with h5py.File(path) as file:
         file.visititems(lambda name, one: found.update({name: one[()].tobytes()} if hasattr(one, "shape") else {}))
