@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from notebook_competitions import write_shops
 from notebook_frameworks import Ended
-from notebook_session import Mirror, Sessions, arrays_in, names_below, of_shops, read_table
+from notebook_session import Mirror, Sessions, arrays_in, names_below, needs_torch, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -82,7 +82,10 @@ def uninterrupted(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) 
     return ended
 
 
-@pytest.mark.parametrize(("framework", "ema"), [("keras", 0.9), ("tensorflow", 0.0), ("jax", 0.9)])
+@pytest.mark.parametrize(
+    ("framework", "ema"),
+    [("keras", 0.9), ("tensorflow", 0.0), ("jax", 0.9), pytest.param("torch", 0.9, marks=needs_torch)],
+)
 def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_output_attached(
     sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], framework: str, ema: float
 ) -> None:
