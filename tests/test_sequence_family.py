@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from layout_files import table
 from notebook_cells import known_after
-from notebook_session import Mirror, Notebook, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from tasks import task_of
 
 from generator.competition.facts import Task
@@ -226,9 +226,10 @@ def test_a_test_table_without_an_id_of_the_sample_stops_the_notebook(folder: Pat
 
 
 @pytest.mark.slow
-def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: Mirror) -> None:
+@pytest.mark.parametrize("framework", ["tensorflow", pytest.param("torch", marks=needs_torch)])
+def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: Mirror, framework: str) -> None:
     right = write_breaths(mirror.competition)
-    train, infer = (Notebook("tensorflow", role, task=ROWS) for role in ("train", "infer"))
+    train, infer = (Notebook(framework, role, task=ROWS) for role in ("train", "infer"))
 
     small = {"WIDTH": 64, "LAYERS": 1, "LEARNING_RATE": 0.03, "SEQUENCE_LENGTH": 9, "EPOCHS": 12}
 
@@ -244,7 +245,7 @@ def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: M
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax"])
 def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, framework: str) -> None:
     right = write_series(mirror.competition)
     task = replace(GROUPS, metric="accuracy")

@@ -12,7 +12,7 @@ import pytest
 from layout_files import table
 from miniature import Outcome
 from notebook_cells import executed_alone, known_after
-from notebook_session import Mirror, Notebook, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from tasks import task_of
 
 from generator.competition.facts import Task
@@ -245,7 +245,10 @@ def test_how_much_the_linear_model_counts_in_a_fold_is_chosen_on_the_others() ->
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "framework"),
-    [("classes", "tensorflow"), ("numbers", "keras"), ("labels", "tensorflow")],
+    [
+        *(("classes", "tensorflow"), ("numbers", "keras"), ("labels", "tensorflow"), ("classes", "jax")),
+        pytest.param("numbers", "torch", marks=needs_torch),
+    ],
 )
 def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, task: str, framework: str

@@ -9,13 +9,13 @@ from typing import Any
 from generator.accelerators.small_training import cpu_seconds
 from generator.cli.table import table
 from generator.competition.facts import Medium
-from generator.competition.presets import presets_of
 from generator.competition.schema import families, keys_of
 from generator.files import read_bytes
 from generator.pair.choices import Choices
 from generator.pair.folder import FileState
 from generator.pair.generation import Draft
 from generator.pair.owner import PLACEHOLDER_OWNER
+from generator.pair.pretrained_models import suggested_models
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 from generator.wording import duration
@@ -35,8 +35,8 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     lines += [table(["state", "file"], files), "", *_unused(draft)]
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
-    family = str(draft.choices.pair["family"].value)
-    if (suggested := presets_of(family)) and "pretrained" not in draft.choices.task:
+    family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
+    if (suggested := suggested_models(family, framework)) and "pretrained" not in draft.choices.task:
         lines.append(f"To start from a pretrained model: --set pretrained={'|'.join(suggested)}, docs/competitions.md.")
     lines += _on_a_cpu(workspace, draft)
     if not draft.proposal.has_data:

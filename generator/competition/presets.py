@@ -28,6 +28,11 @@ class Preset:
     learning_rate: float
     tokens: int
 
+    @property
+    def kind(self) -> str:
+        """The framework that Kaggle files it under, in lower case, such as "keras": the third part of its handle."""
+        return "".join(self.handle.lower().split("/")[2:3])
+
     def batch_size(self, usual: int, sequence_length: int) -> int:
         """Return the examples per replica, where a model from scratch has so many as usual."""
         return min(usual, max(_SMALLEST_BATCH, self.tokens // sequence_length))

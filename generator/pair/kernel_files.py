@@ -48,6 +48,7 @@ def rendered_cells(
         PairError: A template cannot be rendered, or a file of the user's has no cell whose place it can take.
     """
     spec = spec_of(choices)
+    spec.check_model()
     rendered = {role: render_cells(spec, role, templates=templates, own=own) for role in Role}
     check_own_cells(rendered.values(), own or {})
     return rendered
