@@ -139,6 +139,26 @@ def test_a_kernel_that_does_not_start_is_quoted(tmp_path: Path, monkeypatch: pyt
         asyncio.run(start())
 
 
+@pytest.mark.slow
+def test_what_a_notebook_wants_done_at_its_end_is_done(tmp_path: Path) -> None:
+    for name in ("private", "working"):
+        (tmp_path / name).mkdir()
+    code = f"""
+import atexit, pathlib, threading, time
+atexit.register(pathlib.Path({str(tmp_path / "exited")!r}).touch)
+threading.Thread(target=lambda: (time.sleep(0.3), pathlib.Path({str(tmp_path / "waited")!r}).touch())).start()
+"""
+
+    async def execute() -> None:
+        async with started_kernel(place(tmp_path)) as running:
+            await running.client.execute_interactive(code, timeout=30)
+
+    asyncio.run(execute())
+
+    assert (tmp_path / "exited").exists()
+    assert (tmp_path / "waited").exists()
+
+
 def test_a_long_temporary_folder_falls_back_to_ports() -> None:
     assert kernel._fits_a_socket(Path("/tmp/tandem-abc/train.json")) == (os.name == "posix")
     assert not kernel._fits_a_socket(Path("/tmp") / ("x" * 90) / "train.json")
