@@ -79,7 +79,9 @@ NO_TORCH = echo "$(TORCH) is not to be had here: what needs it is skipped; --fin
 $(VENV)/run.stamp: WANTED := --editable ".[run]"
 $(VENV)/dev.stamp: OPTIONAL := $(TORCH)
 $(VENV)/dev.stamp: WANTED := --editable ".[dev]"
-$(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
+# timm wants torchvision, which comes for no PyTorch without CUDA on the usual index; its models do without.
+$(VENV)/dev.stamp: ALONE := $(HUB) timm
+$(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
 $(VENV)/run.stamp $(VENV)/dev.stamp: PINS := constraints.txt
 $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
 $(GPU_IMAGE)/image.stamp: WANTED := $(IMPORTED)

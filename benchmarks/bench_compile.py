@@ -60,7 +60,7 @@ CASES = (
     Case("sequence", "sequence", 128),
     Case("audio", "audio", 128),
     Case("segmentation", "segmentation", 128, ("IMAGE_SIZE=224",)),
-    Case("image_to_image", "image_to_image", 8, ("IMAGE_SIZE=224",)),
+    Case("image_to_image", "image_to_image", 128, ("IMAGE_SIZE=64",)),
     backbone("EfficientNetV2B0"),
     backbone("ResNet50"),
     backbone("ResNet50", 1024, "PRECISION=float32", topologies=("v5e:2x4",)),

@@ -36,11 +36,10 @@ class Counts:
 
 
 def gallery() -> list[tuple[str, str]]:
-    """Every reference pair with every framework that its family has."""
-    frameworks = {family.name: family.frameworks for family in families().values()}
-    pairs = Workspace(ROOT).pairs()
-    families_of = {pair.name: str(complete_choices(pair).pair["family"].value) for pair in pairs}
-    return [(name, framework) for name, family in families_of.items() for framework in frameworks[family]]
+    """The competition of every reference pair with every framework that its family has."""
+    chosen = {pair.name: complete_choices(pair).pair for pair in Workspace(ROOT).pairs()}
+    pairs = {name: str(pair["family"].value) for name, pair in chosen.items() if pair["competition"].value == name}
+    return [(name, framework) for name, family in pairs.items() for framework in families()[family].frameworks]
 
 
 def gallery_choices(name: str, framework: str) -> Choices:

@@ -31,9 +31,9 @@ SECTIONS = {
         for folder in sorted((TEMPLATES / "families").iterdir())
         if folder.is_dir()
     },
-    "By what is predicted, and by framework": sorted(
+    "By what is predicted, by framework and by platform": sorted(
         path.relative_to(TEMPLATES).as_posix()
-        for axis in ("targets", "frameworks")
+        for axis in ("targets", "frameworks", "platforms")
         for path in (TEMPLATES / axis).glob("*/parameters.*.py.j2")
     ),
 }

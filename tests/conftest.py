@@ -22,6 +22,9 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 # Two workers, whose threads each wait for the other's by spinning, take twice as long for a small forest of trees.
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# Most trainings here are over in a second, and compiling them well would take several.
+os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest test begins first, or a worker would wait for it at the end."""

@@ -88,9 +88,9 @@ class Frameworks:
         self._folder = folder
         self._sessions = 0
         environment = {**os.environ, "KERAS_BACKEND": backend, "MPLBACKEND": "agg", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        # JAX, imported before a notebook names a folder of its own, compiles what many sessions need once for all.
+        # JAX, imported before a notebook names a folder of its own, compiles what sessions of all workers need once.
         environment |= {
-            "JAX_COMPILATION_CACHE_DIR": str(folder / "compiled"),
+            "JAX_COMPILATION_CACHE_DIR": str(Path(os.environ["XDG_CACHE_HOME"], "jax")),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         }
         self._process = subprocess.Popen(

@@ -8,6 +8,7 @@ and nothing else, so that any environment with that can run it.
 """
 
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -26,6 +27,7 @@ def _serve() -> None:
     """Imports what the notebooks import, then forks a session for every line of stdin."""
     for name in IMPORTED_ONCE + (OF_TORCH if os.environ["KERAS_BACKEND"] == "none" else OF_KERAS):
         importlib.import_module(name)
+    gc.freeze()  # no session looks through what it did not make
     for line in sys.stdin:
         request = json.loads(line)
         pid = os.fork()
@@ -110,3 +112,4 @@ class _Copied(io.StringIO):
 
 if __name__ == "__main__":
     _serve()
+    os._exit(0)  # nothing is left to be done, and taking TensorFlow down takes longer than a second

@@ -78,7 +78,7 @@ class Notebook:
         """The backend that it computes with unless a parameter says otherwise."""
         if self.framework == "torch":
             return "none"
-        return "jax" if (self.framework, self.role) == ("keras", "train") else "tensorflow"
+        return "jax" if self.framework == "jax" or (self.framework, self.role) == ("keras", "train") else "tensorflow"
 
     def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
         """The cells to be executed in their order, and papermill's behind that with the parameters."""

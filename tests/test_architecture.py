@@ -21,6 +21,7 @@ BELOW = {
     "plan": {"competition", "accelerators", "pair", "run", "tpu_compiler", "plan"},
     "sessions": {"competition", "accelerators", "run", "sessions"},
     "rehearsal": {"competition", "accelerators", "pair", "run", "sessions", "rehearsal"},
+    "colab": {"competition", "accelerators", "pair", "run", "colab"},
     "kaggle": {"competition", "accelerators", "pair", "check", "kaggle"},
     # It runs notebooks and scores submissions, and knows neither pairs nor the clients that talk to it.
     "localkaggle": {"competition", "accelerators", "run", "sessions", "localkaggle"},

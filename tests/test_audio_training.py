@@ -89,14 +89,14 @@ def test_test_sounds_that_are_not_there_yet_are_silence_and_wrong_names_are_an_e
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("framework", ["keras", "tensorflow"])
+@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax", "torch"])
 def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
     right = write_competition(mirror.competition)
     train, infer = Notebook(framework, "train", task=TONES), Notebook(framework, "infer", task=TONES)
 
-    sessions.finished(train, mirror.parameters(train, EPOCHS=6, MELS=64, LEARNING_RATE=0.03))
+    sessions.finished(train, mirror.parameters(train, EPOCHS=8, MELS=64, LEARNING_RATE=0.03))
     mirror.working.rename(mirror.root / "train")
     sessions.finished(infer, mirror.parameters(infer, TTA=2))
 

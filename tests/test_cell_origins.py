@@ -19,10 +19,10 @@ from generator.pair.notebook import written_cells
 from generator.pair.shared_cells import SHARED_MARK
 from generator.pair.workspace import Role
 
-_MARK = re.compile(r"^(?:# )?from (?P<template>\S+\.j2)\n?", re.MULTILINE)
+_MARK = re.compile(r"^ *(?:# )?from (?P<template>\S+\.j2)\n?", re.MULTILINE)
 _HEADER = re.compile(r"# %%(?=\s)")
 _STATEMENT = re.compile(r"# \{[%#]")
-_BLOCK = re.compile(r"# \{% block ")
+_BRANCH = re.compile(r"\s*# \{% (?:block|else|elif) ?")
 # Of these cells only the header stands in the template; their text is each notebook's own.
 FILLED_IN = {"title", "parameters", "imports"}
 
@@ -61,7 +61,7 @@ def with_marks(lines: list[str], name: str) -> Iterator[str]:
             yield from (line, mark)
             enters = False
             continue
-        if _BLOCK.match(line):
+        if _BRANCH.match(line):
             enters = True
         elif enters and line.strip() and not _STATEMENT.match(line):
             yield mark
@@ -121,7 +121,7 @@ def marked(notebook: Notebook) -> Notebook:
 
 
 def is_of_a_framework(template: str) -> bool:
-    return bool({"frameworks", "models"} & set(Path(template).parent.parts))
+    return bool({"frameworks", "models", "platforms"} & set(Path(template).parent.parts))
 
 
 @pytest.mark.slow

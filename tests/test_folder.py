@@ -36,7 +36,7 @@ def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., d
 
     def run(**flags: str) -> dict[Path, FileState]:
         force = flags.pop("force", "") == "yes"
-        request = GenerateOptions("digits", flags={"owner": "ada", **flags}, force=force)
+        request = GenerateOptions("digits", name="digits", flags={"owner": "ada", **flags}, force=force)
         made = draft(workspace, request, templates=miniature_templates)
         write(made)
         return dict(made.states)

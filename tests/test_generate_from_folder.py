@@ -151,7 +151,7 @@ def test_the_json_has_warnings_and_candidates(tandem: Tandem, workspace: Workspa
         (("--id-column", "PassengerID"), 'Did you mean "PassengerId"?'),
         (("--test", "tst.csv"), "tst.csv"),
         (("--family", "tabula"), "tabula"),
-        (("--framework", "torch"), 'there is no framework "torch"'),
+        (("--framework", "torhc"), 'Did you mean "torch"?'),
     ],
 )
 def test_what_cannot_be_is_one_sentence_and_nothing_is_written(

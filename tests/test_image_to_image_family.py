@@ -116,6 +116,22 @@ def test_a_submission_of_colours_or_of_files_is_refused_before_anything_is_rende
         read_task(survey_folder(mirror.competition), Hints("scans", metric_text="RMSE"))
 
 
+def test_large_images_are_cut_into_squares_of_which_batches_are(tmp_path: Path) -> None:
+    for folder in ("train", "train_cleaned", "test"):
+        (tmp_path / folder).mkdir()
+        for number in range(12):
+            Image.new("L", (540, 420)).save(tmp_path / folder / f"{folder == 'test':d}{number}.png")
+    (tmp_path / "sampleSubmission.csv").write_text("id,value\n" + "".join(f"1{n}_1_1,1\n" for n in range(12)))
+
+    reading = read_task(survey_folder(tmp_path), Hints("scans", metric_text="RMSE"))
+
+    assert {key: reading.findings[key].value for key in ("image_size", "batch_size")} == {
+        "image_size": 64,
+        "batch_size": 8,
+    }
+    assert reading.findings["batch_size"].evidence == "with 8 replicas, 12 examples of 80 squares are 12 steps an epoch"
+
+
 def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:
     write_scans(mirror.competition)
     names: dict[str, Any] = {}
@@ -131,7 +147,7 @@ def test_a_view_is_put_back_by_the_same_flip(mirror: Mirror) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0)])
+@pytest.mark.parametrize(("framework", "first"), [("keras", 1), ("tensorflow", 0), ("jax", 0), ("torch", 0)])
 def test_every_pixel_gets_what_the_model_makes_of_it(
     sessions: Sessions, mirror: Mirror, framework: str, first: int
 ) -> None:
@@ -139,7 +155,7 @@ def test_every_pixel_gets_what_the_model_makes_of_it(
     right = write_scans(mirror.competition, first=first)
     train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
 
-    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=16, LEARNING_RATE=0.05))
+    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=6, BATCH_SIZE=4, LEARNING_RATE=0.05))
     mirror.working.rename(mirror.root / "train")
     sessions.finished(infer, mirror.parameters(infer, TTA=4 if first else 1))
 

@@ -1,6 +1,7 @@
 """A notebook asserts what it runs on, and uses all of it."""
 
 import json
+import os
 import re
 import shutil
 
@@ -19,7 +20,7 @@ KAGGLE_CAUSES = (
     "ALLOW_CPU = True",
 )
 
-EIGHT_DEVICES = {"XLA_FLAGS": "--xla_force_host_platform_device_count=8"}
+EIGHT_DEVICES = {"XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count=8"}
 
 TWO_GPUS = """
 import tensorflow as tf

@@ -83,7 +83,8 @@ def uninterrupted(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.mark.parametrize(
-    ("framework", "ema"), [("keras", 0.9), ("tensorflow", 0.0), pytest.param("torch", 0.9, marks=needs_torch)]
+    ("framework", "ema"),
+    [("keras", 0.9), ("tensorflow", 0.0), ("jax", 0.9), pytest.param("torch", 0.9, marks=needs_torch)],
 )
 def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_output_attached(
     sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], framework: str, ema: float

@@ -22,7 +22,7 @@ from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
 
 TEMPLATES = template_folder()
-FRAMEWORKS = ("keras", "tensorflow")
+FRAMEWORKS = ("jax", "keras", "tensorflow")
 COMPETITIONS = ("digits", "tumours")
 ALL = [(slug, framework, role) for slug in COMPETITIONS for framework in FRAMEWORKS for role in ("train", "infer")]
 
@@ -35,7 +35,23 @@ SECTIONS = {
 }
 
 # What Kaggle's images have, so that nothing must be installed where the internet is off.
-SHIPPED = {"PIL", "jax", "keras", "matplotlib", "numpy", "pandas", "scipy", "sklearn", "tensorflow"}
+SHIPPED = {
+    *(
+        "PIL",
+        "flax",
+        "jax",
+        "keras",
+        "matplotlib",
+        "numpy",
+        "optax",
+        "orbax",
+        "pandas",
+        "safetensors",
+        "scipy",
+        "sklearn",
+    ),
+    "tensorflow",
+}
 
 HOSTILE = """it's "x" '''\"\"\" {{ 7 * 7 }} {% raw %} {# #} # %% name="evil" \\ \\N 🚀
 # %% name="evil"

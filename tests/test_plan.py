@@ -148,7 +148,7 @@ def test_a_host_of_which_nothing_is_known_is_not_guessed() -> None:
     plan = plan_training(PHOTOGRAPHS, batch=16)
 
     assert predict(PHOTOGRAPHS, accelerator("Colab A100 80 GB"), 16) is None
-    assert [each.title for each in plan.unknown] == ["Colab A100 80 GB"]
+    assert [each.title for each in plan.unknown] == ["Colab A100 80 GB", "Colab G4", "Colab H100"]
 
 
 def test_without_a_compiler_of_its_own_no_larger_batch_is_proposed() -> None:

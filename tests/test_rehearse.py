@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,17 @@ def test_what_was_not_rehearsed_or_did_not_pass_is_not_pushed(tmp_path: Path) ->
 
     write_record(result(tmp_path, Verdict.PASSED), cells_of(workspace.pair("tiny")), workspace.files)
     check_rehearsed(workspace, "tiny")
+
+
+def test_a_rehearsal_on_made_up_data_counts_where_that_is_said(tandem: Callable[..., Outcome], tmp_path: Path) -> None:
+    write_tiny(tmp_path, TRAIN, INFER)
+    workspace = Workspace(tmp_path)
+    on_specimen = replace(result(tmp_path, Verdict.PASSED), specimen=True)
+    write_record(on_specimen, cells_of(workspace.pair("tiny")), workspace.files)
+    push = ("push", "tiny", "--rehearsed", "--dry-run", "--workspace", tmp_path)
+
+    assert "was rehearsed on a specimen alone, which counts with --specimen" in tandem(*push).err
+    assert "specimen alone" not in tandem(*push, "--specimen").err
 
 
 @pytest.mark.parametrize("change", [{"enable_internet": True}, {"dataset_sources": ["ada/wheels"]}])

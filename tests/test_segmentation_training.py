@@ -57,7 +57,9 @@ def test_a_mask_moves_with_its_image(mirror: Mirror, sessions: Sessions) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("masks", "framework"), [("codes", "tensorflow"), ("files", "keras")])
+@pytest.mark.parametrize(
+    ("masks", "framework"), [("codes", "tensorflow"), ("files", "keras"), ("codes", "jax"), ("codes", "torch")]
+)
 def test_a_smoke_run_writes_codes_for_every_test_image(
     mirror: Mirror, sessions: Sessions, masks: str, framework: str
 ) -> None:

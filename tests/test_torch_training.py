@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,31 +17,82 @@ pytest_plugins = ("notebook_session",)
 SLUG = "small"
 LOADED = "sorted({'jax', 'keras', 'tensorflow', 'torch_xla'} & set(__import__('sys').modules))"
 
+# timm imports torchvision, whose transforms no model needs: without CUDA there is none for this PyTorch.
+WITHOUT_TORCHVISION = """
+import sys
+from unittest.mock import MagicMock
+import torch
+for name in ("", ".datasets", ".models.feature_extraction", ".ops.misc", ".transforms.functional", ".utils"):
+    parts = ("torchvision" + name).split(".")
+    for end in range(1, len(parts) + 1):
+        sys.modules.setdefault(".".join(parts[:end]), MagicMock())
+sys.modules["torchvision.ops.misc"].FrozenBatchNorm2d = type("FrozenBatchNorm2d", (torch.nn.Module,), {})
+"""
+BACKBONE = "mobilenetv3_small_050"
+SAVED = f"""
+import timm
+from safetensors.torch import save_file
+save_file(timm.create_model({BACKBONE!r}).state_dict(), {{path!r}})
+"""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both notebooks of a small competition, and where its files are."""
+
+    train: Written
+    infer: Written
+    sample: Path
+
+
+def written_pair(tandem: Callable[..., Outcome], mirror: Mirror, family: str, **others: str | int) -> Pair:
+    """Writes a small competition into a mirror, and its pair in PyTorch."""
+    small = SMALL_COMPETITIONS[family]
+    folder = mirror.input / "competitions" / SLUG
+    small.write(folder)
+    wanted = {**small.settings, **others}.items()
+    settings = [argument for key, value in wanted for argument in ("--set", f"{key}={value}")]
+    choices = ("--metric", small.metric, "--framework", "torch", "--owner", "ada", "--name", SLUG)
+    tandem("generate", "--competition", SLUG, *choices, "--workspace", mirror.root, *settings)
+    paths = (mirror.root / "kernels" / SLUG / role / f"{role}.ipynb" for role in ("train", "infer"))
+    train, infer = (Written(path, backend="none") for path in paths)
+    return Pair(train, infer, next(path for path in folder.iterdir() if "sample" in path.name))
+
 
 @pytest.mark.parametrize("family", ["image_classification", "image_regression"])
 def test_images_are_learned_and_handed_over(
     sessions: Sessions, mirror: Mirror, tandem: Callable[..., Outcome], family: str
 ) -> None:
-    small = SMALL_COMPETITIONS[family]
-    small.write(mirror.input / "competitions" / SLUG)
-    settings = [argument for key, value in small.settings.items() for argument in ("--set", f"{key}={value}")]
-    choices = ("--metric", small.metric, "--framework", "torch", "--owner", "ada", "--name", SLUG)
-    tandem("generate", "--competition", SLUG, *choices, "--workspace", mirror.root, *settings)
-    train, infer = (
-        Written(mirror.root / "kernels" / SLUG / role / f"{role}.ipynb", backend="none") for role in ("train", "infer")
-    )
+    pair = written_pair(tandem, mirror, family)
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working)}
 
-    sessions.finished(train, {**roots, "ALLOW_CPU": True, "EPOCHS": 3, "PRECISION": "mixed_bfloat16"})
+    sessions.finished(pair.train, {**roots, "ALLOW_CPU": True, "EPOCHS": 3, "PRECISION": "mixed_bfloat16"})
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     losses = [epoch["loss"] for epoch in handoff["folds"][0]["history"]]
     assert losses[-1] < losses[0]
     mirror.working.rename(mirror.root / "train")
-    ended = sessions.finished(infer, roots, look=LOADED)
+    ended = sessions.finished(pair.infer, roots, look=LOADED)
 
-    assert ended.seen == []
+    assert ended.seen == [], "nothing but PyTorch is needed"
     assert "Training's predictions are repeated within" in "".join(ended.printed.values())
-    sample = next(path for path in (mirror.input / "competitions" / SLUG).iterdir() if "sample" in path.name)
     submission = read_table(mirror.working / "submission.csv")
-    assert [row[0] for row in submission] == [row[0] for row in read_table(Path(sample))]
+    assert [row[0] for row in submission] == [row[0] for row in read_table(pair.sample)]
     assert len({tuple(row[1:]) for row in submission[1:]}) > len(submission) / 2
+
+
+@pytest.mark.skipif(find_spec("timm") is None, reason="there is no timm; `make test` installs it")
+def test_a_backbone_starts_from_weights_that_are_attached(
+    sessions: Sessions, mirror: Mirror, tandem: Callable[..., Outcome]
+) -> None:
+    handle = "timm/mobilenet/pyTorch/small/1"
+    pair = written_pair(tandem, mirror, "image_classification", channels=3, image_size=96, pretrained=handle)
+    weights = mirror.input / "models" / handle.lower() / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    smoke = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "SMOKE_TEST": True}
+
+    before = WITHOUT_TORCHVISION + SAVED.format(path=str(weights))
+    ended = sessions.finished(pair.train, {**smoke, "BACKBONE": BACKBONE}, before=before, look="starting_weights")
+    assert ended.seen == str(weights)
+    mirror.working.rename(mirror.root / "train")
+    weights.unlink()  # inference has the weights that were handed over
+    sessions.finished(pair.infer, smoke, before=WITHOUT_TORCHVISION)

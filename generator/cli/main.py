@@ -36,6 +36,7 @@ VERBS = {
     "check": Verb("generator.cli.check", "Find what is wrong with notebooks and metadata, before they cost quota."),
     "plan": Verb("generator.cli.plan", "Predict a training on every accelerator: what bounds it, its hours, its cost."),
     "rehearse": Verb("generator.cli.rehearse", "Try a pair under the conditions of Kaggle, hidden test included."),
+    "colab": Verb("generator.cli.colab", "Train a pair on a machine of Colab, by Google's command line."),
     "push": Verb("generator.cli.push", "Carry a pair from its training to its score, on Kaggle."),
     "submit": Verb("generator.cli.submit", "Submit what a chain made, and wait for the score."),
     "status": Verb("generator.cli.status", "Show how far a chain has come."),

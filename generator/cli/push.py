@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 @verify_option
 @click.option("--yes", is_flag=True, help="Do not ask before the first push of a pair.")
 @click.option("--rehearsed", is_flag=True, help="Push only what passed `tandem rehearse`, cell for cell.")
+@click.option("--specimen", is_flag=True, help="With --rehearsed: a rehearsal on made-up data will do.")
 @click.option("--dry-run", is_flag=True, help="Say what would be pushed; nothing is sent.")
 @click.option("--workflow", type=click.Choice(["github"]), help="Write a workflow that pushes the pair, and stop.")
 @workspace_option
@@ -63,8 +64,10 @@ def push(context: click.Context, /, **options: Any) -> int:
     wanted = PushOptions(**{name: value for name, value in options.items() if name in PushOptions.__dataclass_fields__})
     if options["workflow"]:
         return _write_workflow(wanted)
+    if options["specimen"] and not options["rehearsed"]:
+        context.fail("--specimen says which rehearsal counts: add --rehearsed.")
     if options["rehearsed"]:
-        check_rehearsed(wanted.workspace, wanted.pair)
+        check_rehearsed(wanted.workspace, wanted.pair, specimen=options["specimen"])
     if options["dry_run"]:
         return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
     _check(wanted, options["to"])
@@ -97,12 +100,19 @@ def _ask(context: click.Context, options: PushOptions) -> None:
     if not is_interactive():
         context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
     spec = options.spec
-    what = f"Push {spec.train.ref} (TPU) and then {spec.infer.ref} (GPU) to Kaggle"
+    training = f"{spec.train.ref} (TPU) and then " if Role.TRAIN in _pushed(options) else ""
+    what = f"Push {training}{spec.infer.ref} (GPU) to Kaggle"
     click.confirm(f"{printable(what)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
+def _pushed(options: PushOptions) -> tuple[Role, ...]:
+    """The kernels that are pushed: inference alone, where training ran elsewhere."""
+    return (Role.INFER,) if options.spec.handover_dataset else tuple(Role)
+
+
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
-    plan = {role: _facts(kernel.push) for role, kernel in _check(options, to).items()}
+    pushed = _pushed(options)
+    plan = {role: _facts(kernel.push) for role, kernel in _check(options, to).items() if role in pushed}
     there = _versions_that_stay(options, to)
     _warn_of_owner(options)
     if as_json:

@@ -15,6 +15,7 @@ from generator.kaggle.chain.replay import latest, state_in
 from generator.kaggle.chain.state import State
 from generator.kaggle.receipt import receipt_of
 from generator.pair.folder import existing_pair
+from generator.pair.handover import accelerator_in_words
 from generator.pair.workspace import Role, Workspace
 from generator.untrusted import printable
 
@@ -61,7 +62,10 @@ def _rows(state: State) -> list[tuple[str, str, str, str]]:
     rows = []
     for role in Role:
         push = state.pushes.get(role)
-        if push is None:
+        if push is None and role is Role.TRAIN and state.trained is not None:
+            accelerator = accelerator_in_words(state.trained.section("accelerator"))
+            rows.append((str(role), accelerator, "trained elsewhere", ""))
+        elif push is None:
             rows.append((str(role), "", "to be pushed", ""))
         elif push.is_open:
             rows.append((str(role), push.ref, "pushed or not: the next command finds out", _time(push.announced)))

@@ -10,6 +10,7 @@ In goes a competition with the user's options, out come two notebooks with their
     ├── kernel_files         files of both kernels: `rendering`, `percent`, `imports`, `parameters`, `kernel_metadata`
     │                        and `own_cells`, which the user has in files beside `pair.toml`
     └── folder               writing without losing edits (`edits`), all files or none (`atomic_write`)
+    notebook_changes         a notebook for one occasion: other parameters, a cell before all others
     reference_pairs          the same for every pair of a workspace, and whether any file drifted from its templates
     workspace                the folders of a workspace, and of a pair in it
 

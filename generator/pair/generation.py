@@ -26,7 +26,7 @@ from generator.pair.percent import Cell
 from generator.pair.proposal import Proposal, propose
 from generator.pair.sources import Known, Sources, look
 from generator.pair.spec import PairSpec, spec_of
-from generator.pair.template_catalog import check_offered
+from generator.pair.template_catalog import check_offered, check_tpu
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import is_slug
 
@@ -253,6 +253,9 @@ def _rendered_with_knobs(
     made = with_knobs(choices, said, cells, path=folder.choices)
     check_storable(made, path=folder.choices)
     # An accelerator has another name and other hours.
+    spec = spec_of(made)
+    known = templates or template_folder()
+    check_tpu(known, framework=spec.framework, platform=spec.platform, accelerator=spec.accelerator)
     return made, cells if made == choices else rendered_cells(made, templates=templates, own=own)
 
 

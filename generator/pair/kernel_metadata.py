@@ -39,9 +39,9 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "enable_internet": is_training or bool(spec.competition.internet),
         "machine_shape": accelerator.machine_shape,
         "keywords": [],
-        "dataset_sources": [],
+        "dataset_sources": [] if is_training or not spec.handover_dataset else [spec.handover_dataset],
         "competition_sources": [spec.competition.slug],
-        "kernel_sources": [] if is_training else [spec.train.ref],
+        "kernel_sources": [] if is_training or spec.handover_dataset else [spec.train.ref],
         # A backbone's weights are in the hand-over.
         "model_sources": [] if spec.has_backbone and not is_training else list(spec.model_sources),
     }

@@ -9,6 +9,7 @@ from generator.pair.workspace import Role
 from generator.untrusted import slug_of
 
 _LONGEST_TITLE = 50
+_LONGEST_DATASET = 50
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,12 @@ def kernel_name(chosen: Mapping[str, Any], role: Role) -> KernelName:
     stem = _shortened(chosen.get("name") or chosen["competition"], _LONGEST_TITLE - len(ending) - 1)
     title = f"{stem}-{ending}".replace("-", " ")
     return KernelName(title=title[0].upper() + title[1:], owner=chosen["owner"])
+
+
+def dataset_beside(kernel: str, ending: str) -> str:
+    """The dataset of a kernel's owner that is named like the kernel, with an ending."""
+    owner, _, slug = kernel.partition("/")
+    return f"{owner}/{slug[: _LONGEST_DATASET - len(ending)].strip('-')}{ending}"
 
 
 def _shortened(slug: str, room: int) -> str:

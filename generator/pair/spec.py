@@ -7,13 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from generator.accelerators.catalog import Accelerator, AcceleratorKind, catalog
+from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
 from generator.competition.facts import Competition
 from generator.competition.presets import Preset, preset_of
 from generator.competition.schema import keys_of, task_of
 from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choices
-from generator.pair.kernel_name import KernelName, kernel_name
+from generator.pair.kernel_name import KernelName, dataset_beside, kernel_name
 from generator.pair.pretrained_models import check_model, suggested_models
 from generator.pair.task_properties import TaskProperties
 from generator.pair.workspace import Role
@@ -44,6 +44,15 @@ class NoAcceleratorError(PairError):
         )
 
 
+class NoPlatformError(PairError):
+    """The user asked for training where no notebook is rendered for."""
+
+    def __init__(self, *, value: str) -> None:
+        known = [str(Service.KAGGLE), str(Service.COLAB)]
+        named = f'The platform is "{printable(value)}"'
+        super().__init__(f"{named}, and training runs on {' or '.join(known)}.{did_you_mean(value, known)}")
+
+
 class UnusedModelError(PairError):
     """The user named a pretrained model for images that are learned from scratch."""
 
@@ -66,6 +75,7 @@ class PairSpec(TaskProperties):
         infer: The inference kernel's name.
         competition: The competition.
         accelerator: The kind of device that training runs on, as the parameter ACCELERATOR says.
+        platform: Who lends it.
     """
 
     pair_id: str
@@ -75,17 +85,39 @@ class PairSpec(TaskProperties):
     infer: KernelName
     competition: Competition
     accelerator: AcceleratorKind
+    platform: Service = Service.KAGGLE
+
+    @property
+    def platform_name(self) -> str:
+        """The platform, as people write it."""
+        return self.platform.capitalize()
 
     @property
     def training_accelerator(self) -> Accelerator:
-        """What the training notebook asks Kaggle for."""
+        """What the training notebook asks its platform for."""
         known = catalog()
-        offered = (known.training, *known.accelerators.values())
-        return next(each for each in offered if each.kind is self.accelerator)
+        offered = (known.training, *(each for each in known.everything if each.status is Status.OFFERED))
+        return next(each for each in offered if (each.kind, each.service) == (self.accelerator, self.platform))
+
+    @property
+    def handover_dataset(self) -> str:
+        """The dataset of Kaggle that carries the hand-over of a training that ran elsewhere; "" where it runs there."""
+        return "" if self.platform is Service.KAGGLE else dataset_beside(self.train.ref, "-handover")
+
+    @property
+    def results(self) -> str:
+        """The folder that results are copied to where a runtime keeps nothing."""
+        return f"/content/drive/MyDrive/{self.train.slug}"
+
+    @property
+    def handover_mounts(self) -> list[str]:
+        """Where that dataset is mounted, as of 2026 and in older sessions."""
+        ref = self.handover_dataset
+        return [f"datasets/{ref}", ref.partition("/")[2]] if ref else []
 
     @property
     def session_hours(self) -> float:
-        """The hours that Kaggle lets the training notebook run."""
+        """The hours that the platform lets the training notebook run."""
         return float(self.training_accelerator.session_hours)
 
     @property
@@ -166,6 +198,7 @@ def spec_of(choices: Choices) -> PairSpec:
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
         accelerator=_accelerator(choices),
+        platform=_platform(str(chosen.get("platform", Service.KAGGLE))),
     )
 
 
@@ -177,6 +210,12 @@ def _accelerator(choices: Choices) -> AcceleratorKind:
         return AcceleratorKind(str(said.value))
     except ValueError:
         raise NoAcceleratorError(value=str(said.value)) from None
+
+
+def _platform(name: str) -> Service:
+    if name not in (Service.KAGGLE, Service.COLAB):
+        raise NoPlatformError(value=name)
+    return Service(name)
 
 
 def _pair_id(chosen: dict[str, Any], task: dict[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """The frameworks, families and submissions that a folder of templates offers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from generator.accelerators.catalog import AcceleratorKind, Service
 from generator.competition.schema import families, read_declaration
 from generator.errors import PairError, did_you_mean
 from generator.untrusted import printable
@@ -29,6 +30,16 @@ class FrameworkOfFamilyError(PairError):
         )
 
 
+class NoTpuError(PairError):
+    """A framework that cannot use the TPU of a platform."""
+
+    def __init__(self, *, framework: str, platform: str, others: Sequence[str]) -> None:
+        super().__init__(
+            f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
+            f"it: take another one (--framework {' or '.join(others)}), or a GPU (-P ACCELERATOR=gpu)."
+        )
+
+
 class NotOfFamilyError(PairError):
     """A task that a family's templates do not carry out."""
 
@@ -50,6 +61,7 @@ class Framework:
         description: One sentence for those who choose.
         weights: How the names of the files end that it saves weights in, such as "weights.h5".
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
+        tpu: The platforms whose TPU it can use.
     """
 
     name: str
@@ -57,6 +69,7 @@ class Framework:
     description: str
     weights: str = ""
     models: tuple[str, ...] = ()
+    tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
 
 
 def frameworks(templates: Path) -> list[Framework]:
@@ -67,6 +80,17 @@ def frameworks(templates: Path) -> list[Framework]:
     """
     described = {path.parent.name: read_declaration(path) for path in templates.glob("frameworks/*/framework.toml")}
     return [Framework(name, **said) for name, said in sorted(described.items())]
+
+
+def check_tpu(templates: Path, *, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
+    """Makes sure that a framework can use the TPU of a platform, if that is what the pair trains on.
+
+    Raises:
+        NoTpuError: It cannot.
+    """
+    able = [known.name for known in frameworks(templates) if platform in known.tpu]
+    if accelerator is AcceleratorKind.TPU and framework not in able:
+        raise NoTpuError(framework=framework, platform=platform, others=able)
 
 
 def check_offered(templates: Path, *, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:

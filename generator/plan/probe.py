@@ -32,6 +32,8 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
     train_epoch = notebook["train_epoch"]
 
     def measure(model: Any, batches: Any) -> None:
+        batches = list(batches) if iter(batches) is batches else batches  # they are taken several times
+
         def epoch(few: Any) -> None:
             if hasattr(model, "optimizer"):  # the schedule of learning rates ends with the training
                 model.optimizer.iterations.assign(0)
@@ -48,7 +50,7 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
             measured["step_seconds"] = _step_seconds(epoch, batches, **times)
         measured |= {
             "machine": machine.rates(),
-            "loop_seconds": _loop_seconds(notebook, len(model.trainable_variables)),
+            "loop_seconds": _loop_seconds(notebook, len(_weights(notebook, model))),
         }
         (notebook["working_root"] / "probe.json").write_text(json.dumps(measured))
         warnings.simplefilter("ignore")  # IPython's, on how to leave it
@@ -69,7 +71,7 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, A
         "input": _input(batches),
         "batch": len(arrays[0]),
         "batch_bytes": sum(array.nbytes for array in arrays),
-        "parameters": sum(int(np.prod(each.shape)) for each in model.trainable_variables),
+        "parameters": sum(int(np.prod(each.shape)) for each in _weights(notebook, model)),
         "steps_per_epoch": int(notebook["steps_per_epoch"]),
         "epochs": int(notebook["epochs"]),
         "folds": len(notebook["folds"]),
@@ -79,7 +81,7 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, A
         "cost": {},
     }
     try:
-        measured["cost"] = _cost(model, batch)
+        measured["cost"] = _cost(notebook, model, batch)
     except Exception as error:  # noqa: BLE001 - Keras' own step is private, and a notebook need not have one
         measured["cost_failed"] = f"{type(error).__name__}: {error}"[:300]
     return measured
@@ -128,16 +130,36 @@ class _Machine:
         return {"flops": 2 * _MATRIX**3 / median(self._products), "bytes": 2 * _COPIED / median(self._copies)}
 
 
-def _cost(model: Any, batch: Any) -> dict[str, float]:
-    """The cost of Keras' own training step, as XLA tells it on this machine's processors."""
+def _weights(notebook: dict[str, Any], model: Any) -> list[Any]:
+    """The weights that are trained, of a model of Keras or of the networks that Flax's NNX has."""
     import jax
+
+    if "nnx" not in notebook:
+        return list(model.trainable_variables)
+    nnx = notebook["nnx"]
+    return list(jax.tree.leaves(nnx.state(model["network"], nnx.Param)))
+
+
+def _lowered(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
+    """The notebook's own training step, or Keras', as XLA takes it."""
+    import jax
+
+    if "nnx" in notebook:
+        structure, state = notebook["nnx"].split(model)
+        arrays, tree = jax.tree.flatten(state)
+        return notebook["train_step"].lower((structure, tree), arrays, notebook["on_devices"](batch))
 
     def abstract(value: Any) -> Any:
         return jax.eval_shape(lambda: jax.numpy.zeros(value.shape, value.dtype))
 
     model._symbolic_build(data_batch=batch)  # noqa: SLF001 - Keras has no public way to its step
     state = jax.tree.map(abstract, model._get_jax_state(True, True, True, True))  # noqa: SLF001 - as above
-    lowered = jax.jit(model.train_step, donate_argnums=0).lower(state, jax.tree.map(abstract, batch))
+    return jax.jit(model.train_step, donate_argnums=0).lower(state, jax.tree.map(abstract, batch))
+
+
+def _cost(notebook: dict[str, Any], model: Any, batch: Any) -> dict[str, float]:
+    """The cost of a training step, as XLA tells it on this machine's processors."""
+    lowered = _lowered(notebook, model, batch)
     # Before it is optimised, a convolution has the operations that it has; afterwards a depthwise one has many more.
     asked, started = lowered.cost_analysis() or {}, time.perf_counter()
     compiled: Any = lowered.compile()

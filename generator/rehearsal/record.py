@@ -46,6 +46,7 @@ def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
         "pair": rehearsal.pair,
         "passed": rehearsal.is_passed,
         "data": rehearsal.data,
+        "specimen": rehearsal.specimen,
         "isolation": rehearsal.isolation,
         "image": rehearsal.image,
         "seconds": round(rehearsal.seconds, 1),
@@ -75,8 +76,8 @@ def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> Non
     files.write(rehearsal.report.with_name(RECORD), text.encode("utf-8", "replace"))
 
 
-def check_rehearsed(workspace: Workspace, pair: str) -> None:
-    """Makes sure that the pair, as its cells stand now, has passed a rehearsal.
+def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) -> None:
+    """Makes sure that the pair, as its cells stand now, has passed a rehearsal; with `specimen`, on made-up data too.
 
     Raises:
         TandemError: There is no such pair.
@@ -92,6 +93,8 @@ def check_rehearsed(workspace: Workspace, pair: str) -> None:
         raise NotRehearsedError(pair=pair, why="has never been rehearsed here")
     if record.text("cells") != cells:
         raise NotRehearsedError(pair=pair, why="has been changed since its rehearsal")
+    if record.flag("specimen") and not specimen:
+        raise NotRehearsedError(pair=pair, why="was rehearsed on a specimen alone, which counts with --specimen")
     if not record.flag("passed"):
         raise NotRehearsedError(pair=pair, why="did not pass its rehearsal")
 

@@ -86,6 +86,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         data="a specimen, made-up data" if options.specimen else "the competition's own data",
         report=output / PAGE,
         is_code_competition=pair.spec.competition.is_code_competition,
+        specimen=options.specimen,
         image=pair.image.description,
     )
     at_a_time = min(_MOST_AT_A_TIME, os.cpu_count() or 1)

@@ -52,6 +52,7 @@ class Rehearsal:
         data: What it was tried on, in words.
         report: The page.
         is_code_competition: Whether Kaggle runs the inference notebook again, on a hidden test.
+        specimen: Whether it was tried on made-up data.
         isolation: What keeps the notebooks apart from this machine, in words.
         image: The versions that inference ran with, in words.
         training: The trials of the training notebook.
@@ -64,6 +65,7 @@ class Rehearsal:
     data: str
     report: Path
     is_code_competition: bool
+    specimen: bool = False
     isolation: str = ""
     image: str = ""
     training: list[Trial] = field(default_factory=list)

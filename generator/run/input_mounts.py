@@ -128,7 +128,7 @@ def mounts(
     Args:
         sources: What the kernel's metadata names.
         workspace: Where the files of competitions, datasets and models are.
-        outputs: The outputs of kernels that run here, by the kernel's id.
+        outputs: The outputs of kernels that run here, by the id of the kernel, or of the dataset that carries them.
         specimens: Folders to mount instead of a competition's data, by the competition's slug.
 
     Raises:
@@ -139,7 +139,7 @@ def mounts(
         for source in sources.sources[kind]:
             place = PurePosixPath(kind.folder, *source.split("/")[: kind.mounted])
             folder = workspace.input / place
-            if kind.key == "kernel_sources":
+            if kind.key in ("kernel_sources", "dataset_sources"):
                 folder = outputs.get("/".join(place.parts[1:]), folder)
             if kind.key == "competition_sources":
                 folder = (specimens or {}).get(source, folder)

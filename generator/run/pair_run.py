@@ -163,7 +163,8 @@ class _PairRun:
 
     def _infer(self) -> None:
         self._check_handover(self.result.handover or read_handover(self.output.working(Role.TRAIN)))
-        trained = {self.pair.sources[Role.TRAIN].ref: self.output.working(Role.TRAIN)}
+        refs = (self.pair.sources[Role.TRAIN].ref, self.pair.spec.handover_dataset)
+        trained = dict.fromkeys(refs, self.output.working(Role.TRAIN))
         wanted = self._mounts(Role.INFER, outputs=trained)
         self._empty_output(Role.INFER)
         threading.Thread(target=self._import_what_the_end_needs, daemon=True).start()

@@ -11,6 +11,8 @@ from generator.pair.workspace import Role
 from generator.run.notebook_file import read_notebook
 
 ROOTS = ("INPUT_ROOT", "WORKING_ROOT")
+OFF_COLAB: Mapping[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False}
+"""What keeps a notebook that was rendered for Colab from doing there what only Colab can."""
 
 
 class RootParameterError(ParameterError):
@@ -67,7 +69,7 @@ def set_parameters(
     Raises:
         ParameterError: An assignment that no notebook can take.
     """
-    own: dict[str, Value] = {"ALLOW_CPU": True}
+    own: dict[str, Value] = {"ALLOW_CPU": True, **OFF_COLAB}
     if smoke:
         own["SMOKE_TEST"] = True
     values = {

@@ -12,7 +12,7 @@ from generator.pair.parameters import PARAMETERS_TAG, parse_assignment, read_par
 from generator.pair.workspace import Role, Workspace
 from generator.run.input_mounts import InputMissingError, Mount, mounts, read_sources
 from generator.run.notebook_file import read_notebook
-from generator.run.parameters import read_notebook_parameters
+from generator.run.parameters import OFF_COLAB, ROOTS, read_notebook_parameters
 from generator.untrusted import python_literal
 
 _KAGGLE_INPUT, _KAGGLE_WORKING = "/kaggle/input", "/kaggle/working"
@@ -72,7 +72,7 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
         TandemError: The file is no notebook.
     """
     cells: list[dict[str, Any]] = []
-    is_set = False
+    is_set, roots = False, dict(zip(ROOTS, (str(input_root), str(working)), strict=True))
     for position, cell in enumerate(read_notebook(target.path).cells, start=1):
         if cell.cell_type != "code":
             continue
@@ -80,14 +80,14 @@ def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> li
         cells.append({"name": _name(cell, position), "source": source, "own": False})
         if not is_set and PARAMETERS_TAG in cell.metadata.get("tags", []):
             is_set = True
-            cells.append({"name": "", "source": _assignments(target, cell.source), "own": True})
+            cells.append({"name": "", "source": _assignments(target, cell.source, roots), "own": True})
     return cells
 
 
-def _assignments(target: NotebookTarget, parameters_cell: str) -> str:
+def _assignments(target: NotebookTarget, parameters_cell: str, roots: Mapping[str, Value]) -> str:
     """Statements that make a rendered notebook take 8 devices of a CPU for those of a TPU."""
     defaults = read_parameters(parameters_cell)
-    own: dict[str, Value] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu"}
+    own: dict[str, Value] = {"ALLOW_CPU": True, "ACCELERATOR": "cpu", **roots, **OFF_COLAB}
     if defaults.get("PRECISION") == "auto":
         own["PRECISION"] = "mixed_bfloat16"
     values = {name: value for name, value in own.items() if name in defaults} | dict(target.parameters)

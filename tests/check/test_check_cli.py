@@ -310,6 +310,13 @@ def test_no_more_is_held_at_once_than_a_folder_of_kernels_has(
         ("from google.colab import files\nfiles.upload()", ["N009"]),
         ("def input(name): return name\ninput('x')", []),
         ("from sklearn import datasets\ndatasets.fetch_openml('a')", ["N022"]),
+        ('from transformers import pipeline\npipeline("text-classification")', ["N022"]),
+        ('import transformers\ntransformers.pipeline("ner", model="dslim/bert-base-NER")', ["N022"]),
+        ('from transformers import pipeline\npipeline("ner", "./ner")', []),
+        ('from transformers import pipeline\npipeline("ner", model=model, tokenizer=tokenizer)', []),
+        ('model.save_pretrained("own/best")\nAutoModel.from_pretrained("own/best")', []),
+        ('args = TrainingArguments(output_dir="own")\nAutoModel.from_pretrained("own/checkpoint-9")', []),
+        ('model.save_pretrained("own")\nAutoModel.from_pretrained("owned")', ["N022"]),
     ],
 )
 def test_what_would_fail_there_is_told_from_what_looks_like_it(tmp_path: Path, source: str, rules: list[str]) -> None:

@@ -66,7 +66,6 @@ class Cell:
     kill: tuple[int, str] | None = None
     first: tuple[str, ...] = ()
     outcome: Outcome = Outcome.SCORED
-    log: bool = False
 
 
 @dataclass
@@ -158,7 +157,6 @@ class Play:
             back_to=back_to,
             restart=restart,
             handoff=handoff,
-            show_log=self.cell.log,
             verify=False,
         )
         # A busy machine may take longer for an answer than a test should wait for one that never comes.
@@ -179,6 +177,8 @@ class Play:
         else:
             stopped = self._attempt(lambda: self.command(back_to=back))
             assert stopped == self.cell.stops, f"the first command ended with {stopped or 'no error'}"
+            struck = self.arena.kaggle.site.faults.struck
+            assert len(struck) >= len(self.cell.rules), f"of {self.cell.rules} only {struck} struck"
         self.arena.set_faults(())
         if self.cell.by is not None and not self.cell.first:
             again = self._attempt(self.command)

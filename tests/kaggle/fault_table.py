@@ -34,6 +34,10 @@ class CallSite:
     outage: tuple[str, str] = (WAITED, WAITED)
     page: str = ""
 
+    def rule(self, fault: str) -> str:
+        """The rule by which this fault strikes here."""
+        return f"{fault}@{self.method}" + (f"+{self.skip}" if self.skip else "")
+
     def stops(self, fault: str, *, is_lasting: bool) -> str:
         """The error that a command ends with if this fault strikes here, or "" if the chain goes on."""
         if fault == "401":
@@ -108,6 +112,8 @@ MODEL_CALLS = (
 LINES = {"code": 15, "file": 15, "dataset": 17, "model": 17}
 # The faults that last until a command gives up; the others are told from these by the gateway alone.
 _LASTING = ("500", "drop", "401")
+# Calls of a chain that are so far from each other are of different methods, and no repair of one is another.
+_APART = 8
 
 
 def cells() -> Iterator[Cell]:
@@ -120,14 +126,21 @@ def cells() -> Iterator[Cell]:
 
 def _transport_cells() -> Iterator[Cell]:
     calls = {"code": CODE_CALLS, "file": FILE_CALLS, "dataset": DATASET_CALLS, "model": MODEL_CALLS}
-    for mode, call in [(mode, call) for mode, made in calls.items() for call in made]:
-        for fault in TRANSPORT:
-            rule = f"{fault}@{call.method}" + (f"+{call.skip}" if call.skip else "")
-            once = call.stops(fault, is_lasting=False)
-            yield Cell(f"{fault} at {call.name}, once", (f"{rule}x1",), once, mode=mode)
+    for (mode, made), fault in product(calls.items(), TRANSPORT):
+        for start in range(min(_APART, len(made))):
+            # A chain that goes on whatever happens is struck several times, at calls that have nothing to do with
+            # each other; one that stops has a cell of its own.
+            goes_on = [call for call in made[start::_APART] if not call.stops(fault, is_lasting=False)]
+            if goes_on:
+                names = ", ".join(call.name for call in goes_on)
+                yield Cell(f"{fault} at {names}, once", tuple(f"{call.rule(fault)}x1" for call in goes_on), mode=mode)
+        for call in made:
+            if once := call.stops(fault, is_lasting=False):
+                yield Cell(f"{fault} at {call.name}, once", (f"{call.rule(fault)}x1",), once, mode=mode)
             if fault in _LASTING and mode == "code":
                 always = call.stops(fault, is_lasting=True)
-                yield Cell(f"{fault} at {call.name}, until the command gives up", (rule,), always, mode=mode)
+                rules = (call.rule(fault),)
+                yield Cell(f"{fault} at {call.name}, until the command gives up", rules, always, mode=mode)
 
 
 def _lost_twice() -> Iterator[Cell]:
@@ -154,7 +167,6 @@ def _kills() -> Iterator[Cell]:
 
 _TRAIN, _INFER = "KERNEL-train", "KERNEL-infer"
 _TRAINING_FAILS, _INFERENCE_FAILS = (f"session-fails@{_TRAIN}x1",), (f"session-fails@{_INFER}x1",)
-_BROKEN_LOG = ("log-stream-breaks", *_INFERENCE_FAILS)
 _STALE = "stale-status@GetKernelSessionStatus"
 PLATFORM = (
     Cell("wrong image", (f"wrong-image@{_TRAIN}x1",), "WrongAcceleratorError", Step.TRAIN, (3, 1)),
@@ -174,7 +186,6 @@ PLATFORM = (
     Cell("log lost", (f"session-fails@{_TRAIN}x1", "empty-log"), "SessionFailedError", Step.TRAIN, (3, 1)),
     Cell("log lost, all well", ("empty-log",)),
     Cell("log cut off, all well", ("truncated-log",)),
-    Cell("log stream breaks", ("log-stream-breaks",), log=True),
     Cell("training wedged", (f"wedged@{_TRAIN}x1",), "WaitedInVainError", None, (1, 0), outcome=Outcome.UNFINISHED),
     Cell("inference wedged", (f"wedged@{_INFER}x1",), "WaitedInVainError", None, (2, 0), outcome=Outcome.UNFINISHED),
     Cell("sources refused", ("invalid-sources@SaveKernelx1",), "SourcesRefusedError", Step.INFER, (3, 1)),
@@ -213,5 +224,4 @@ PLATFORM = (
     Cell("dataset fails", ("dataset-failsx1",), "UploadFailedError", Step.INFER, mode="dataset"),
     Cell("rules not accepted", ("rules-not-accepted@CreateCodeSubmissionx1",), "RulesNotAcceptedError"),
     Cell("rules not accepted for data", ("rules-not-accepted@DownloadDataFilex1",)),
-    Cell("session fails and its log breaks", _BROKEN_LOG, "SessionFailedError", Step.INFER, (3, 1), log=True),
 )

@@ -66,6 +66,28 @@ def test_push_carries_a_pair_to_its_score(local: Served, tandem: Tandem, tmp_pat
 
 
 @pytest.mark.slow
+def test_a_pair_that_was_trained_on_colab_is_carried_from_its_output_to_its_score(
+    local: Served, tandem: Tandem, pair: PairFolder, tmp_path: Path
+) -> None:
+    pair.choices.write_text(pair.choices.read_text().replace("[pair]", '[pair]\nplatform = "colab"'))
+    trained = tmp_path / "output" / "cells" / "train"
+    trained.mkdir(parents=True)
+    for name, content in training_output(pair).items():
+        (trained / name).write_bytes(content)
+
+    plan = tandem("push", "cells", "--to", "local", "--dry-run")
+    outcome = tandem("push", "cells", "--to", "local", "--submit")
+
+    assert "cells-infer" in plan.out
+    assert "cells-train " not in plan.out
+    assert outcome.code == 0, outcome.err
+    assert "local/cells-train-handover, version 1, is uploaded" in outcome.err
+    assert "chain        1 of cells, scored" in outcome.out
+    assert counts(local) == (1, 1)
+    assert "trained elsewhere" in tandem("status", "cells").out
+
+
+@pytest.mark.slow
 def test_the_events_of_a_push_are_json_lines(local: Served, tandem: Tandem) -> None:
     outcome = tandem("push", "cells", "--to", "local", "--submit", "--json")
     lines = [json.loads(line) for line in outcome.out.splitlines()]

@@ -9,8 +9,9 @@ import pytest
 from chain_pair import edited, pair_in
 
 from generator.kaggle.chain.errors import KernelUnfitError
-from generator.kaggle.chain.prepared_kernel import prepare, with_first_cell
+from generator.kaggle.chain.prepared_kernel import prepare
 from generator.kaggle.chain.wheels import Wheels, image, install_cell, missing_requirements, wheels_for
+from generator.pair.notebook_changes import with_first_cell
 from generator.pair.workspace import PairFolder, Role
 from generator.workspace_files import WorkspaceFiles
 

@@ -68,7 +68,12 @@ class Values:
 
     def _bind(self, target: ast.expr, value: ast.expr | None) -> None:
         if isinstance(target, ast.Name):
-            self._bound[self.index.function(target), target.id].append(value)
+            kept_in = next((node for node in self.index.ancestors(target) if isinstance(node, ast.ClassDef)), None)
+            name = f"{kept_in.name}.{target.id}" if kept_in is not None else target.id
+            self._bound[self.index.function(target), name].append(value)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id != "self":
+            name = f"{self._class_named(target.value)}.{target.attr}"
+            self._bound[None, name].append(value)
         elif isinstance(target, ast.Tuple | ast.List):
             values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
             if len(values) != len(target.elts):
@@ -83,12 +88,29 @@ class Values:
                 return self._bound[function, name.id]
         return []
 
+    def kept(self, node: ast.Attribute) -> list[ast.expr | None]:
+        """Every value of an attribute of a class, `CFG.batch_size`, or of an instance made without arguments."""
+        if not isinstance(node.value, ast.Name):
+            return []
+        return self._bound.get((None, f"{self._class_named(node.value)}.{node.attr}"), [])
+
+    def _class_named(self, name: ast.Name) -> str:
+        """The class that a name is, or an instance of which it is given alone; else the name."""
+        given = self.given(name)
+        call = given[0] if len(given) == 1 else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args and not call.keywords:
+            return call.func.id
+        return name.id
+
     def resolved(self, node: ast.expr | None) -> ast.expr | None:
-        """The expression that a name is given if it is given one only, through names of names; else the node itself."""
+        """The expression that a name is given if it is given one only, through names of names; else the node itself.
+
+        A class's attribute is a name, too.
+        """
         for _ in range(_DEEPEST):
-            if not isinstance(node, ast.Name):
+            if not isinstance(node, ast.Name | ast.Attribute):
                 break
-            given = self.given(node)
+            given = self.given(node) if isinstance(node, ast.Name) else self.kept(node)
             if len(given) != 1 or given[0] is None:
                 break
             node = given[0]

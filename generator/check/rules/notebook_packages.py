@@ -4,12 +4,14 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 
 from generator.check.code import CodeCell, NotebookCode
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
 from generator.check.texts import UNKNOWN, text_of
+from generator.check.writes import writes
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 _RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "?.system"}
@@ -23,6 +25,8 @@ _FETCHES = {"requests.get", "urllib.request.urlopen", "urllib.request.urlretriev
 _FETCHES |= {"torch.hub.load", "huggingface_hub.hf_hub_download", "huggingface_hub.snapshot_download", "nltk.download"}
 _FETCHES |= {"datasets.load_dataset", "wandb.init", "wandb.login", "tensorflow_datasets.load"}
 _BY_HANDLE = (".from_pretrained", ".from_preset", "sentence_transformers.SentenceTransformer")
+_PIPELINE = "transformers.pipeline"
+_SAVED_TO = ("output_dir", "local_dir", "save_directory")
 _TABLES = ("pandas.read_", "polars.read_", "polars.scan_")
 _FROM_FILES = {"pretrained_cfg", "pretrained_cfg_overlay", "checkpoint_path"}  # of timm: the weights lie there
 _LOCAL = ("/", ".", "~", "$", "{", UNKNOWN)
@@ -180,18 +184,32 @@ def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
     if name.startswith(_TABLES):
         first = text_of(code, node.args[0]) if node.args else None
         return name if (first or "").startswith(("http://", "https://", "ftp://")) else ""
-    if name.endswith(_BY_HANDLE):
-        handle = text_of(code, node.args[0]) if node.args else None
-        is_hub = (
-            handle is not None and not handle.startswith((*_LOCAL, "file:")) and "local_files_only" not in arguments
-        )
-        return f'"{handle}"' if is_hub and UNKNOWN not in str(handle) else ""
+    if name == _PIPELINE or name.endswith(_BY_HANDLE):
+        return _of_handle(code, node, name, arguments)
     if ".applications." in name and name.rpartition(".")[2][:1].isupper():
         weights = arguments.get("weights")
         is_open = None in arguments or len(node.args) > 1
         if (weights is None and not is_open) or text_of(code, weights) == "imagenet":
             return 'weights="imagenet"'
     return _of_hub(code, node, name, arguments)
+
+
+def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:
+    """The model that a call names on a hub; nothing for a folder, such as one that the notebook writes."""
+    at = 1 if name == _PIPELINE else 0
+    model = node.args[at] if len(node.args) > at else arguments.get("model")
+    is_open = None in arguments or any(isinstance(argument, ast.Starred) for argument in node.args)
+    if name == _PIPELINE and model is None and not is_open:
+        return "the usual model of a task"
+    handle = text_of(code, model)
+    if handle is None or UNKNOWN in handle or handle.startswith((*_LOCAL, "file:")) or "local_files_only" in arguments:
+        return ""
+    saved = [each.path for each in writes(code)]
+    for _, call, _ in code.calls():
+        saved += [text_of(code, keyword.value) for keyword in call.keywords if keyword.arg in _SAVED_TO]
+    folders = [PurePosixPath(path) for path in saved if path and path != "."]
+    is_written = any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)
+    return "" if is_written else f'"{handle}"'
 
 
 def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[str | None, ast.expr]) -> str:

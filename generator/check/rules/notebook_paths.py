@@ -25,6 +25,7 @@ _WRITABLE = ("/kaggle/working", "/kaggle/temp", "/tmp", "/dev")  # noqa: S108 - 
 _AUTHORS = re.compile(
     r"/(?:home|Users)/(?!jovyan\b|runner\b)[^/\s\0]+/|[A-Za-z]:[\\/](?![\\/])\S|\\\\[\w.-]+\\\w|/content/(?:drive|gdrive)\b|/mnt/[a-z]/"
 )
+_DRIVE = ("/content/drive",)
 _SEARCHES = ("?.rglob", "?.glob", "?.walk")
 _KNOWN_ROOTS = ("/", "/kaggle", _INPUT)
 
@@ -121,12 +122,15 @@ def write_outside(kernel: KernelSource) -> Iterator[Problem]:
 def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
     r"""A path of the author's own machine, or of a drive in Colab: /home/ada/…, /Users/…, C:\Users\…, /content/drive/….
 
-    Nothing is there on Kaggle, and the path tells every reader who wrote it and where.
+    Nothing is there on Kaggle, and the path tells every reader who wrote it and where; the drive is there in a notebook
+    that mounts it by `google.colab`.
     Attach the data as a dataset, and take the folder from a constant at the top.
     """
+    mounted = _DRIVE if "google.colab.drive" in kernel.code.imported.values() else ()
     for cell, node in kernel.code.nodes():
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _AUTHORS.match(node.value):
-            message = f"{_shown(node.value)} is a path of its author's machine."
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+        if _AUTHORS.match(text) and not text.startswith(mounted):
+            message = f"{_shown(text)} is a path of its author's machine."
             yield Problem(kernel.code.place(cell, node), message, "Attach the data, and use their path on Kaggle.")
 
 

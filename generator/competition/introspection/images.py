@@ -21,6 +21,8 @@ _CHANNEL = re.compile(r"[._-](?:red|green|blue|yellow|[rgby]|(?:c|ch|channel|ban
 _PIXEL, _PIXEL_CHANNEL = re.compile(r"(.+)_\d+_\d+"), re.compile(r"(.+)_\d+_\d+_\d+")
 _COLOURS, _RGB = "rgb", 3
 _TINY, _VERY_TINY, _MULTIPLE, _LARGEST, _USUAL = 32, 12, 32, 224, 224
+# A TPU lays out the few channels of whole images without waste where 128 squares are a core's batch.
+_LARGEST_SQUARE = 64
 _SMALL_SCAN = 64
 _CHARACTER_WORDS = frozenset(
     ("digit", "digits", "mnist", "letter", "letters", "character", "characters", "handwritten")
@@ -43,6 +45,8 @@ def settle_images(seen: Observations, files: ExampleFiles, found: Findings) -> N
     if files.source.labels_from == "pixels" and train is not None:
         form = _pixel_format(train, lists)
     size = image_size(form.width, form.height) if form is not None else _USUAL
+    if "target_folder" in found:  # images that become images are cut into squares
+        size = min(size, _LARGEST_SQUARE)
     channels = 1 if form is not None and form.mode in _GREY_MODES else _RGB
     shown = f"{form.width} x {form.height} pixels" if form is not None else "unknown"
     sure = Confidence.SURE if form is not None else Confidence.THIN
@@ -160,6 +164,16 @@ def image_size(width: int, height: int) -> int:
     if side < _TINY:
         return side
     return max(_TINY, min(_LARGEST, round(side / _MULTIPLE) * _MULTIPLE))
+
+
+def squares_of_an_image(files: ExampleFiles, found: Findings) -> int:
+    """How many squares the notebooks cut an image into that is to become another; they overlap by an eighth."""
+    form = files.images
+    if form is None or "target_folder" not in found:
+        return 1
+    size = int(str(found["image_size"].value))
+    overlap = size // 8
+    return math.prod(-(-max(side - overlap, 1) // (size - overlap)) for side in (form.width, form.height))
 
 
 def _pixel_format(train: Table, lists: PixelLists | None) -> ImageFormat:

@@ -22,16 +22,19 @@ def epochs(examples: int) -> int:
     return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS, round(_MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))))
 
 
-def settle_budget(family: str, examples: int, found: Findings) -> None:
-    """Settles both: what is fine-tuned needs fewer epochs, a backbone of ImageNet half of them."""
-    size, times, usual = batch_size(examples), epochs(examples), f"usual for {examples:,} examples"
+def settle_budget(family: str, examples: int, found: Findings, *, squares: int = 1) -> None:
+    """Settles both: what is fine-tuned needs fewer epochs, a backbone of ImageNet half of them.
+
+    Batches are of the squares that examples are cut into.
+    """
+    size, times, usual = batch_size(examples * squares), epochs(examples), f"usual for {examples:,} examples"
     channels, pixels = (found[key].value if key in found else None for key in ("channels", "image_size"))
     if are_photographs(channels, pixels, found.member("target_kind", TargetKind)):
         times, usual = max(_FEWEST_EPOCHS, times // 2), f"usual for fine-tuning with {examples:,} examples"
     elif preset := preset_of(family, found.decided("pretrained")):
         size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
         usual = f"usual for {examples:,} examples and a pretrained model"
-    steps = max(1, int(examples * _SHARE_TRAINED_ON) // (_REPLICAS * size))
-    unit = "step" if steps == 1 else "steps"
-    found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples are {steps:,} {unit} an epoch")
+    steps = max(1, int(examples * squares * _SHARE_TRAINED_ON) // (_REPLICAS * size))
+    unit, cut = "step" if steps == 1 else "steps", f" of {squares} squares" if squares > 1 else ""
+    found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
     found.settle("epochs", times, usual)

@@ -10,6 +10,7 @@ In come the options of `tandem push` and a `Kaggle` (`kaggle.gateway`); out go v
     ├── exactly_once                       announce, send, look before sending again
     │   └── push_step, upload_step, submit_step
     ├── sessions, verification, submission_check      waiting for outputs, fetching and checking them
+    ├── trained_elsewhere                  a training that ran on Colab, in the place of a pushed one
     └── inference_inputs, wheels           what the inference kernel gets beside the competition
 
 Only `generator.cli` and `generator.kaggle.receipt` import it. Errors are in `errors`.

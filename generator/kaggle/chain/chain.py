@@ -19,6 +19,7 @@ from generator.kaggle.chain.sessions import Session
 from generator.kaggle.chain.state import State, Step
 from generator.kaggle.chain.submission_check import checked, fetch_sample
 from generator.kaggle.chain.submit_step import TaggedSubmission
+from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.chain.upload_step import file_digest
 from generator.kaggle.chain.verification import (
     MARKER,
@@ -32,8 +33,9 @@ from generator.kaggle.chain.verification import (
 from generator.kaggle.errors import KaggleError
 from generator.kaggle.gateway import Kaggle
 from generator.pair.handover import FILE_NAME as HANDOVER
-from generator.pair.handover import DamagedError, json_object
+from generator.pair.handover import DamagedError, HandOver, json_object
 from generator.pair.workspace import Role
+from generator.untrusted import JsonObject
 
 
 @dataclass(frozen=True)
@@ -96,9 +98,12 @@ class _Story:
     def carry(self) -> None:
         if not self._chain.state.quotas:
             self._note_quota()
-        self._push(Role.TRAIN)
-        if self._chain.state.trained is None:
-            self._check_training()
+        if self._pair.elsewhere is not None:
+            self._take_training(self._pair.elsewhere)
+        else:
+            self._push(Role.TRAIN)
+            if self._chain.state.trained is None:
+                self._check_training()
         self._push(Role.INFER)
         if self._chain.state.predicted is None:
             self._check_submission()
@@ -115,7 +120,8 @@ class _Story:
         kernel = self._pair.kernels[role]
         sent = kernel.push
         if role is Role.INFER:
-            sent = with_handover(self._chain, sent, trained=self._pair.kernels[Role.TRAIN].push.ref)
+            trained = self._pair.kernels[Role.TRAIN].push.ref
+            sent = with_handover(self._chain, sent, trained=trained, elsewhere=self._pair.elsewhere)
             if self._options.offline_wheels:
                 sent = with_wheels(self._chain, sent)
         known = newest_version(self._journals, self._begun, sent.ref)
@@ -132,6 +138,14 @@ class _Story:
         with self._failures_kept(Step.TRAIN):
             check_accelerator(marker, wanted=wanted, is_local=self._pair.kaggle.is_local, url=session.push.url)
             check_handover(handover, pair_id=self._begun.pair_id, listing=listing)
+        self._write_trained(marker, handover)
+
+    def _take_training(self, elsewhere: TrainedElsewhere) -> None:
+        """Notes a training that ran elsewhere, unless it is the one that is noted."""
+        if not elsewhere.is_in(self._chain.state):
+            self._write_trained(elsewhere.marker, elsewhere.handover)
+
+    def _write_trained(self, marker: JsonObject, handover: HandOver) -> None:
         kept, accelerator, score = summary(handover), described(marker), handover.out_of_fold
         self._chain.write(Kind.TRAINED, accelerator=marker, handover=kept)
         shown = "" if score is None else f", out-of-fold {score.metric} {score.value:.4f}"

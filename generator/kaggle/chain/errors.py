@@ -6,6 +6,7 @@ ChainError
 ├── NoSuchChainError           a chain that was asked for by its number
 ├── NothingToGoBackToError     --from names a step whose inputs are not there
 ├── ChangedError               a notebook was changed since it was pushed: somebody has to say what is meant
+├── ElsewhereError             a pair that trains elsewhere (trained_elsewhere)
 ├── HandoffChangedError        another --handoff than the inference kernel was pushed with
 ├── StepFailedError            a step failed before, and nothing was changed since
 ├── KernelUnfitError           a kernel's folder cannot be pushed as it stands

@@ -7,47 +7,55 @@ from pathlib import Path
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.options import Handoff
-from generator.kaggle.chain.prepared_kernel import with_first_cell, with_parameters
 from generator.kaggle.chain.sessions import Session
+from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.chain.upload_step import UploadedVersion, file_digest
 from generator.kaggle.chain.verification import whole_handover
 from generator.kaggle.chain.wheels import install_cell, wheels_for
 from generator.pair.handover import FILE_NAME, DamagedError
+from generator.pair.kernel_name import dataset_beside
+from generator.pair.notebook_changes import with_first_cell, with_parameters
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject
 
-_LONGEST_SLUG = 50
 _FRAMEWORKS = {"keras": "keras", "tensorflow": "tensorFlow2", "jax": "jax", "torch": "pyTorch"}
 
 
-def with_handover(chain: ChainExecution, push: KernelPush, *, trained: str) -> KernelPush:
+def with_handover(
+    chain: ChainExecution, push: KernelPush, *, trained: str, elsewhere: TrainedElsewhere | None = None
+) -> KernelPush:
     """The inference kernel with what training handed over among its sources.
 
     Args:
         chain: The chain; its training has ended well.
         push: The kernel as its folder says.
         trained: The training kernel that the folder says it reads.
+        elsewhere: The training, if it did not run on Kaggle.
     """
-    training, handoff = chain.state.pushes[Role.TRAIN], Handoff(chain.begun.handoff)
-    others = tuple(ref for ref in push.kernel_sources if ref not in (trained, training.ref))
+    handoff = Handoff(chain.begun.handoff)
+    ref = trained if elsewhere else chain.state.pushes[Role.TRAIN].ref
+    others = tuple(each for each in push.kernel_sources if each not in (trained, ref))
     if handoff is Handoff.KERNEL:
-        text = with_parameters(push.text, {"TRAIN_KERNEL": training.ref})
-        return replace(push, text=text, kernel_sources=(training.ref, *others))
-    push = replace(push, kernel_sources=others)
-    files = _fetch_promised(chain)
-    owner, _, slug = training.ref.partition("/")
+        text = with_parameters(push.text, {"TRAIN_KERNEL": ref})
+        return replace(push, text=text, kernel_sources=(ref, *others))
+    dataset = dataset_beside(ref, "-handover")
+    # Of a pair that trains elsewhere the folder has it already, in the name of whom it was rendered for.
+    datasets = tuple(each for each in push.dataset_sources if each.partition("/")[2] != dataset.partition("/")[2])
+    push = replace(push, kernel_sources=others, dataset_sources=datasets)
+    files = elsewhere.files if elsewhere else _fetch_promised(chain)
     if handoff is Handoff.DATASET:
-        ref = _dataset(chain, "handover", f"{owner}/{_cut(slug, '-handover')}", files)
-        mounts = [f"datasets/{ref}", ref.partition("/")[2]]
-        push = replace(push, dataset_sources=(*push.dataset_sources, ref))
+        _dataset(chain, "handover", dataset, files)
+        mounts = [f"datasets/{dataset}", dataset.partition("/")[2]]
+        push = replace(push, dataset_sources=(*push.dataset_sources, dataset))
     else:
         trained_with = (chain.state.trained or JsonObject()).section("handover").text("framework")
-        ref = f"{owner}/{_cut(slug, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
-        upload = UploadedVersion(chain, "handover", handoff, ref=ref, title=slug, files=files).execute()
+        model = f"{dataset_beside(ref, '')}/{_FRAMEWORKS.get(trained_with, 'other')}/handover"
+        title = ref.partition("/")[2]
+        upload = UploadedVersion(chain, "handover", handoff, ref=model, title=title, files=files).execute()
         version = f"{upload.ref}/{upload.version}"
         mounts = [f"models/{version}", version.partition("/")[2]]
         push = replace(push, model_sources=(*push.model_sources, version))
-    return replace(push, text=with_parameters(push.text, {"TRAIN_KERNEL": training.ref, "HANDOFF_MOUNTS": mounts}))
+    return replace(push, text=with_parameters(push.text, {"TRAIN_KERNEL": ref, "HANDOFF_MOUNTS": mounts}))
 
 
 def with_wheels(chain: ChainExecution, push: KernelPush) -> KernelPush:
@@ -56,8 +64,7 @@ def with_wheels(chain: ChainExecution, push: KernelPush) -> KernelPush:
     if not wheels.files:
         chain.tell(Role.INFER, "Kaggle's image has everything that the inference notebook imports; no wheels.")
         return push
-    owner, _, slug = push.ref.partition("/")
-    ref = _dataset(chain, "wheels", f"{owner}/{_cut(slug, '-wheels')}", wheels.files)
+    ref = _dataset(chain, "wheels", dataset_beside(push.ref, "-wheels"), wheels.files)
     text = with_first_cell(push.text, name="offline-wheels", source=install_cell(wheels, ref))
     return replace(push, text=text, dataset_sources=(*push.dataset_sources, ref))
 
@@ -84,7 +91,3 @@ def _fetch_promised(chain: ChainExecution) -> dict[str, Path]:
             session.fetch(promise.file, check)
         files[target.name] = target
     return files
-
-
-def _cut(slug: str, ending: str) -> str:
-    return slug[: _LONGEST_SLUG - len(ending)].strip("-") + ending

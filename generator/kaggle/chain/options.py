@@ -32,7 +32,7 @@ class PushOptions:
         back_to: The step to take again, with all behind it.
         restart: Whether to begin a new chain, whatever there is of the last one.
         repair: Whether to go on from a damaged journal, with what Kaggle says was done.
-        handoff: How the weights travel; None for as the chain began, which is by the kernel's output.
+        handoff: How the weights travel; None for as the chain began, which is by the kernel's output if there is one.
         offline_wheels: Whether to take along what the inference notebook imports beyond Kaggle's image.
         message: What stands in the submission before the kit's tag.
         show_log: Whether to show the sessions' own lines.

@@ -17,7 +17,8 @@ from generator.competition.facts import Value
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import KernelUnfitError
 from generator.pair.notebook import digest_of_cells, joined
-from generator.pair.parameters import PARAMETERS_TAG, ParameterError, override, read_parameters
+from generator.pair.notebook_changes import has_parameters
+from generator.pair.parameters import ParameterError, read_parameters
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import JsonObject
 
@@ -99,25 +100,6 @@ def owned_by(prepared: PreparedKernel, owner: str, *, instead_of: str) -> Prepar
     return replace(prepared, push=replace(push, ref=moved(push.ref), kernel_sources=kernels))
 
 
-def with_parameters(text: str, values: Mapping[str, Value]) -> str:
-    """The notebook with other defaults in its parameters cell; parameters that it does not have are left out."""
-    notebook = json.loads(text)
-    for cell in notebook["cells"]:
-        if _has_parameters(cell):
-            known = read_parameters(cell["source"])
-            cell["source"] = override(cell["source"], {name: value for name, value in values.items() if name in known})
-    return json.dumps(notebook, ensure_ascii=False, indent=1)
-
-
-def with_first_cell(text: str, *, name: str, source: str) -> str:
-    """The notebook with a code cell before all other code."""
-    notebook = json.loads(text)
-    at = next((i for i, cell in enumerate(notebook["cells"]) if cell["cell_type"] == "code"), 0)
-    added: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": name, "metadata": {}, "outputs": []}
-    notebook["cells"].insert(at, {**added, "source": source})
-    return json.dumps(notebook, ensure_ascii=False, indent=1)
-
-
 def _clean(notebook: dict[str, Any]) -> str:
     """The notebook as it is sent: sources as text, no outputs, nothing that the editor of Kaggle left in it."""
     cells = []
@@ -133,7 +115,7 @@ def _clean(notebook: dict[str, Any]) -> str:
 
 def _parameters(notebook: Mapping[str, Any], path: Path) -> dict[str, Value]:
     for cell in notebook["cells"]:
-        if _has_parameters(cell):
+        if has_parameters(cell):
             try:
                 return read_parameters(joined(cell["source"]))
             except ParameterError as error:
@@ -160,8 +142,3 @@ def _push(metadata: JsonObject, text: str) -> KernelPush:
         kernel_sources=refs("kernel_sources"),
         model_sources=refs("model_sources"),
     )
-
-
-def _has_parameters(cell: Mapping[str, Any]) -> bool:
-    tags = JsonObject.of(cell.get("metadata")).get("tags")
-    return isinstance(tags, list) and PARAMETERS_TAG in tags

@@ -22,6 +22,7 @@ from generator.kaggle.chain.options import Handoff, PushOptions
 from generator.kaggle.chain.prepared_kernel import PreparedKernel, check_fit, owned_by, prepare
 from generator.kaggle.chain.replay import latest, repair
 from generator.kaggle.chain.state import Step
+from generator.kaggle.chain.trained_elsewhere import TrainedAnewError, TrainedElsewhere
 from generator.kaggle.connect import Target
 from generator.kaggle.gateway import Kaggle
 from generator.pair.owner import PLACEHOLDER_OWNER
@@ -53,6 +54,7 @@ class CheckedPair:
     options: PushOptions
     kernels: Mapping[Role, PreparedKernel]
     account: str
+    elsewhere: TrainedElsewhere | None = None
 
     @classmethod
     def of(cls, kaggle: Kaggle, options: PushOptions) -> "CheckedPair":
@@ -68,10 +70,11 @@ class CheckedPair:
         check_exists(options, target_of(kaggle))
         for role, kernel in kernels.items():
             _check_pair_id(options, role, kernel)
+        elsewhere = TrainedElsewhere.of(options)
         compare_shared_cells({folder.notebook(role): kernel.push.text for role, kernel in kernels.items()})
         account = kaggle.username()
         kernels = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
-        return cls(kaggle, options, kernels, account)
+        return cls(kaggle, options, kernels, account, elsewhere)
 
     def resumed(self, journals: Journals, context: RunContext) -> ChainExecution:
         """The chain to go on with: the last one on this Kaggle, taken back as asked for, or a new one.
@@ -126,7 +129,7 @@ class CheckedPair:
             competition=found.slug,
             title=found.title,
             is_code_competition=found.is_code_competition,
-            handoff=str(self.options.handoff or Handoff.KERNEL),
+            handoff=str(self.options.handoff or (Handoff.DATASET if self.elsewhere else Handoff.KERNEL)),
             submission_file=spec.task.submission_file,
             commit=git_commit(folder.path),
             parameters={str(role): kernel.parameters for role, kernel in self.kernels.items()},
@@ -161,10 +164,16 @@ class CheckedPair:
         chain.write(Kind.BACK, to=str(step), **({"handoff": str(handoff)} if handoff else {}))
 
     def _is_changed(self, chain: ChainExecution, role: Role) -> bool:
+        if role is Role.TRAIN and self.elsewhere is not None:
+            return chain.state.trained is not None and not self.elsewhere.is_in(chain.state)
         push = chain.state.pushes.get(role)
         return push is not None and push.source != self.kernels[role].source
 
     def _check_unchanged(self, chain: ChainExecution) -> None:
+        if self.elsewhere is not None and self._is_changed(chain, Role.TRAIN):
+            if Role.INFER in chain.state.pushes:
+                raise TrainedAnewError(pair=self.options.pair)
+            return
         train = "`--from train` pushes it again"
         if chain.state.trained is not None:
             train += f"; `--from infer` goes on with what version {chain.state.pushes[Role.TRAIN].version} trained"

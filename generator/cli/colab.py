@@ -1,0 +1,191 @@
+"""The verb `colab`: training on a machine of Google Colab, and giving that machine back."""
+
+import json
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from generator.accelerators.catalog import Service, catalog
+from generator.cli.chain_options import is_interactive
+from generator.cli.options import (
+    HELP_OPTIONS,
+    assignments_option,
+    json_option,
+    pair_argument,
+    shortest,
+    workspace_option,
+)
+from generator.cli.progress import clock
+from generator.colab.command_line import PROGRAM, CommandLine
+from generator.colab.machines import MACHINES, machine_named
+from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
+from generator.colab.receipt import Receipt, read_receipt
+from generator.kaggle.credentials import AccessToken, LegacyKey, find_credentials, redacted_secrets
+from generator.kaggle.errors import CredentialsError
+from generator.untrusted import printable
+
+_FOLDER = "/content/tandem"
+
+
+def _program_options(command: Any) -> Any:
+    """The options by which Google's command line is found and signed in."""
+    auth = click.Choice(["oauth2", "adc"])
+    command = click.option("--auth", type=auth, help="How Google's command line signs in; it knows best.")(command)
+    return click.option("--program", default=PROGRAM, show_default=True, metavar="PATH", help="That command line.")(
+        command
+    )
+
+
+@click.group(context_settings=HELP_OPTIONS)
+def colab() -> None:
+    """Train a pair on a machine of Google Colab, by Google's own command line (google-colab-cli).
+
+    \b
+    tandem generate --competition titanic --platform colab
+    tandem colab run titanic --machine v6e1
+    tandem push titanic --submit
+    """  # noqa: D301 - click wants the character itself
+
+
+@colab.command(context_settings=HELP_OPTIONS)
+@pair_argument
+@click.option(
+    "--machine", metavar="NAME", help=f"{', '.join(each.name for each in MACHINES)}; by what the pair trains on."
+)
+@click.option("--high-memory", is_flag=True, help="Ask for much memory and more cores, where there is a choice.")
+@click.option("--hours", type=click.FloatRange(0, 24, min_open=True), metavar="N", help="How long it may run; 24.")
+@assignments_option("Set a parameter of the training notebook; repeatable.")
+@click.option("--smoke", is_flag=True, help="Run every cell on very little data.")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoints of the last training.")
+@click.option("--yes", is_flag=True, help="Do not ask before a machine is rented.")
+@click.option("--dry-run", is_flag=True, help="Say what would be asked for, and ask for nothing.")
+@_program_options
+@workspace_option
+@json_option
+@click.pass_context
+def run(context: click.Context, /, **options: Any) -> int:
+    """Rent a machine, train there, fetch the results, give the machine back, whatever happens.
+
+    The results stand in output/PAIR/train as after `tandem run`, so that `tandem run PAIR --only infer` and
+    `tandem push PAIR` go on from there. What was asked for and what was got is in output/PAIR/colab/receipt.json.
+    """
+    machine = machine_named(options["machine"]) if options["machine"] else None
+    fields = {name: options[name] for name in ("high_memory", "hours", "assignments", "smoke", "resume")}
+    planned = PlannedTraining.of(ColabOptions(options["workspace"], options["pair"], machine, **fields))
+    if options["dry_run"]:
+        click.echo(_plan(planned, as_json=options["as_json"]))
+        return 0
+    if not options["yes"]:
+        if not is_interactive():
+            context.fail("A machine costs compute units, and nobody is there to ask: add --yes.")
+        click.confirm(f"{_price(planned)} Rent it?", abort=True, err=True)
+    from generator.colab.training import train_on_colab
+
+    started = time.monotonic()
+
+    def tell(line: str) -> None:
+        click.echo(f"{clock(time.monotonic() - started):>7} {printable(line.expandtabs(4))}", err=True)
+
+    result = train_on_colab(planned, _command_line(options), login=_login(), tell=tell)
+    if options["as_json"]:
+        click.echo(json.dumps(asdict(result.receipt), indent=2))
+        return 0
+    pair, score = printable(options["pair"]), result.handover.out_of_fold
+    rows = [("out-of-fold", f"{score.metric} {score.value:.4f}")] if score else []
+    rows += [("results", shortest(result.folder)), ("machine", _machine(result.receipt))]
+    then = f"tandem push {pair}" if result.handover.is_complete else f"tandem colab run {pair} --resume"
+    click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in [*rows, ("next", then)]))
+    return 0
+
+
+@colab.command(context_settings=HELP_OPTIONS)
+@pair_argument
+@_program_options
+@workspace_option
+@json_option
+def status(**options: Any) -> int:
+    """Show the receipt of the last training, and whether its machine is still rented."""
+    receipt = read_receipt(options["workspace"], options["pair"])
+    command_line = _command_line(options)
+    command_line.check_installed()
+    there = [each for each in command_line.sessions() if each.name in (receipt.session, "?")]
+    if options["as_json"]:
+        click.echo(json.dumps({**asdict(receipt), "sessions": [asdict(each) for each in there]}, indent=2))
+        return 0
+    rows = [("machine", _machine(receipt)), ("began", receipt.began), ("ended", receipt.ended or "not yet")]
+    rows += [("failure", receipt.failure)] if receipt.failure else []
+    for each in there:
+        whose = "is rented" if each.name == receipt.session else "is rented, and this computer does not know for what"
+        rows.append(("Colab", f"{each.hardware} {each.endpoint} {whose}"))
+    rows += [] if there else [("Colab", "has no machine of this pair")]
+    click.echo("\n".join(f"{name:<13}{printable(value)}" for name, value in rows))
+    return 0
+
+
+@colab.command(context_settings=HELP_OPTIONS)
+@pair_argument
+@_program_options
+@workspace_option
+def stop(**options: Any) -> int:
+    """Give back the machine of the last training, if it is still rented."""
+    from generator.colab.training import stop_on_colab
+
+    receipt = stop_on_colab(options["workspace"], options["pair"], _command_line(options))
+    click.echo(f"{printable(receipt.session)} is {receipt.stage}.")
+    return 0
+
+
+def _command_line(options: dict[str, Any]) -> CommandLine:
+    return CommandLine(options["program"], ("--auth", options["auth"]) if options["auth"] else ())
+
+
+def _login() -> KaggleLogin | None:
+    """What signs the machine in at Kaggle; None if there is nothing that a file can carry there."""
+    try:
+        found = find_credentials()
+    except CredentialsError:
+        return None
+    secrets = redacted_secrets(found)
+    if isinstance(found, AccessToken):
+        return KaggleLogin("token", found.token, "KAGGLE_API_TOKEN", f"{_FOLDER}/token", secrets)
+    if isinstance(found, LegacyKey):
+        text = json.dumps({"username": found.username, "key": found.key})
+        return KaggleLogin("kaggle.json", text, "KAGGLE_CONFIG_DIR", _FOLDER, secrets)
+    return None
+
+
+def _plan(planned: PlannedTraining, *, as_json: bool) -> str:
+    slug, machine = planned.spec.competition.slug, planned.machine
+    data = f"the files of {slug} are sent"
+    if not planned.sends_data:
+        data = f"{slug} is downloaded there from Kaggle, for which your token of Kaggle goes to the machine"
+    fields = {"machine": machine.name, "kind": str(machine.kind), "hours": planned.hours, "data": data}
+    if as_json:
+        return json.dumps({"pair": planned.options.pair, **fields, "parameters": planned.values}, indent=2)
+    values = ", ".join(f"{name} = {value!r}" for name, value in planned.values.items())
+    return "\n".join(
+        map(printable, (_price(planned), f"Data: {data}.", f"Parameters: {values}.", "Nothing was asked for."))
+    )
+
+
+def _price(planned: PlannedTraining) -> str:
+    """The machine in a sentence, with the latest price that is known."""
+    machine, known = planned.machine, catalog().everything
+    of_colab = {each.name: each for each in known if each.service is Service.COLAB}
+    units = of_colab[machine.in_catalog].units if machine.in_catalog in of_colab else ()
+    price = (
+        f"{units[-1].per_hour:g} compute units an hour as of {units[-1].as_of}"
+        if units
+        else "at a price that is not published"
+    )
+    return f"A {machine.name} of Colab for up to {planned.hours:g} hours, {price}."
+
+
+def _machine(receipt: Receipt) -> str:
+    got = receipt.accelerator or receipt.machine
+    found = f"got {got.get('device_count')} x {got.get('device_kind')}" if got.get("device_kind") else "got none"
+    before, after = receipt.units
+    spent = f", {before - after:.2f} units" if before is not None and after is not None else ""
+    return f"asked for {receipt.asked}, {found}, {receipt.stage}{spent}"

@@ -1,0 +1,124 @@
+"""The options of a training on Colab, and what they amount to, checked as far as it can be here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from generator.accelerators.catalog import Service
+from generator.colab.errors import OtherPlatformError
+from generator.colab.machines import Machine, usual_machine
+from generator.colab.transfer import size_of
+from generator.competition.facts import Value
+from generator.pair.folder import existing_pair
+from generator.pair.generation import read_pair
+from generator.pair.parameters import parse_assignment
+from generator.pair.shared_cells import check_shared_cells
+from generator.pair.spec import PairSpec
+from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.run.output_folder import OutputFolder
+from generator.run.parameters import ROOTS, RootParameterError, read_notebook_parameters
+
+INPUT, WORKING = "/content/input", "/content/working"
+MOST_SENT = 256 * 2**20  # bytes of a competition; more is downloaded there, from Kaggle
+
+
+@dataclass(frozen=True)
+class KaggleLogin:
+    """What signs the machine in at Kaggle, if it has to download data: a file, and the variable that names it.
+
+    The variable has a path, so that the secret is on no command line, in no notebook and in no traceback; the file goes
+    with the machine.
+    """
+
+    file: str
+    text: str = field(repr=False)
+    variable: str
+    value: str
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class ColabOptions:
+    """The options of `tandem colab run`.
+
+    Attributes:
+        workspace: Where the pair is.
+        pair: Its name.
+        machine: What to ask for; by default the least machine of the pair's accelerator.
+        high_memory: Whether to ask for much memory.
+        hours: How long the notebook may run; by default as long as Colab allows.
+        assignments: Texts such as `EPOCHS=3`.
+        smoke: Whether the notebook runs in its smoke mode.
+        resume: Whether it goes on from the checkpoints of the last training here.
+    """
+
+    workspace: Workspace
+    pair: str
+    machine: Machine | None = None
+    high_memory: bool = False
+    hours: float | None = None
+    assignments: tuple[str, ...] = ()
+    smoke: bool = False
+    resume: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """A training that can be started: everything that can be checked here is."""
+
+    options: ColabOptions
+    folder: PairFolder
+    spec: PairSpec
+    machine: Machine
+    values: dict[str, Value]
+    hours: float
+
+    @classmethod
+    def of(cls, options: ColabOptions) -> "PlannedTraining":
+        """Reads the pair, and makes sure that it can be trained on Colab.
+
+        Raises:
+            OtherPlatformError: It is rendered for Kaggle.
+            PairError: It cannot be read, or takes no such parameter.
+        """
+        folder = existing_pair(options.workspace, options.pair)
+        spec = read_pair(folder)
+        if spec.platform is not Service.COLAB:
+            raise OtherPlatformError(pair=options.pair, competition=spec.competition.slug)
+        check_shared_cells(folder)
+        defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults
+        said = dict(_assignment(text, defaults) for text in options.assignments)
+        machine = options.machine or usual_machine(spec.accelerator)
+        hours = options.hours or spec.session_hours
+        # The results are fetched from outside, and the machine is given back behind that.
+        own: dict[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False, "SESSION_HOURS": hours}
+        own |= {"ACCELERATOR": str(machine.kind), "INPUT_ROOT": INPUT, "WORKING_ROOT": WORKING}
+        if options.smoke:
+            own["SMOKE_TEST"] = True
+        return cls(options, folder, spec, machine, {**own, **said}, hours)
+
+    @property
+    def data(self) -> Path:
+        """The competition's files here."""
+        return self.options.workspace.competition_data(self.spec.competition.slug)
+
+    @property
+    def output(self) -> OutputFolder:
+        """Where the results go: the same place as those of a run on this machine."""
+        folder = self.options.workspace.output(self.options.pair)
+        is_smoke = self.values.get("SMOKE_TEST") is True
+        return OutputFolder(
+            (folder / "smoke" if is_smoke else folder).absolute(), self.options.workspace.root.absolute()
+        )
+
+    @property
+    def sends_data(self) -> bool:
+        """True if the competition's files are sent from here."""
+        return self.data.is_dir() and size_of(self.data, limit=MOST_SENT) <= MOST_SENT
+
+
+def _assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
+    name, value = parse_assignment(text, defaults)
+    if name in ROOTS:
+        raise RootParameterError(name=name)
+    return name, value

@@ -1,0 +1,123 @@
+"""The receipt of a training on Colab: what was asked for and what was got, and whether it may still cost units.
+
+It is on the disk before a machine is asked for, and after each step: whatever ends this process, the next one knows the
+session's name. No token is among its fields.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from generator.colab.errors import NoReceiptError
+from generator.pair.handover import DamagedError, json_object
+from generator.pair.workspace import Workspace
+
+
+class Stage(StrEnum):
+    """How far a rental has come."""
+
+    ASKED = "asked for"
+    RENTED = "rented"
+    RETURNED = "given back"
+    UNKNOWN = "may still be rented"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """A training on Colab.
+
+    Attributes:
+        pair: The pair.
+        session: The name by which Google's command line knows the machine.
+        asked: The machine that was asked for.
+        high_memory: Whether much memory was asked for.
+        hours: How long the notebook may run.
+        stage: Where the machine is.
+        others: The machines that the account had before.
+        machine: What the machine says of itself before anything is trained.
+        accelerator: What the notebook found.
+        units: The account's balance before and after.
+        out_of_fold: The score that training measured.
+        handover: The SHA-256 of what it handed over.
+        failure: The sentence of the error that ended it.
+        began: When it began.
+        ended: When it ended.
+    """
+
+    pair: str
+    session: str
+    asked: str
+    high_memory: bool
+    hours: float
+    stage: Stage = Stage.ASKED
+    others: tuple[str, ...] = ()
+    machine: dict[str, Any] = field(default_factory=dict)
+    accelerator: dict[str, Any] = field(default_factory=dict)
+    units: tuple[float | None, float | None] = (None, None)
+    out_of_fold: dict[str, Any] = field(default_factory=dict)
+    handover: str = ""
+    failure: str = ""
+    began: str = ""
+    ended: str = ""
+
+    @property
+    def is_over(self) -> bool:
+        """True if the machine is known to be gone."""
+        return self.stage is Stage.RETURNED
+
+
+@dataclass
+class ReceiptFile:
+    """The receipt of a pair on the disk, `output/PAIR/colab/receipt.json`."""
+
+    workspace: Workspace
+    receipt: Receipt
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return receipt_path(self.workspace, self.receipt.pair)
+
+    def note(self, **changes: Any) -> None:
+        """Writes the receipt with other fields."""
+        self.receipt = replace(self.receipt, **changes)
+        text = json.dumps(asdict(self.receipt), indent=2, ensure_ascii=False) + "\n"
+        self.workspace.files.write(self.path, text.encode("utf-8"))
+
+
+def receipt_path(workspace: Workspace, pair: str) -> Path:
+    """The place of a pair's receipt."""
+    return workspace.output(pair) / "colab" / "receipt.json"
+
+
+def read_receipt(workspace: Workspace, pair: str) -> Receipt:
+    """Reads the receipt of a pair's last training on Colab.
+
+    Raises:
+        NoReceiptError: There is none, or it is none that was written here.
+    """
+    path = receipt_path(workspace, pair)
+    workspace.files.check(path)
+    try:
+        fields = json_object(path)
+        known = {name: value for name, value in fields.items() if name in Receipt.__dataclass_fields__}
+        session = fields.text("session")
+        if not session:
+            raise NoReceiptError(pair=pair, path=path)
+        others = tuple(map(str, fields["others"])) if isinstance(fields.get("others"), list) else ()
+        units = tuple(
+            value if isinstance(value, int | float) else None for value in [*(fields.get("units") or ()), None, None]
+        )
+        return Receipt(
+            **{**known, "stage": Stage(fields.text("stage")), "pair": pair, "others": others, "units": units[:2]}
+        )
+    except (FileNotFoundError, DamagedError, ValueError, TypeError) as error:
+        raise NoReceiptError(pair=pair, path=path) from error
+
+
+def now() -> str:
+    """This moment, in UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

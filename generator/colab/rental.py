@@ -1,0 +1,203 @@
+"""One machine of Colab, from before it is asked for until it is known to be gone, whatever happens meanwhile.
+
+Nothing at Colab gives a machine back for 24 hours. So three things do: the end of the block, after errors and signals
+alike; a watch on the machine itself, which releases it when it has not heard from this process for a while; and the
+receipt, which has the session's name before the machine is asked for.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from generator.colab.command_line import Answer, Assigned, CommandLine
+from generator.colab.errors import ColabError, CommandError, SubstituteError
+from generator.colab.machines import Machine
+from generator.colab.receipt import ReceiptFile, Stage
+from generator.colab.remote import ANSWER, program
+from generator.pair.handover import accelerator_in_words
+from generator.pair.signals import deferred_interrupts
+from generator.untrusted import JsonObject
+
+FOLDER = "/content/tandem"
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long things may take, in seconds.
+
+    Attributes:
+        asking: Until there is a machine.
+        command: Any other command that does not compute.
+        beat: Between two signs of life.
+        silence: Without a sign of life after which the machine releases itself.
+        retry: Between attempts to give it back.
+    """
+
+    asking: float = 600
+    command: float = 600
+    beat: float = 240
+    silence: float = 1_500
+    retry: float = 5
+
+
+@dataclass(frozen=True)
+class Rental:
+    """A machine that is there: commands on it, by Google's command line."""
+
+    command_line: CommandLine
+    session: str
+    private: Path
+    patience: Patience
+
+    def execute(self, file: Path, *, seconds: float, tell: Callable[[str], None], **environment: str) -> Answer:
+        """Executes a program or a notebook; `seconds` is the limit of a cell, and nearly that of all of them."""
+        variables = [part for name, value in environment.items() for part in ("--env", f"{name}={value}")]
+        options = ("-s", self.session, "-f", str(file), "--timeout", f"{seconds:.0f}", *variables)
+        return self.command_line.answer("exec", *options, seconds=seconds + self.patience.command, tell=tell)
+
+    def ask(self, name: str, /, **arguments: Any) -> JsonObject:
+        """Runs one of the programs of `remote`, and returns its answer.
+
+        Raises:
+            CommandError: It has none.
+        """
+        file = self.private / f"{name}.py"
+        file.write_text(program(name, **arguments), encoding="utf-8")
+        answer = self.execute(file, seconds=self.patience.command, tell=_ignore)
+        for line in reversed(answer.lines):
+            if line.startswith(ANSWER):
+                with suppress(ValueError, RecursionError):
+                    return JsonObject.of(json.loads(line.removeprefix(ANSWER)))
+        raise CommandError(what=f"exec {file.name}", said=answer.lines)
+
+    def upload(self, file: Path, name: str) -> None:
+        """Sends a file.
+
+        Raises:
+            CommandError: It did not arrive.
+        """
+        self.command_line.run("upload", "-s", self.session, str(file), name, seconds=self.patience.command)
+
+    def download(self, name: str, file: Path) -> None:
+        """Fetches a file.
+
+        Raises:
+            CommandError: It did not arrive.
+        """
+        self.command_line.run("download", "-s", self.session, name, str(file), seconds=self.patience.command)
+
+    def restart(self) -> None:
+        """Ends what its kernel computes; the files stay."""
+        self.command_line.run("restart-kernel", "-s", self.session, seconds=self.patience.command)
+
+    @contextmanager
+    def alive(self) -> Iterator[None]:
+        """Gives signs of life for the length of the block; one that fails is followed by the next."""
+        sign, over = self.private / "alive", threading.Event()
+        sign.write_text("alive\n")
+
+        def beat() -> None:
+            while not over.wait(self.patience.beat):
+                with suppress(ColabError):
+                    self.upload(sign, f"{FOLDER}/alive")
+
+        thread = threading.Thread(target=beat, name="signs of life", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+
+
+@contextmanager
+def rented(
+    command_line: CommandLine, machine: Machine, file: ReceiptFile, *, private: Path, patience: Patience
+) -> Iterator[Rental]:
+    """Rents a machine for the length of the block, makes sure that it is the right one, and gives it back.
+
+    Args:
+        command_line: Google's.
+        machine: What is asked for.
+        file: The receipt, which has the name of the session.
+        private: A folder for what is sent.
+        patience: How long things may take.
+
+    Raises:
+        CommandError: There is none to be had.
+        SubstituteError: Colab gave another one.
+    """
+    asked = file.receipt
+    file.note(stage=Stage.ASKED)
+    try:
+        _rent(command_line, machine, file, patience)
+        rental = Rental(command_line, asked.session, private, patience)
+        with rental.alive():
+            _look(rental, machine, file)
+            yield rental
+    finally:
+        with deferred_interrupts():
+            give_back(command_line, file, patience)
+
+
+def give_back(command_line: CommandLine, file: ReceiptFile, patience: Patience) -> bool:
+    """Gives a machine back, and returns whether it is known to be gone; the receipt says so too."""
+    session = file.receipt.session
+    for attempt in range(3):
+        if attempt:
+            time.sleep(patience.retry)
+        with suppress(ColabError):
+            command_line.run("stop", "-s", session, seconds=patience.command)
+            left = [each for each in command_line.sessions() if _may_be(each, file)]
+            if not left:
+                file.note(stage=Stage.RETURNED)
+                return True
+    file.note(stage=Stage.UNKNOWN)
+    return False
+
+
+def _may_be(assigned: Assigned, file: ReceiptFile) -> bool:
+    """True if a machine is the session's, or one that nobody here knows and that was not there before."""
+    is_new = assigned.endpoint not in file.receipt.others
+    return assigned.name == file.receipt.session or (assigned.name == "?" and is_new)
+
+
+def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile, patience: Patience) -> None:
+    session = file.receipt.session
+    file.note(others=tuple(each.endpoint for each in command_line.sessions()))
+    high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
+    # Ended half-way, it may leave a machine that it does not know of.
+    with deferred_interrupts():
+        command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=patience.asking)
+        file.note(stage=Stage.RENTED)
+    found = next((each for each in command_line.sessions() if each.name == session), None)
+    if found is not None and found.hardware.upper() != machine.name.upper():
+        raise SubstituteError(asked=machine.name, got=found.hardware)
+
+
+def _look(rental: Rental, machine: Machine, file: ReceiptFile) -> None:
+    """Starts the watch, and makes sure that the machine says of itself what was asked for."""
+    seconds = file.receipt.hours * 3600 + 2 * rental.patience.command
+    limits = {"seconds": seconds, "silence": rental.patience.silence}
+    found = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
+    file.note(machine=dict(found))
+    check_device(found, machine)
+
+
+def check_device(found: JsonObject, machine: Machine) -> None:
+    """Makes sure that what a program found is the device of the machine that was asked for.
+
+    Raises:
+        SubstituteError: It is not.
+    """
+    if not machine.is_device(found.text("platform"), found.text("device_kind")):
+        got = accelerator_in_words(found) or found.text("problem") or "something unknown"
+        raise SubstituteError(asked=machine.name, got=f"{got} ({found.text('platform') or 'no platform'})")
+
+
+def _ignore(_: str) -> None:
+    pass

@@ -1,0 +1,238 @@
+"""The story of a training on Colab: check, rent, look, send, execute, fetch, give back."""
+
+import re
+import signal
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from generator.colab.command_line import CommandLine
+from generator.colab.errors import (
+    ColabError,
+    NoDataError,
+    NoReceiptError,
+    NotebookFailedError,
+    StillRentedError,
+    TransferError,
+)
+from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
+from generator.colab.receipt import Receipt, ReceiptFile, now, read_receipt
+from generator.colab.rental import FOLDER, Patience, Rental, check_device, give_back, rented
+from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
+from generator.colab.transfer import fetch_folder, send_folder
+from generator.competition import builtin
+from generator.errors import TandemError
+from generator.files import read_bytes
+from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_object, read_handover
+from generator.pair.signals import handled_signals
+from generator.pair.workspace import Role, Workspace
+from generator.run.kernel import private_folder
+from generator.untrusted import JsonObject
+
+MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
+
+
+@dataclass(frozen=True)
+class ColabResult:
+    """A training on Colab that came to its end."""
+
+    receipt: Receipt
+    folder: Path
+    handover: HandOver
+
+
+def train_on_colab(
+    planned: PlannedTraining,
+    command_line: CommandLine,
+    *,
+    login: KaggleLogin | None,
+    tell: Callable[[str], None],
+    patience: Patience | None = None,
+) -> ColabResult:
+    """Trains a pair on a machine of Colab; whatever comes of it, the machine is given back and the receipt says so.
+
+    Args:
+        planned: What to train.
+        command_line: Google's.
+        login: What signs in at Kaggle there, if anything does.
+        tell: Hears of each step, and each line that the notebook prints.
+        patience: How long things may take.
+
+    Raises:
+        ColabError: What went wrong, in a sentence.
+        KeyboardInterrupt: A signal asked for the end.
+    """
+    patience = patience or Patience()
+    built_in = builtin.find(planned.spec.competition.slug)
+    if built_in is not None:
+        builtin.ensure_data(built_in, planned.options.workspace)
+    if login is None and not planned.sends_data:
+        raise NoDataError(competition=planned.spec.competition.slug, folder=planned.data, limit=MOST_SENT)
+    command_line.check_installed()
+    with handled_signals(signal.default_int_handler), planned.output.locked([Role.TRAIN]), private_folder() as private:
+        command_line = replace(command_line, temporary=private, secrets=login.secrets if login else ())
+        _check_nothing_is_rented(planned, command_line)
+        session = f"tandem-{re.sub('[^a-z0-9]+', '-', planned.options.pair.lower())[:24]}-{uuid.uuid4().hex[:6]}"
+        asked = Receipt(planned.options.pair, session, planned.machine.name, planned.options.high_memory, planned.hours)
+        file = ReceiptFile(planned.options.workspace, replace(asked, began=now()))
+        units = command_line.units()
+        file.note(units=(units.balance if units else None, None))
+        training = _Training(planned, command_line, login, file, private, tell, patience)
+        try:
+            return training.carry()
+        except BaseException as error:
+            file.note(failure=error.message if isinstance(error, TandemError) else type(error).__name__)
+            raise
+        finally:
+            file.note(ended=now())
+
+
+def stop_on_colab(
+    workspace: Workspace, pair: str, command_line: CommandLine, patience: Patience | None = None
+) -> Receipt:
+    """Gives back the machine of a pair's last training, and returns the receipt.
+
+    Raises:
+        NoReceiptError: There was none.
+        StillRentedError: It may still be there.
+    """
+    command_line.check_installed()
+    file = ReceiptFile(workspace, read_receipt(workspace, pair))
+    if not give_back(command_line, file, patience or Patience()):
+        raise StillRentedError(pair=pair, session=file.receipt.session)
+    return file.receipt
+
+
+@dataclass(frozen=True)
+class _Training:
+    planned: PlannedTraining
+    command_line: CommandLine
+    login: KaggleLogin | None
+    file: ReceiptFile
+    private: Path
+    tell: Callable[[str], None]
+    patience: Patience
+
+    def carry(self) -> ColabResult:
+        earlier, output = self._earlier(), self.planned.output
+        with output.files.beside(output.working(Role.TRAIN)) as results:
+            return self._carry(earlier, results)
+
+    def _carry(self, earlier: Path | None, results: Path) -> ColabResult:
+        planned, name = self.planned, self.planned.machine.name
+        self.tell(f"asking Colab for {name}, as {self.file.receipt.session}")
+        try:
+            with rented(
+                self.command_line, planned.machine, self.file, private=self.private, patience=self.patience
+            ) as rental:
+                self.tell(f"Colab gave {self._obtained()}")
+                self._send(rental, earlier)
+                failure = self._execute(rental)
+                self._fetch(rental, results, restart=failure is not None)
+                after = self.command_line.units()
+                self.file.note(units=(self.file.receipt.units[0], after.balance if after else None))
+        finally:
+            self.tell(f"the machine is {self.file.receipt.stage}")
+        if failure is not None:
+            if (results / CHECKPOINTS).is_dir():
+                self._place(results)  # for --resume
+            raise NotebookFailedError(cell=failure.cell, problem=failure.problem, notebook=self._executed)
+        return self._accepted(results)
+
+    def _send(self, rental: Rental, earlier: Path | None) -> None:
+        planned = self.planned
+        slug = planned.spec.competition.slug
+        if planned.sends_data:
+            self.tell(f"sending the files of {slug}")
+            send_folder(rental, planned.data, f"{INPUT}/competitions/{slug}")
+        elif self.login is not None:
+            file = self.private / "login"
+            file.touch(mode=0o600)
+            file.write_text(self.login.text)
+            rental.upload(file, f"{FOLDER}/{self.login.file}")
+            file.unlink()
+        if earlier is not None and (earlier / CHECKPOINTS).is_dir():
+            self.tell("sending the checkpoints of the last training")
+            send_folder(rental, earlier / CHECKPOINTS, f"{INPUT}/earlier/{CHECKPOINTS}")
+
+    def _execute(self, rental: Rental) -> CellFailure | None:
+        """Executes the notebook, and returns what failed in it; it is saved either way."""
+        sent = self.private / f"{Role.TRAIN}.ipynb"
+        sent.write_text(
+            notebook_to_send(self.planned.folder.notebook(Role.TRAIN), self.planned.values), encoding="utf-8"
+        )
+        seconds = self.planned.hours * 3600
+        variables = {self.login.variable: self.login.value} if self.login and not self.planned.sends_data else {}
+        answer = rental.execute(sent, seconds=seconds, tell=self.tell, **variables)
+        saved = sent.with_name(f"{sent.stem}_output.ipynb")
+        why = f"{self.planned.hours:g} hours were over" if answer.is_late else " / ".join(answer.lines[-3:])
+        if not saved.is_file():
+            return CellFailure("", why or "the command line said nothing")
+        content = without_secrets(saved.read_bytes(), self.command_line.secrets)
+        self.planned.options.workspace.files.write(self._executed, content)
+        failure = first_failure(self._executed)
+        return CellFailure("", why) if failure is None and (answer.code or answer.is_late) else failure
+
+    def _fetch(self, rental: Rental, results: Path, *, restart: bool) -> None:
+        """Fetches what the notebook wrote; after a failure as far as there is anything to be had."""
+        self.tell("fetching the results")
+        try:
+            if restart:
+                rental.restart()
+            fetch_folder(rental, WORKING, results)
+        except ColabError:
+            if not restart:
+                raise
+        self.file.note(accelerator=dict(_marker(results)))
+
+    def _accepted(self, results: Path) -> ColabResult:
+        """The result, once it is made sure that it is whole and of the machine that was asked for."""
+        handover = read_handover(results)
+        if not handover.is_whole:
+            raise TransferError(what=FILE_NAME, problem="its hash is not the one that stands in it")
+        check_device(_marker(results), self.planned.machine)
+        output = self._place(results)
+        score = handover.out_of_fold
+        found = {"metric": score.metric, "score": score.value} if score else {}
+        self.file.note(out_of_fold=found, handover=handover.fields.text("sha256"))
+        return ColabResult(self.file.receipt, output, handover)
+
+    def _place(self, results: Path) -> Path:
+        """Puts results where `tandem run` leaves them, with the notebook; what they replace is kept."""
+        output = self.planned.output
+        output.keep(Role.TRAIN)
+        output.empty(Role.TRAIN)
+        for path in sorted(results.iterdir()):
+            output.files.move(path, output.working(Role.TRAIN) / path.name)
+        output.files.write(output.notebook(Role.TRAIN), read_bytes(self._executed))
+        return output.working(Role.TRAIN)
+
+    def _earlier(self) -> Path | None:
+        """The last training here, if it is to be gone on from; it is moved out of the way of this one."""
+        return self.planned.output.set_aside() if self.planned.options.resume else None
+
+    @property
+    def _executed(self) -> Path:
+        return self.file.path.with_name(f"{Role.TRAIN}.ipynb")
+
+    def _obtained(self) -> str:
+        machine = self.file.receipt.machine
+        return f"{machine.get('device_count')} x {machine.get('device_kind')}, {machine.get('cores')} cores"
+
+
+def _check_nothing_is_rented(planned: PlannedTraining, command_line: CommandLine) -> None:
+    try:
+        last = read_receipt(planned.options.workspace, planned.options.pair)
+    except NoReceiptError:
+        return
+    if not last.is_over and any(each.name == last.session for each in command_line.sessions()):
+        raise StillRentedError(pair=planned.options.pair, session=last.session)
+
+
+def _marker(folder: Path) -> JsonObject:
+    """The device that the notebook found, as far as it says."""
+    try:
+        return json_object(folder / MARKER)
+    except (FileNotFoundError, DamagedError):
+        return JsonObject()

@@ -1,0 +1,119 @@
+"""A training that did not run on Kaggle, but on Colab: its output on this machine stands for a pushed version.
+
+ElsewhereError
+├── TrainingMissingError   it was not trained, or not to the end
+├── TrainedAnewError       there is another training than inference was pushed with
+└── KernelHandoffError     no kernel made what its output should carry
+"""
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from generator.accelerators.catalog import Service
+from generator.kaggle.api_types import RemoteFile
+from generator.kaggle.chain.errors import ChainError, HandOverUnfitError
+from generator.kaggle.chain.options import Handoff, PushOptions
+from generator.kaggle.chain.state import State
+from generator.kaggle.chain.upload_step import file_digest
+from generator.kaggle.chain.verification import MARKER, check_handover, whole_handover
+from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_object
+from generator.pair.workspace import Role
+from generator.untrusted import JsonObject, printable
+
+
+class ElsewhereError(ChainError):
+    """A pair that trains elsewhere cannot be carried on."""
+
+
+class TrainingMissingError(ElsewhereError):
+    """A pair that trains elsewhere was not trained."""
+
+    def __init__(self, *, pair: str, folder: Path, resume: str) -> None:
+        name = printable(pair)
+        super().__init__(
+            f"{printable(str(folder))} has no complete training of {name} to go on from: "
+            f"`tandem colab run {name}{resume}` makes one."
+        )
+
+
+class TrainedAnewError(ElsewhereError):
+    """There is another training than the one that the inference kernel was pushed with."""
+
+    def __init__(self, *, pair: str) -> None:
+        super().__init__(
+            f"{printable(pair)} was trained anew since its inference kernel was pushed. Say what is meant: "
+            "`--from infer` pushes inference again with this training; `--restart` begins a new chain with it."
+        )
+
+
+class KernelHandoffError(ElsewhereError):
+    """A kernel's output cannot carry what no kernel made."""
+
+    def __init__(self, *, pair: str, platform: str) -> None:
+        super().__init__(
+            f"{printable(pair)} trains on {platform}, so that no kernel on Kaggle has its weights: --handoff dataset, "
+            "which is usual then, or --handoff model carry them."
+        )
+
+
+@dataclass(frozen=True)
+class TrainedElsewhere:
+    """What `tandem colab run` fetched: the hand-over, and what the training notebook ran on."""
+
+    folder: Path
+    handover: HandOver
+    marker: JsonObject
+
+    @classmethod
+    def of(cls, options: PushOptions) -> "TrainedElsewhere | None":
+        """Reads it, and makes sure that inference can use it; None for a pair that trains on Kaggle.
+
+        Raises:
+            HandOverUnfitError: Inference would refuse it.
+            KernelHandoffError: There is no kernel whose output could carry it.
+            TrainingMissingError: There is none, or it is not complete.
+        """
+        if options.spec.platform is Service.KAGGLE:
+            return None
+        if options.handoff is Handoff.KERNEL:
+            raise KernelHandoffError(pair=options.pair, platform=options.spec.platform_name)
+        folder = options.workspace.output(options.pair) / Role.TRAIN
+        options.workspace.files.check(folder / FILE_NAME)
+        try:
+            made = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
+        except (FileNotFoundError, DamagedError) as error:
+            raise TrainingMissingError(pair=options.pair, folder=folder, resume="") from error
+        if not made.handover.is_complete:
+            raise TrainingMissingError(pair=options.pair, folder=folder, resume=" --resume")
+        made.check(options)
+        return made
+
+    @property
+    def sha256(self) -> str:
+        """The hash by which the hand-over names itself."""
+        return self.handover.fields.text("sha256")
+
+    def is_in(self, state: State) -> bool:
+        """True if it is the training that a chain knows."""
+        return state.trained is not None and state.trained.section("handover").text("sha256") == self.sha256
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that inference needs, by their names."""
+        names = [FILE_NAME, *(PurePosixPath(promise.file).name for promise in self.handover.files)]
+        return {name: self.folder / name for name in names}
+
+    def check(self, options: PushOptions) -> None:
+        """Makes sure that the hand-over is of this pair, and that its files are as training wrote them.
+
+        Raises:
+            HandOverUnfitError: The first thing that is not so.
+        """
+        for path in self.files.values():
+            options.workspace.files.check(path)
+        there = {name: RemoteFile(name, path.stat().st_size) for name, path in self.files.items() if path.is_file()}
+        check_handover(self.handover, pair_id=options.spec.pair_id, listing=there)
+        for promise in self.handover.files:
+            if file_digest(self.files[PurePosixPath(promise.file).name]) != promise.sha256:
+                problem = f"the SHA-256 of {promise.file} is not the one in it"
+                raise HandOverUnfitError(problem=problem, remedy="Train again.")
