@@ -78,7 +78,7 @@ NO_TORCH = echo "$(TORCH) is not to be had here: what needs it is skipped; --fin
 
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
 $(VENV)/run.stamp: WANTED := --editable ".[run]"
-$(VENV)/dev.stamp: OPTIONAL := $(TORCH)
+$(VENV)/dev.stamp: OPTIONAL := $(TORCH) transformers
 $(VENV)/dev.stamp: WANTED := --editable ".[dev]"
 # timm wants torchvision, which comes for no PyTorch without CUDA on the usual index; its models do without.
 $(VENV)/dev.stamp: ALONE := $(HUB) timm

@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 from miniature import Outcome
-from notebook_session import Mirror, Notebook, Sessions, read_table
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from test_text_family import TASKS, write_competition
 
 from generator.competition.facts import Task
 
 pytest_plugins = ("notebook_session",)
 
-HANDLE = "keras/bert/keras/bert_tiny/3"
+HANDLE, ENCODER = "keras/bert/keras/bert_tiny/3", "ada/bert/transformers/tiny/1"
+WORDS = "the of it is was and not good bad warm cold sun snow ice heat rain day night"
 MAKE_PRESET = """
 import sys
 import keras_hub
@@ -33,15 +34,36 @@ preprocessor = models.BertTextClassifierPreprocessor(tokenizer, sequence_length=
 models.BertTextClassifier(backbone=backbone, num_classes=2, preprocessor=preprocessor).save_to_preset(sys.argv[1])
 """
 
+MAKE_ENCODER = """
+import sys
+import transformers
+letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+known = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sys.argv[2].split(), *letters, *map("##{}".format, letters)]
+transformers.BertTokenizer(vocab={word: token for token, word in enumerate(known)}).save_pretrained(sys.argv[1])
+shape = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+transformers.BertModel(transformers.BertConfig(vocab_size=len(known), **shape)).save_pretrained(sys.argv[1])
+"""
+needs_transformers = pytest.mark.skipif(
+    find_spec("transformers") is None, reason="Transformers is there where PyTorch is, see the Makefile"
+)
+
 
 @pytest.fixture(scope="module")
 def preset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small pretrained model, as KerasHub keeps it."""
     assert find_spec("keras_hub"), "`make test` installs keras-hub"
     made = tmp_path_factory.mktemp("models") / "preset"
-    words = "the of it is was and not good bad warm cold sun snow ice heat rain day night"
     environment = os.environ | {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    subprocess.run([sys.executable, "-c", MAKE_PRESET, str(made), words], check=True, env=environment)
+    subprocess.run([sys.executable, "-c", MAKE_PRESET, str(made), WORDS], check=True, env=environment)
+    return made
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small pretrained model, as Transformers keeps it: in a folder of the one that Kaggle attaches."""
+    made = tmp_path_factory.mktemp("models") / "encoder"
+    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
+    subprocess.run([sys.executable, "-c", MAKE_ENCODER, str(made / "tiny"), WORDS], check=True, env=environment)
     return made
 
 
@@ -52,22 +74,29 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def pretrained(name: str) -> Task:
+def pretrained(name: str, handle: str = HANDLE) -> Task:
     task: Task = TASKS[name]
     details: dict[str, Any] = dict(task.details)
-    return type(task)(**{**vars(task), "details": details | {"pretrained": HANDLE}})
+    return type(task)(**{**vars(task), "details": details | {"pretrained": handle}})
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "framework"), [("classes", "keras"), ("numbers", "tensorflow")])
+@pytest.mark.parametrize(
+    ("task", "framework"),
+    [
+        *(("classes", "keras"), ("numbers", "tensorflow")),
+        pytest.param("classes", "torch", marks=[needs_torch, needs_transformers]),
+    ],
+)
 def test_a_pretrained_model_is_trained_on_and_needed_by_both_notebooks(
-    sessions: Sessions, mirror: Mirror, preset: Path, task: str, framework: str
+    sessions: Sessions, mirror: Mirror, request: pytest.FixtureRequest, task: str, framework: str
 ) -> None:
+    handle, made = (ENCODER, "encoder") if framework == "torch" else (HANDLE, "preset")
     right = write_competition(mirror.competition, task)
-    mounted = mirror.input / "models" / HANDLE
+    mounted = mirror.input / "models" / handle
     mounted.parent.mkdir(parents=True)
-    mounted.symlink_to(preset)
-    train, infer = (Notebook(framework, role, task=pretrained(task)) for role in ("train", "infer"))
+    mounted.symlink_to(request.getfixturevalue(made))
+    train, infer = (Notebook(framework, role, task=pretrained(task, handle)) for role in ("train", "infer"))
 
     sessions.finished(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.05, SEQUENCE_LENGTH=128))
     handoff = json.loads((mirror.working / "handoff.json").read_text())
@@ -137,6 +166,22 @@ def test_presets_are_suggested_for_texts_alone(tandem: Callable[..., Outcome], f
 
     assert suggestion in of["docstrings"]
     assert "pretrained" not in of["tumours"]
+
+
+def test_a_framework_is_offered_the_models_that_it_reads_and_refuses_others(
+    tandem: Callable[..., Outcome], folder: Path
+) -> None:
+    def generate(framework: str, *options: str) -> Outcome:
+        return tandem("generate", "--competition", "docstrings", "--framework", framework, *options, "--dry-run")
+
+    assert "--set pretrained=modernbert|modernbert-large," in generate("torch").out
+    assert "pretrained" not in generate("jax").out
+    assert generate("torch", "--set", "pretrained=modernbert").code == 0
+    in_torch, in_jax = (generate(framework, "--set", "pretrained=base") for framework in ("torch", "jax"))
+    assert (in_torch.code, in_jax.code) == (1, 1)
+    assert 'the framework "torch" does not read. It reads modernbert, modernbert-large, and' in in_torch.err
+    assert 'the framework "jax" does not read. Leave pretrained out, or choose a framework' in in_jax.err
+    assert in_jax.err.rstrip().endswith("keras, tensorflow.")
 
 
 def test_a_misspelt_preset_is_corrected(tandem: Callable[..., Outcome], folder: Path) -> None:
