@@ -194,6 +194,13 @@ def test_a_notebook_imports_only_what_kaggles_images_ship(slug: str, framework: 
     assert packages - set(sys.stdlib_module_names) - SHIPPED == set()
 
 
+def test_a_served_notebook_imports_what_it_uses_though_nothing_is_to_be_prepared() -> None:
+    files = render_kernels(choices("tumours", "jax", inference_server="tumour_inference_server"))
+
+    code = sources(json.loads(files[Path("infer", "infer.ipynb")]), "code")
+    assert {"jax", "pandas"} <= set(imported(ast.parse(code["imports"])))
+
+
 HOSTILE_FIELDS = {
     "digits": ("id_column", "train_table", "sample_submission", "train_folder", "test_folder", "image_suffix"),
     "tumours": ("id_column", "train_table", "test_table", "sample_submission"),

@@ -33,7 +33,9 @@ def gathered(cells: Sequence[Cell]) -> list[Cell]:
     rest = [
         replace(cell, source=content.rest) if content else cell for cell, content in zip(cells, contents, strict=True)
     ]
-    return [_with_imports(cell, needed) if cell.name == CELL else cell for cell in rest if cell.source]
+    return [
+        _with_imports(cell, needed) if cell.name == CELL else cell for cell in rest if cell.source or cell.name == CELL
+    ]
 
 
 @dataclass(frozen=True)
