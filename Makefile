@@ -63,7 +63,7 @@ clean:
 HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
 
 # What the notebooks import. TensorFlow for macOS is the same library as tensorflow-cpu.
-IMPORTED := jax keras matplotlib pandas pillow pyarrow scikit-learn scipy \
+IMPORTED := flax jax keras matplotlib pandas pillow pyarrow safetensors scikit-learn scipy \
 	tensorflow$(if $(filter Darwin,$(shell uname)),,-cpu)
 
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.

@@ -134,7 +134,7 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
     [
         (
             ["--framework", "kears"],
-            'there is no framework "kears"; the kit has: keras, tensorflow. Did you mean "keras"?',
+            'there is no framework "kears"; the kit has: jax, keras, tensorflow. Did you mean "keras"?',
         ),
         (["--family", "../x"], 'there is no family "../x"'),
         (["--owner", "a b"], '"a b" is not a Kaggle user name'),
@@ -180,7 +180,7 @@ def test_combinations_that_mean_nothing_are_usage(tandem: Tandem, arguments: lis
 def test_list_shows_families_frameworks_and_competitions(tandem: Tandem) -> None:
     text, data = tandem("generate", "--list"), json.loads(tandem("generate", "--list", "--json").out)
 
-    assert "image_classification  keras, tensorflow" in text.out
+    assert "image_classification  jax, keras, tensorflow" in text.out
     assert {framework["name"] for framework in data["frameworks"]} >= {"keras", "tensorflow"}
     assert data["competitions"] == ["diabetes", "digits", "docstrings", "tumours"]
     assert "map@5" in text.out

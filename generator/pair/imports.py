@@ -82,9 +82,10 @@ def _with_imports(cell: Cell, needed: Sequence[tuple[str, str, str]]) -> Cell:
 
 def _statements(imported: Sequence[tuple[str, str, str]]) -> str:
     """The statements as ruff sorts them: modules, then names from modules."""
-    modules = sorted({(module, called) for module, name, called in imported if not name})
+    plain = {(module, called) for module, name, called in imported if not name}
+    modules = sorted(plain, key=lambda pair: pair[0].lower())
     lines = [f"import {module} as {called}" if called else f"import {module}" for module, called in modules]
-    for module in sorted({module for module, name, _ in imported if name}):
+    for module in sorted({module for module, name, _ in imported if name}, key=str.lower):
         names = sorted({(name, called) for source, name, called in imported if source == module and name}, key=_rank)
         listed = [f"{name} as {called}" if called else name for name, called in names]
         line = f"from {module} import {', '.join(listed)}"

@@ -230,6 +230,11 @@ class TaskProperties:
         return medium is Medium.ROW or (medium is Medium.TEXT and not self.task.details.get("pretrained"))
 
     @property
+    def streams_files(self) -> bool:
+        """True if examples are read by the stream of a framework, rather than from a table in memory."""
+        return families()[self.family].medium.is_files
+
+    @property
     def has_log_target(self) -> bool:
         """True if the metric compares logarithms, so that training should as well."""
         return metrics.loss_of(self.task.metric, self.task.target_kind) == "squared_log_error"
