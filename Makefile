@@ -4,13 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The versions of Kaggle's GPU image, beside those of its TPU image in .venv.
 GPU_IMAGE := .venv-gpu
+# PyTorch/XLA, which is made for one version of PyTorch: 7 GB.
+TORCH_XLA := .venv-torch-xla
 # The first Python on the PATH that TensorFlow has wheels for.
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
 	$$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 
-.PHONY: demo test test-fast fuzz lint format types kernels drift bench clean
+.PHONY: demo test test-fast test-torch-xla fuzz lint format types kernels drift bench clean
 
 demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the submission on a hidden test
 	$(BIN)/generate --competition digits
@@ -21,6 +23,9 @@ test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
 
 test-fast: $(VENV)/dev.stamp ## the tests that take about a minute together
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-torch-xla: $(VENV)/dev.stamp $(TORCH_XLA)/image.stamp ## PyTorch/XLA on one device and on eight; sets up 7 GB
+	$(BIN)/python -m pytest tests/test_torch_xla.py
 
 fuzz: $(VENV)/dev.stamp ## thousands of hostile inputs of each kind, other ones each time; takes about an hour
 	FUZZ_CASES=5000 $(BIN)/python -m pytest -n 2 tests/hostile
@@ -57,7 +62,7 @@ bench: $(VENV)/dev.stamp ## every measurement in benchmarks/; takes about an hou
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(GPU_IMAGE) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(GPU_IMAGE) $(TORCH_XLA) build dist .pytest_cache .mypy_cache .ruff_cache
 
 # keras-hub wants an older kagglesdk than kaggle does, and needs it for downloads only, which no test makes.
 HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
@@ -66,8 +71,13 @@ HUB := keras-hub tensorflow-text sentencepiece tokenizers regex
 IMPORTED := flax jax keras matplotlib pandas pillow pyarrow safetensors scikit-learn scipy \
 	tensorflow$(if $(filter Darwin,$(shell uname)),,-cpu)
 
+# PyTorch without CUDA, which is 3 GB: where such a wheel is not to be had, its tests are skipped and say so.
+TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)
+NO_TORCH = echo "$(TORCH) is not to be had here: what needs it is skipped; --find-links or an extra index brings it"
+
 # A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
 $(VENV)/run.stamp: WANTED := --editable ".[run]"
+$(VENV)/dev.stamp: OPTIONAL := $(TORCH)
 $(VENV)/dev.stamp: WANTED := --editable ".[dev]"
 $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
 $(VENV)/run.stamp $(VENV)/dev.stamp: PINS := constraints.txt
@@ -75,15 +85,19 @@ $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
 $(GPU_IMAGE)/image.stamp: WANTED := $(IMPORTED)
 $(GPU_IMAGE)/image.stamp: PINS := constraints-gpu-image.txt
 $(GPU_IMAGE)/image.stamp: constraints-gpu-image.txt
-$(VENV)/run.stamp $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp:
+$(TORCH_XLA)/image.stamp: WANTED := torch==2.9.0 torch_xla==2.9.0 matplotlib pandas pillow safetensors scikit-learn scipy
+$(TORCH_XLA)/image.stamp: PINS := constraints.txt
+$(VENV)/run.stamp $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp $(TORCH_XLA)/image.stamp:
 	@test -n "$(PYTHON)" || { echo "Tandem needs Python 3.11, 3.12 or 3.13 on the PATH."; exit 1; }
 ifneq ($(UV),)
 	test -x $(@D)/bin/python || uv venv --quiet --python "$$(command -v $(PYTHON))" $(@D)
 	uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) $(WANTED)
 	$(if $(ALONE),uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) --no-deps $(ALONE))
+	$(if $(OPTIONAL),uv pip install --quiet --python $(@D)/bin/python --constraint $(PINS) $(OPTIONAL) 2>/dev/null || $(NO_TORCH))
 else
 	test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) $(WANTED)
 	$(if $(ALONE),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) --no-deps $(ALONE))
+	$(if $(OPTIONAL),$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(PINS) $(OPTIONAL) 2>/dev/null || $(NO_TORCH))
 endif
 	@touch $@

@@ -1,9 +1,10 @@
 """A program that imports the frameworks once, then executes the cells of a notebook in a fork for every line of stdin.
 
-Importing NumPy, pandas, TensorFlow, JAX and Keras takes about ten seconds. Nothing of a framework is initialised before
-the fork: no device, no thread pool, no seed. So a session is a fresh process with its own folder, environment and
-parameters, in which every cell of the notebook is executed from the first one on; only the imports find their modules
-loaded. It needs what notebooks import and nothing else, so that any environment with that can run it.
+Importing NumPy, pandas, TensorFlow, JAX and Keras takes about ten seconds; where Keras is to have no backend, PyTorch is
+imported instead of the last three. Nothing of a framework is initialised before the fork: no device, no thread pool, no
+seed. So a session is a fresh process with its own folder, environment and parameters, in which every cell of the notebook
+is executed from the first one on; only the imports find their modules loaded. It needs what notebooks import and nothing
+else, so that any environment with that can run it.
 """
 
 import contextlib
@@ -17,20 +18,13 @@ from pathlib import Path
 from typing import Any
 
 SESSION_SECONDS = 300
-IMPORTED_ONCE = (
-    "jax",
-    "keras",
-    "matplotlib.pyplot",
-    "pandas",
-    "scipy.special",
-    "sklearn.model_selection",
-    "tensorflow",
-)
+IMPORTED_ONCE = ("matplotlib.pyplot", "pandas", "scipy.special", "sklearn.model_selection")
+OF_KERAS, OF_TORCH = ("jax", "keras", "tensorflow"), ("torch",)
 
 
 def _serve() -> None:
     """Imports what the notebooks import, then forks a session for every line of stdin."""
-    for name in IMPORTED_ONCE:
+    for name in IMPORTED_ONCE + (OF_TORCH if os.environ["KERAS_BACKEND"] == "none" else OF_KERAS):
         importlib.import_module(name)
     for line in sys.stdin:
         request = json.loads(line)

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,10 @@ from notebook_frameworks import Ended, Frameworks, Parameters, Session
 if TYPE_CHECKING:
     from generator.competition.facts import Task
     from generator.pair.choices import Choices
+
+needs_torch = pytest.mark.skipif(
+    find_spec("torch") is None, reason="there is no PyTorch; `make test` installs it where it comes without CUDA"
+)
 
 
 @cache
@@ -71,6 +76,8 @@ class Notebook:
     @property
     def backend(self) -> str:
         """The backend that it computes with unless a parameter says otherwise."""
+        if self.framework == "torch":
+            return "none"
         return "jax" if (self.framework, self.role) == ("keras", "train") else "tensorflow"
 
     def cells(self, parameters: Parameters) -> list[tuple[str, str]]:
@@ -266,7 +273,10 @@ def assert_only_caches(home: Path) -> None:
 def arrays_in(path: Path) -> dict[str, bytes]:
     """The weights in a file, by their place in it; the file holds more, such as what its layers are called."""
     import h5py
+    from safetensors.numpy import load_file
 
+    if path.suffix == ".safetensors":
+        return {name: array.tobytes() for name, array in load_file(path).items()}
     found: dict[str, bytes] = {}
     with h5py.File(path) as file:
         file.visititems(lambda name, one: found.update({name: one[()].tobytes()} if hasattr(one, "shape") else {}))

@@ -71,6 +71,16 @@ def test_two_pairs_of_one_competition_have_kernels_of_their_own(generate: Tandem
     assert said["mine", Role.INFER]["kernel_sources"] == ["ada/mine-keras-train"]
 
 
+def test_a_pair_in_another_framework_stands_beside_the_usual_one(generate: Tandem, workspace: Workspace) -> None:
+    for arguments in ([], ["--framework", "tensorflow"], ["--framework", "keras"], ["--framework", "tensorflow"]):
+        last = generate(*arguments).out.splitlines()[-1]
+        assert last == "Next: tandem run digits" + "-tensorflow" * ("tensorflow" in arguments)
+
+    assert 'value = "keras"' in workspace.pair("digits").choices.read_text()
+    generate("--name", "digits", "--framework", "tensorflow")
+    assert generate("--framework", "tensorflow").out.splitlines()[-1] == "Next: tandem run digits"
+
+
 def test_two_workspaces_get_the_same_bytes(generate: Tandem, tmp_path: Path, workspace: Workspace) -> None:
     other = Workspace(tmp_path / "other")
     write_tree(other.competition_data("digits"), {"train.csv": ""})
@@ -136,6 +146,7 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
             ["--framework", "kears"],
             'there is no framework "kears"; the kit has: jax, keras, tensorflow. Did you mean "keras"?',
         ),
+        (["--framework", "../x"], 'there is no framework "../x"'),
         (["--family", "../x"], 'there is no family "../x"'),
         (["--owner", "a b"], '"a b" is not a Kaggle user name'),
         (["--name", "../x"], '"../x" cannot be the name of a pair'),

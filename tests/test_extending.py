@@ -46,7 +46,7 @@ class Copy:
 
     def training(self, *arguments: str) -> str:
         """The code of the training notebook that these arguments give."""
-        self.generate("--competition", "prices", "--data", "data", "--owner", "ada", *arguments)
+        self.generate("--competition", "prices", "--data", "data", "--name", "prices", "--owner", "ada", *arguments)
         notebook = json.loads((self.folder / "kernels" / "prices" / "train" / "train.ipynb").read_text())
         return "\n".join("".join(cell["source"]) for cell in notebook["cells"])
 

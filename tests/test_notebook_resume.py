@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from notebook_competitions import write_shops
 from notebook_frameworks import Ended
-from notebook_session import Mirror, Sessions, arrays_in, names_below, of_shops, read_table
+from notebook_session import Mirror, Sessions, arrays_in, names_below, needs_torch, of_shops, read_table
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -54,7 +54,7 @@ def outcome(ended: Ended, mirror: Mirror) -> tuple[Any, list[list[str]], Any]:
     assert ended.is_done, ended
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"]) == (True, [EPOCHS] * 2)
-    weights = ["fold0.weights.h5", "fold1.weights.h5"]
+    weights = [entry["file"] for entry in handoff["folds"]]
     assert names_below(mirror.working) == ["accelerator.json", *weights, "handoff.json", "oof.csv", "oof.npz"]
     folds = [
         (entry["score"], entry["best_epoch"], arrays_in(mirror.working / entry["file"])) for entry in handoff["folds"]
@@ -82,7 +82,9 @@ def uninterrupted(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) 
     return ended
 
 
-@pytest.mark.parametrize(("framework", "ema"), [("keras", 0.9), ("tensorflow", 0.0)])
+@pytest.mark.parametrize(
+    ("framework", "ema"), [("keras", 0.9), ("tensorflow", 0.0), pytest.param("torch", 0.9, marks=needs_torch)]
+)
 def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_output_attached(
     sessions: Sessions, shops: Mirror, uninterrupted: Callable[..., Any], framework: str, ema: float
 ) -> None:

@@ -38,7 +38,9 @@ def tandem(workspace: Path, *arguments: str) -> str:
 def generated(tmp_path: Path, framework: str) -> Path:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    tandem(workspace, "generate", "--competition", "digits", "--framework", framework, "--owner", "ada")
+    tandem(
+        workspace, "generate", "--competition", "digits", "--framework", framework, "--owner", "ada", "--name", "digits"
+    )
     return workspace
 
 

@@ -162,6 +162,7 @@ def written_pair(tandem: Callable[..., Outcome], folder: Path, family: str, fram
     settings = [argument for key, value in small.settings.items() for argument in ("--set", f"{key}={value}")]
     done = tandem(
         *("generate", "--competition", SLUG, "--metric", small.metric, "--framework", framework, "--owner", "ada"),
+        *("--name", SLUG),
         *("--workspace", folder, "--json", *settings),
     )
     assert done.code == 0, done.err

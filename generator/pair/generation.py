@@ -28,6 +28,7 @@ from generator.pair.sources import Known, Sources, look
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.template_catalog import check_offered, check_tpu
 from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.untrusted import is_slug
 
 DEFAULT_FRAMEWORK = "keras"
 
@@ -38,7 +39,7 @@ class GenerateOptions:
 
     Attributes:
         competition: The competition's slug.
-        name: The pair's name; by default the competition.
+        name: The pair's name; by default the competition, and its framework if that is another than usual.
         flags: Choices of the section `pair` that the command line makes, such as the framework.
         task_flags: Choices of the section `task` that the command line makes, such as the metric.
         settings: Texts that make further ones, such as `image_size=64`.
@@ -102,7 +103,7 @@ def draft(
         CompetitionError: The competition is not known.
         PairError: Its choices cannot be used or rendered, or writing them would lose edits.
     """
-    folder = pair_folder(workspace, options.name or options.competition)
+    folder = _folder_of(workspace, options)
     kept = read_choices(folder)
     known = look(
         options.competition,
@@ -141,6 +142,17 @@ def draft(
         files=files,
         states=planned(folder, files, force=options.force, without_base=before),
     )
+
+
+def _folder_of(workspace: Workspace, options: GenerateOptions) -> PairFolder:
+    """Returns where the pair belongs: a pair in another framework stands beside the one that is there."""
+    usual = pair_folder(workspace, options.name or options.competition)
+    framework = options.flags.get("framework")
+    if options.name or not is_slug(str(framework)):
+        return usual
+    written = read_choices(usual).pair.get("framework")
+    is_usual = framework == (DEFAULT_FRAMEWORK if written is None else written.value)
+    return usual if is_usual else pair_folder(workspace, f"{options.competition}-{framework}")
 
 
 def write(made: Draft) -> None:

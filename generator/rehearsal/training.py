@@ -87,8 +87,12 @@ def training_trials(framework: str, eight: Session, one: Session | None) -> Iter
         kaggle = "The training would stop there, and cost the quota until then."
         yield replace(ran, verdict=Verdict.FAILED, found=eight.reason, when=eight.when, on_kaggle=kaggle)
         return
-    yield _devices_used(ran, seen)
-    yield _same_losses(framework, handover, one)
+    if framework == "torch" and not seen.devices:
+        found = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
+        yield replace(ran, verdict=Verdict.SKIPPED, found=found)
+    else:
+        yield _devices_used(ran, seen)
+        yield _same_losses(framework, handover, one)
     yield _compilations(seen)
     yield _whole(handover, eight.working)
 

@@ -66,6 +66,11 @@ def watch_for_rehearsal(devices):
             arrays = sys.modules["jax"].live_arrays()
             found["devices"] = max((len(array.sharding.device_set) for array in arrays), default=0)
         names = get_ipython().user_ns
+        if "torch_xla" in sys.modules and hasattr(names.get("model"), "parameters"):
+            from torch_xla.distributed.spmd import wrap_if_sharded
+
+            weight = wrap_if_sharded(next(names["model"].parameters()))
+            found["devices"] = len(getattr(weight, "local_shards", [weight]))
         if {uses_tensorflow}:
             found["devices"] = getattr(names.get("strategy"), "num_replicas_in_sync", 0)
         for name in ("steps_per_epoch", "epochs"):

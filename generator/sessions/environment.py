@@ -28,6 +28,7 @@ def session_variables(order: SessionOrder) -> dict[str, str]:
     if order.accelerator is AcceleratorKind.TPU:
         variables["ISTPUVM"] = "1"
         variables["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={order.devices}"
+        variables |= {"PJRT_DEVICE": "CPU", "CPU_NUM_DEVICES": str(order.devices)}  # PyTorch/XLA's way to say it
     if order.accelerator is AcceleratorKind.GPU:
         del variables["CUDA_VISIBLE_DEVICES"]
     else:

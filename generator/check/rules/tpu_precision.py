@@ -58,6 +58,7 @@ def half_precision(kernel: KernelSource) -> Iterator[Problem]:
         text = tpu.values.text(call.argument(0))
         is_policy = call.last in _POLICIES and text == "mixed_float16" and not _is_chosen(tpu, call.node)
         is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_chosen(tpu, call.node)
+        is_scaler = is_scaler and not _is_switched(call.node)
         if (is_policy or is_scaler) and call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla.")):
             yield Problem(tpu.index.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
 
@@ -76,6 +77,11 @@ def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
 def _is_chosen(tpu: TpuCode, node: ast.AST) -> bool:
     """True below an `if`: another type may be taken on a TPU."""
     return any(isinstance(each, ast.If | ast.IfExp) for each in tpu.index.ancestors(node))
+
+
+def _is_switched(node: ast.Call) -> bool:
+    """True with an `enabled=` that is computed: it may be off on a TPU."""
+    return any(each.arg == "enabled" and not isinstance(each.value, ast.Constant) for each in node.keywords)
 
 
 def _constant(node: ast.expr | None) -> object:
