@@ -59,7 +59,6 @@ class Framework:
         name: Its folder's name, such as "keras".
         title: What people call it.
         description: One sentence for those who choose.
-        weights: How the names of the files end that it saves weights in, such as "weights.h5".
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
         tpu: The platforms whose TPU it can use.
     """
@@ -67,7 +66,6 @@ class Framework:
     name: str
     title: str
     description: str
-    weights: str = ""
     models: tuple[str, ...] = ()
     tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
 
