@@ -1,0 +1,77 @@
+"""What JAX and PyTorch score on the hidden tests of the built-in competitions, and how long they take, beside Keras."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from statistics import mean, stdev
+
+from measuring import Bar, Row, is_quick, print_table, program, say
+
+from generator.competition import builtin
+from generator.competition.metrics import parsed
+
+SEEDS = range(5)
+USUAL, OTHERS = "keras", ("jax", "torch")
+
+
+def results(
+    folder: Path, competition: str, framework: str, seeds: range, *options: str
+) -> tuple[list[float], list[float]]:
+    """The hidden score of each seed, better the higher, and the seconds of both notebooks."""
+    _run(folder, "generate", "--competition", competition, "--framework", framework, "--name", framework)
+    sign = 1 if parsed(builtin.require(competition).task.metric)[0].higher_is_better else -1
+    scores, seconds = [], []
+    for seed in seeds:
+        started = time.perf_counter()
+        report = json.loads(_run(folder, "tandem", "run", framework, "-P", f"SEED={seed}", "--json", *options))
+        seconds.append(time.perf_counter() - started)
+        scores.append(sign * report["hidden_test"]["score"])
+        say(f"{competition}, {framework}, seed {seed}: {scores[-1]:.4f}, {seconds[-1]:.0f} s")
+    return scores, seconds
+
+
+def rows_of(competition: str, seeds: range, *options: str) -> list[Row]:
+    """The lines of the table for one competition."""
+    metric, rows = builtin.require(competition).task.metric, []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary).resolve()
+        usual, usual_seconds = results(folder, competition, USUAL, seeds, *options)
+        rows.append(Row(f"{competition}: hidden score, {USUAL}", usual, metric))
+        for framework in OTHERS:
+            scores, seconds = results(folder, competition, framework, seeds, *options)
+            error = (_variance_of_mean(usual) + _variance_of_mean(scores)) ** 0.5
+            ahead, ratio = mean(scores) - mean(usual), mean(seconds) / mean(usual_seconds)
+            rows += [
+                Row(f"{competition}: hidden score, {framework}", scores, metric),
+                Row(f"{competition}: {framework} ahead of {USUAL}", [ahead], metric, Bar(">=", round(-error, 4))),
+                Row(f"{competition}: seconds, {framework} / {USUAL}", [ratio], "ratio", Bar("<=", 1.5)),
+            ]
+    return rows
+
+
+def _variance_of_mean(values: list[float]) -> float:
+    return stdev(values) ** 2 / len(values)
+
+
+def _run(folder: Path, *command: str) -> str:
+    name, *arguments = command
+    environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+    quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    return subprocess.run(
+        [program(name), *arguments], cwd=folder, env=environment, text=True, check=True, **quiet
+    ).stdout
+
+
+def main() -> None:
+    """Measures and prints the table."""
+    quick = is_quick(__doc__)
+    seeds, options = (SEEDS[:2], ("-P", "EPOCHS=4")) if quick else (SEEDS, ())
+    rows = [row for competition in builtin.known() for row in rows_of(competition, seeds, *options)]
+    print_table(rows)
+
+
+if __name__ == "__main__":
+    main()
