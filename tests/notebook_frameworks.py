@@ -90,7 +90,7 @@ class Frameworks:
         environment = {**os.environ, "KERAS_BACKEND": backend, "MPLBACKEND": "agg", "TF_CPP_MIN_LOG_LEVEL": "3"}
         # JAX, imported before a notebook names a folder of its own, compiles what sessions of all workers need once.
         environment |= {
-            "JAX_COMPILATION_CACHE_DIR": str(Path(os.environ["XDG_CACHE_HOME"], "jax")),
+            "JAX_COMPILATION_CACHE_DIR": str(Path(os.environ.get("XDG_CACHE_HOME", folder), "jax")),
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         }
         self._process = subprocess.Popen(
