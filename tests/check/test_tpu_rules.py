@@ -28,7 +28,7 @@ SOUND = sorted(path.stem for path in (DATA / "sound").glob("*.percent"))
 FAULTS = tomllib.loads((DATA / "faults.toml").read_text(encoding="utf-8"))["fault"]
 TPU = JsonObject(machine_shape="TpuV5E8")
 # Several steps a call: measured by nobody, since Kaggle's TPU image has no TensorFlow that sees a TPU.
-KNOWN = {name: {"T061"} for name in ("digits-tensorflow", "nlp-getting-started-tensorflow")}
+KNOWN = {f"{name}-tensorflow": {"T061"} for name in ("digits", "nlp-getting-started", "tpu-getting-started")}
 GPU = JsonObject(machine_shape="NvidiaTeslaT4")
 
 
