@@ -1,6 +1,7 @@
 """Models of masks, images and sounds in JAX and in PyTorch: the weights of one load into the other."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ def built(framework: str, task: Task, arguments: Mapping[str, Any]) -> Any:
 
     cells = rendered_cells(framework, "train", task)
     names = {"np": np, "jax": jax, "jnp": jax.numpy, "nnx": nnx, "torch": torch, "nn": torch.nn}
+    names |= {"pairwise": pairwise}
     for cell in (cells[name] for name in CELLS if name in cells):
         exec(compile(cell, "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
     return names["build_model"](**arguments)
@@ -56,16 +58,16 @@ def test_pytorch_computes_with_the_weights_of_jax_what_jax_does(task: Task, argu
     if task is TONES:
         inputs = {"sound": random.integers(-9_000, 9_000, (2, 18 * 64), dtype="int16")}
     network = built("jax", task, arguments | {"rngs": nnx.Rngs(0)})
-    variables, weights = nnx.to_flat_state(nnx.state(network, (nnx.Param, nnx.BatchStat))), {}
-    for number, (path, variable) in enumerate(variables):
+    drawn, weights = [], {}
+    for path, variable in nnx.to_flat_state(nnx.state(network, (nnx.Param, nnx.BatchStat))):
         *place, kind = map(str, path)
         array = np.asarray(variable[...])
         if kind != "kernel":  # the others start as 0 or 1
             array = random.uniform(0.5, 1, array.shape).astype("float32")
-        variables[number] = path, variable.replace(jax.numpy.asarray(array))
+        drawn.append((path, variable.replace(jax.numpy.asarray(array))))
         array = array.transpose(3, 2, 0, 1) if array.ndim == 4 else array.T
         weights[".".join([*place, IN_TORCH.get(kind, kind)])] = torch.tensor(np.ascontiguousarray(array))
-    nnx.update(network, nnx.from_flat_state(variables))
+    nnx.update(network, nnx.from_flat_state(drawn))
     network.eval()
     expected = np.asarray(nnx.jit(lambda network, inputs: network(inputs))(network, inputs))
 
