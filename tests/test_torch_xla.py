@@ -5,7 +5,7 @@ It needs an environment of its own, `.venv-torch-xla`, which `make test-torch-xl
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,13 @@ import pytest
 from notebook_competitions import write_digits, write_shops
 from notebook_frameworks import Frameworks
 from notebook_session import Mirror, Notebook
+from test_audio_family import TONES
+from test_audio_training import write_competition
+from test_image_to_image_family import SCANS, write_scans
+from test_segmentation_family import CODES
+from test_segmentation_training import write_discs
+
+from generator.competition.facts import Task
 
 pytest_plugins = ("notebook_session",)
 
@@ -71,3 +78,22 @@ def test_one_device_and_eight_learn_the_same_and_compile_once(xla: Frameworks, m
     assert compiled[1] == compiled[2]
     assert compiled_for_one[1] == compiled_for_one[2]
     assert on_host == ["aten::_local_scalar_dense"], "the loss of an epoch is read, and nothing else"
+
+
+@pytest.mark.parametrize(
+    ("task", "write"),
+    [(CODES, lambda folder: write_discs(folder, "codes")), (SCANS, write_scans), (TONES, write_competition)],
+    ids=["segmentation", "image_to_image", "audio"],
+)
+def test_a_smoke_run_of_eight_devices_leaves_nothing_to_the_host(
+    xla: Frameworks, mirror: Mirror, task: Task, write: Callable[[Path], object]
+) -> None:
+    """Or it stops with the name of the operation."""
+    write(mirror.competition)
+    train = Notebook("torch", "train", task=task)
+    parameters = mirror.parameters(train, SMOKE_TEST=True, BATCH_SIZE=1, EPOCHS=1)
+
+    ended = xla.run(train, parameters, environment=EIGHT, look="len(mesh.device_ids)")
+
+    assert ended.is_done, ended
+    assert ended.seen == 8
