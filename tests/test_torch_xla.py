@@ -10,16 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_competitions import write_digits, write_shops
+from miniature import Outcome
 from notebook_frameworks import Frameworks
-from notebook_session import Mirror, Notebook
-from test_audio_family import TONES
-from test_audio_training import write_competition
-from test_image_to_image_family import SCANS, write_scans
-from test_segmentation_family import CODES
-from test_segmentation_training import write_discs
-
-from generator.competition.facts import Task
+from notebook_session import Mirror, Written
+from small_competitions import SMALL_COMPETITIONS
+from test_torch_training import written_pair
 
 pytest_plugins = ("notebook_session",)
 
@@ -29,10 +24,11 @@ pytestmark = [
     pytest.mark.skipif(not PYTHON.exists(), reason="there is no .venv-torch-xla; `make test-torch-xla` sets it up"),
 ]
 
-# For 24 steps; at the usual rate the last bits of a float32 grow until they can be seen in the loss.
-LEARNING_RATE = 0.0004
+# At the usual rate the last bits of a float32 grow until they can be seen in the loss.
+LEARNING_RATE = 1e-5
 EIGHT = {"PJRT_DEVICE": "CPU", "CPU_NUM_DEVICES": "8"}
 COUNTED = """
+
 compiled, computed, held = [], train_epoch, []
 
 
@@ -52,25 +48,41 @@ def xla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frameworks]:
     started.close()
 
 
-def trained(xla: Frameworks, mirror: Mirror, devices: int, **parameters: Any) -> tuple[list[float], Any]:
-    """The losses of a training, and what was compiled, held, and left to the host."""
-    train = Notebook("torch", "train", {"train-epoch": lambda cell: cell + COUNTED}, slug=mirror.slug)
-    chosen = {"DEVICES": devices % 8, "LEARNING_RATE": LEARNING_RATE, "EPOCHS": 3, **parameters}
+def count_compilations(notebook: Written) -> None:
+    """Lets a notebook count, behind each epoch, what was compiled and how many devices hold a weight."""
+    content = json.loads(notebook.path.read_text())
+    (epoch,) = (cell for cell in content["cells"] if cell["id"] == "train-epoch")
+    epoch["source"] = "".join(epoch["source"]) + COUNTED
+    notebook.path.write_text(json.dumps(content))
+
+
+def trained(xla: Frameworks, mirror: Mirror, train: Written, devices: int) -> tuple[list[float], Any]:
+    """The losses of a training on eight examples a step, and what was compiled, held, and left to the host."""
+    roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "ALLOW_CPU": True}
+    chosen = {
+        "DEVICES": devices % 8,
+        "BATCH_SIZE": 8 // devices,
+        "LEARNING_RATE": LEARNING_RATE,
+        "FOLDS": 1,
+        "EPOCHS": 3,
+    }
     look = "global_batch, compiled, held, xla_metrics.executed_fallback_ops()"
-    ended = xla.run(train, mirror.parameters(train, **chosen), environment=EIGHT, look=look)
+    ended = xla.run(train, {**roots, **chosen}, environment=EIGHT, look=look)
     assert ended.is_done, ended
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     mirror.working.rename(mirror.root / f"of-{devices}")
     return [epoch["loss"] for epoch in handoff["folds"][0]["history"]], ended.seen
 
 
-@pytest.mark.parametrize("slug", ["shops", "digits"])
-def test_one_device_and_eight_learn_the_same_and_compile_once(xla: Frameworks, mirror: Mirror, slug: str) -> None:
-    mirror = Mirror(mirror.root, slug)
-    (write_shops if slug == "shops" else write_digits)(mirror.competition)
+@pytest.mark.parametrize("family", SMALL_COMPETITIONS)
+def test_one_device_and_eight_learn_the_same_and_compile_once(
+    xla: Frameworks, mirror: Mirror, tandem: Callable[..., Outcome], family: str
+) -> None:
+    train = written_pair(tandem, mirror, family).train
+    count_compilations(train)
 
-    losses, (batch, compiled, held, on_host) = trained(xla, mirror, 8, BATCH_SIZE=1)
-    on_one, (_, compiled_for_one, *_) = trained(xla, mirror, 1, BATCH_SIZE=8)
+    losses, (batch, compiled, held, on_host) = trained(xla, mirror, train, 8)
+    on_one, (_, compiled_for_one, *_) = trained(xla, mirror, train, 1)
 
     assert losses == pytest.approx(on_one, rel=1e-5)
     assert (batch, held) == (8, [8, 8, 8]), "each device has the weights, and its share of a batch"
@@ -78,22 +90,3 @@ def test_one_device_and_eight_learn_the_same_and_compile_once(xla: Frameworks, m
     assert compiled[1] == compiled[2]
     assert compiled_for_one[1] == compiled_for_one[2]
     assert on_host == ["aten::_local_scalar_dense"], "the loss of an epoch is read, and nothing else"
-
-
-@pytest.mark.parametrize(
-    ("task", "write"),
-    [(CODES, lambda folder: write_discs(folder, "codes")), (SCANS, write_scans), (TONES, write_competition)],
-    ids=["segmentation", "image_to_image", "audio"],
-)
-def test_a_smoke_run_of_eight_devices_leaves_nothing_to_the_host(
-    xla: Frameworks, mirror: Mirror, task: Task, write: Callable[[Path], object]
-) -> None:
-    """Or it stops with the name of the operation."""
-    write(mirror.competition)
-    train = Notebook("torch", "train", task=task)
-    parameters = mirror.parameters(train, SMOKE_TEST=True, BATCH_SIZE=1, EPOCHS=1)
-
-    ended = xla.run(train, parameters, environment=EIGHT, look="len(mesh.device_ids)")
-
-    assert ended.is_done, ended
-    assert ended.seen == 8
