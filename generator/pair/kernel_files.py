@@ -57,8 +57,8 @@ def rendered_cells(
     rendered = {role: render_cells(spec, role, templates=templates, own=own) for role in Role}
     check_own_cells(rendered.values(), own or {})
     if own and backend != spec.framework:
-        kits = [render_cells(spec, role, templates=templates) for role in Role]
-        check_own_cells_suit(backend, kits, own)
+        without_them = [render_cells(spec, role, templates=templates) for role in Role]
+        check_own_cells_suit(backend, without_them, own)
     return rendered
 
 

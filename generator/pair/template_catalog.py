@@ -113,6 +113,8 @@ def check_backend(templates: Path, *, family: str, framework: str, backend: str)
     Raises:
         NoBackendError: It cannot.
     """
+    if backend == framework:
+        return
     converted = [path.parent.name for path in templates.glob(f"frameworks/{framework}/*/load.infer.py.j2")]
     known = [framework, *sorted(set(converted) & set(families(templates)[family].frameworks))]
     if backend not in known:
