@@ -148,6 +148,8 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
         ),
         (["--framework", "../x"], 'there is no framework "../x"'),
         (["--family", "../x"], 'there is no family "../x"'),
+        (["-P", "INFERENCE_BACKEND=torch"], "trained in keras is loaded by keras."),
+        (["--framework", "jax", "-P", "INFERENCE_BACKEND=toch"], 'loaded by jax or torch. Did you mean "torch"?'),
         (["--owner", "a b"], '"a b" is not a Kaggle user name'),
         (["--name", "../x"], '"../x" cannot be the name of a pair'),
     ],

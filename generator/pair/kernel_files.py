@@ -5,15 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.facts import Value
+from generator.installation import template_folder
 from generator.pair.choices import Choices
 from generator.pair.kernel_metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
-from generator.pair.own_cells import check_own_cells
+from generator.pair.own_cells import check_own_cells, check_own_cells_suit
 from generator.pair.parameters import UnknownParameterError, override, parameters_cell, read_parameters
 from generator.pair.percent import Cell
 from generator.pair.rendering import render_cells
-from generator.pair.shared_cells import SHARED_MARK
+from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.spec import spec_of
+from generator.pair.template_catalog import check_backend
 from generator.pair.workspace import PairFolder, Role
 
 _RELATIVE = PairFolder(Path())
@@ -45,12 +47,18 @@ def rendered_cells(
     """Renders the cells of both notebooks as they are where the user sets no parameter.
 
     Raises:
-        PairError: A template cannot be rendered, or a file of the user's has no cell whose place it can take.
+        PairError: A template cannot be rendered, or inference cannot compute with what the user asks for, or a file of
+            the user's has no cell whose place it can take.
     """
     spec = spec_of(choices)
     spec.check_model()
+    known, backend = templates or template_folder(), spec.inference_backend
+    check_backend(known, family=spec.family, framework=spec.framework, backend=backend)
     rendered = {role: render_cells(spec, role, templates=templates, own=own) for role in Role}
     check_own_cells(rendered.values(), own or {})
+    if own and backend != spec.framework:
+        without_them = [render_cells(spec, role, templates=templates) for role in Role]
+        check_own_cells_suit(backend, without_them, own)
     return rendered
 
 
@@ -68,6 +76,8 @@ def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[
             raise UnknownParameterError(name=name, known=known, source="pair.toml, section parameters: ")
     files: dict[Path, bytes] = {}
     in_both = set.intersection(*({cell.name for cell in cells} for cells in rendered.values()))
+    if spec.inference_backend != spec.framework:
+        in_both -= different_cells(rendered.values())
     for role, cells in rendered.items():
         overridden = [_overridden(_marked(cell, in_both), overrides) for cell in cells]
         check_syntax(overridden, notebook=role)
@@ -84,7 +94,7 @@ def default_parameters(rendered: Mapping[Role, list[Cell]]) -> dict[str, Value]:
 
 
 def _marked(cell: Cell, in_both: set[str]) -> Cell:
-    """The cell; one that only this notebook has does not say that it is the same in both."""
+    """The cell; one that the other notebook lacks, or has otherwise, does not say that it is the same in both."""
     if cell.name in in_both:
         return cell
     return replace(cell, source=cell.source.replace(f"{SHARED_MARK}\n", ""))

@@ -14,7 +14,7 @@ from generator.files import read_text
 from generator.pair.imports import CELL as IMPORTS
 from generator.pair.parameters import override, parameters_cell, read_parameters
 from generator.pair.percent import FOLDED_TAG, Cell, CellKind
-from generator.pair.shared_cells import SHARED_MARK
+from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.workspace import PairFolder
 from generator.untrusted import printable
 
@@ -84,6 +84,26 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]
         if path.name not in names:
             meant = did_you_mean(path.name, names)
             raise OwnCellError(path=path, problem=f"takes the place of no cell.{meant} It can be {', '.join(names)}.")
+
+
+def check_own_cells_suit(backend: str, notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]) -> None:
+    """Make sure that no file takes the place of a cell that training and inference write in two frameworks.
+
+    Args:
+        backend: The framework of inference, which is not that of training.
+        notebooks: The cells of both notebooks, without the user's.
+        own: The text of each file.
+
+    Raises:
+        OwnCellError: One does, and could be right in one of them only.
+    """
+    different = {f"{name.replace('-', '_')}.py" for name in different_cells(notebooks)}
+    for path in own:
+        if path.name in different:
+            problem = (
+                f"would be in both notebooks, and inference is written in {backend}: remove it, or inference_backend."
+            )
+            raise OwnCellError(path=path, problem=problem)
 
 
 def _named_for(cell: Cell, own: Mapping[Path, str]) -> Cell:

@@ -74,6 +74,7 @@ def render_text(spec: PairSpec, role: Role, folder: Path) -> str:
             pair=spec,
             competition=spec.competition,
             task=SimpleNamespace(**spec.task_values_for(role)),
+            backend=spec.framework if role is Role.TRAIN else spec.inference_backend,
             framework=next(each for each in frameworks(folder) if each.name == spec.framework),
             role=role,
         )

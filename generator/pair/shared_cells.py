@@ -1,11 +1,12 @@
 """The cells that both notebooks of a pair must have, word for word: what they say must not drift apart."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_text
 from generator.pair.notebook import WrittenCell, written_cells
+from generator.pair.percent import Cell
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
 
@@ -58,6 +59,17 @@ def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
     if different:
         train_path, infer_path = notebooks
         raise SharedCellError(cells=different, train=train_path, infer=infer_path)
+
+
+def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:
+    """The names of the rendered cells that templates write for both notebooks, and that two frameworks write otherwise.
+
+    Args:
+        notebooks: The cells of both.
+    """
+    train, infer = ({cell.name: cell.source for cell in cells} for cells in notebooks)
+    both = {name: (source, infer[name]) for name, source in train.items() if name in infer}
+    return {name for name, (one, other) in both.items() if one != other and SHARED_MARK in one + other}
 
 
 def _cells(text: str, path: Path) -> dict[str, str]:

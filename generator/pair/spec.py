@@ -88,6 +88,11 @@ class PairSpec(TaskProperties):
     platform: Service = Service.KAGGLE
 
     @property
+    def inference_backend(self) -> str:
+        """The framework that inference computes with: the pair's own, unless the user said otherwise."""
+        return str(self.task_values.get("inference_backend") or self.framework)
+
+    @property
     def platform_name(self) -> str:
         """The platform, as people write it."""
         return self.platform.capitalize()

@@ -40,6 +40,16 @@ class NoTpuError(PairError):
         )
 
 
+class NoBackendError(PairError):
+    """Something to infer with that does not load the weights of a framework."""
+
+    def __init__(self, *, name: str, family: str, framework: str, known: Sequence[str]) -> None:
+        super().__init__(
+            f'INFERENCE_BACKEND is "{printable(name)}", and what the family {printable(family)} trained in {framework} '
+            f"is loaded by {' or '.join(known)}.{did_you_mean(name, known)}"
+        )
+
+
 class NotOfFamilyError(PairError):
     """A task that a family's templates do not carry out."""
 
@@ -89,6 +99,26 @@ def check_tpu(templates: Path, *, framework: str, platform: str, accelerator: Ac
     able = [known.name for known in frameworks(templates) if platform in known.tpu]
     if accelerator is AcceleratorKind.TPU and framework not in able:
         raise NoTpuError(framework=framework, platform=platform, others=able)
+
+
+def check_backend(templates: Path, *, family: str, framework: str, backend: str) -> None:
+    """Makes sure that inference can load the weights of a framework into another's model of the family.
+
+    Args:
+        templates: The folder of templates; `frameworks/<framework>/<backend>` says that weights can be converted.
+        family: A family's name.
+        framework: The framework that the pair trains with.
+        backend: The framework that inference computes with, perhaps the same.
+
+    Raises:
+        NoBackendError: It cannot.
+    """
+    if backend == framework:
+        return
+    converted = [path.parent.name for path in templates.glob(f"frameworks/{framework}/*/load.infer.py.j2")]
+    known = [framework, *sorted(set(converted) & set(families(templates)[family].frameworks))]
+    if backend not in known:
+        raise NoBackendError(name=backend, family=family, framework=framework, known=known)
 
 
 def check_offered(templates: Path, *, family: str, framework: str, wanted: Mapping[str, str], source: str) -> None:

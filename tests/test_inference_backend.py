@@ -1,0 +1,85 @@
+"""What JAX trained is inferred with PyTorch, if the user says so: training stays, weights are converted."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from miniature import Outcome
+from notebook_competitions import write_digits
+from notebook_session import Mirror, Notebook, Sessions, needs_torch
+from unused_names import unused_names
+
+from generator.competition import builtin
+from generator.pair.notebook import written_cells
+from generator.pair.shared_cells import SHARED_MARK, check_shared_cells
+from generator.pair.workspace import PairFolder, Role, Workspace
+
+pytest_plugins = ("notebook_session",)
+
+Generate = Callable[..., Outcome]
+
+
+@pytest.fixture
+def generate(tandem: Generate, workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch) -> Generate:
+    """Generates a pair of `digits` in JAX."""
+    monkeypatch.chdir(workspace_with_data.root)
+    return partial(tandem, "generate", "--competition", "digits", "--framework", "jax")
+
+
+def code(pair: PairFolder, role: Role) -> dict[str, str]:
+    path = pair.notebook(role)
+    return {
+        name: cell.source for name, cell in written_cells(path.read_bytes(), path=path).items() if cell.kind == "code"
+    }
+
+
+def test_inference_is_written_in_pytorch_and_training_says_no_more_that_both_have_the_network(
+    generate: Generate, workspace_with_data: Workspace
+) -> None:
+    pair = workspace_with_data.pair("digits-jax")
+    assert generate().code == 0
+    before = code(pair, Role.TRAIN)
+
+    assert generate("-P", "INFERENCE_BACKEND=torch").code == 0
+
+    train, infer = code(pair, Role.TRAIN), code(pair, Role.INFER)
+    assert "import torch\n" in infer["imports"]
+    assert "flax" not in "".join(infer.values())
+    assert not list(unused_names(infer))
+    check_shared_cells(pair)
+    changed = {name for name, source in before.items() if train[name] != source}
+    assert changed == {"build-model", "hashes", "on-devices", "predict", "small-cnn"}
+    assert all(before[name].replace(f"{SHARED_MARK}\n", "") == train[name] for name in changed)
+    assert SHARED_MARK in train["load-image"] == infer["load-image"]
+
+
+def test_a_network_of_ones_own_cannot_be_in_two_frameworks(generate: Generate, workspace_with_data: Workspace) -> None:
+    pair = workspace_with_data.pair("digits-jax")
+    assert generate().code == 0
+    (pair.path / "build_model.py").write_text(code(pair, Role.TRAIN)["build-model"])
+
+    outcome = generate("-P", "INFERENCE_BACKEND=torch")
+
+    assert outcome.code == 1
+    assert "build_model.py would be in both notebooks, and inference is written in torch" in outcome.err
+
+
+@pytest.mark.slow
+@needs_torch
+def test_pytorch_predicts_what_jax_does_with_the_weights_of_jax(sessions: Sessions, mirror: Mirror) -> None:
+    task = builtin.require("digits").task
+    in_torch = replace(task, details={**task.details, "inference_backend": "torch"})
+    write_digits(mirror.competition)
+    train, *both = Notebook("jax", "train"), Notebook("jax", "infer"), Notebook("jax", "infer", task=in_torch)
+
+    sessions.finished(train, mirror.parameters(train, IMAGE_SIZE=8, EPOCHS=2))
+    mirror.working.rename(mirror.root / "train")
+    look = "[type(ensemble[0]).__module__.partition('.')[0], predictions.tolist()]"
+    (kind, expected), (other, found) = (
+        sessions.finished(infer, mirror.parameters(infer), look=look, until="predict-test").seen for infer in both
+    )
+
+    assert (kind, other) == ("builtins", "torch")
+    for row, wanted in zip(found, expected, strict=True):
+        assert row == pytest.approx(wanted, abs=1e-5)
