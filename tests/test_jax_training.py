@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from notebook_competitions import write_digits, write_shops
 from notebook_frameworks import Frameworks
-from notebook_session import Mirror, Notebook, Sessions, of_shops, read_table
+from notebook_session import Mirror, Notebook, Sessions, of_shops, read_table, rendered_cells
+from test_notebook_images import digits_task
 
 pytestmark = pytest.mark.slow
 pytest_plugins = ("notebook_session",)
@@ -90,3 +91,28 @@ def test_images_learned_in_bfloat16_are_handed_over_as_float32_by_the_names_of_t
     mirror.working.rename(mirror.root / "train")
     sessions.finished(infer, mirror.parameters(infer), environment=flags(2))
     assert [row[0] for row in read_table(mirror.working / "submission.csv")[1:]] == [*map(str, written.answers)]
+
+
+def test_a_network_starts_from_weights_that_have_the_names_and_axes_of_pytorch() -> None:
+    import jax
+    import numpy as np
+    from flax import nnx
+
+    cells = rendered_cells("jax", "train", digits_task(channels=3, image_size=96))
+    names = {"nnx": nnx, "np": np, "replicated": jax.device_put}
+    for cell in ("bottleneck", "start-from"):
+        exec(compile(cells[cell], "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
+    block = names["Bottleneck"](4, 2, 1, nnx.Rngs(0), None)
+    random = np.random.default_rng(0)
+    kernels = {"conv1": (2, 4, 1, 1), "conv2": (2, 2, 3, 3), "conv3": (8, 2, 1, 1), "downsample.0": (8, 4, 1, 1)}
+    weights = {f"{name}.weight": random.random(shape, "float32") for name, shape in kernels.items()}
+    for name, width in {"bn1": 2, "bn2": 2, "bn3": 8, "downsample.1": 8}.items():
+        for kind in ("weight", "bias", "running_mean", "running_var"):
+            weights[f"{name}.{kind}"] = random.random(width, "float32")
+
+    names["start_from"](block, weights)
+
+    assert np.array_equal(block.conv2.kernel[...][1, 2, 0, 1], weights["conv2.weight"][1, 0, 1, 2])
+    assert np.array_equal(block.downsample[0].kernel[...][0, 0], weights["downsample.0.weight"][:, :, 0, 0].T)
+    assert np.array_equal(block.bn3.scale[...], weights["bn3.weight"])
+    assert np.array_equal(block.downsample[1].var[...], weights["downsample.1.running_var"])
