@@ -7,7 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from miniature import Outcome
+from notebook_session import needs_torch
 from runnable_pair import write_pair
+from small_competitions import SMALL_COMPETITIONS
 
 from generator.pair.generation import turn_knobs
 from generator.pair.workspace import Workspace
@@ -114,3 +116,19 @@ def test_what_is_recommended_is_kept_in_the_pair_and_its_notebooks(
     assert "BATCH_SIZE = 64" in notebook
     tandem("generate", "--competition", "digits", *here)
     assert (kernel / "train.ipynb").read_text() == notebook
+
+
+@pytest.mark.slow
+@needs_torch
+def test_a_pair_in_pytorch_is_planned_from_steps_that_it_takes(
+    tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    SMALL_COMPETITIONS["tabular"].write(tmp_path / "input" / "competitions" / "shops")
+    tandem("generate", "--competition", "shops", "--metric", "auc", "--framework", "torch")
+
+    told = tandem("plan", "shops-torch", "--no-compile")
+
+    assert told.code == 0, told.err
+    assert "Take Kaggle CPU." in told.out
+    assert "steps_per_execution" not in told.out

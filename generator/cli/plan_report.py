@@ -116,10 +116,12 @@ def _settings(planned: PlannedPair) -> str:
     made = planned.plan.recommended
     devices = made.accelerator.devices
     batch = f"{made.batch} examples a device" + (f", {made.batch * devices:,} a step" if devices > 1 else " and step")
-    at_once = planned.steps_per_execution(made)
-    loop = f"steps_per_execution {at_once}" + ("" if planned.framework == "tensorflow" else ", as JAX takes no other")
+    loop = {
+        "tensorflow": f", steps_per_execution {planned.steps_per_execution(made)}",
+        "keras": ", steps_per_execution 1, as JAX takes no other",
+    }.get(planned.framework, "")
     session = f"{share(made.session_share)} of a session"
-    return f"There: {batch}, a peak learning rate of {planned.learning_rate(made):.2g}, {loop}; {session}."
+    return f"There: {batch}, a peak learning rate of {planned.learning_rate(made):.2g}{loop}; {session}."
 
 
 def _quota(made: Prediction, quota: "Quota | None") -> list[str]:

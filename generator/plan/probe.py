@@ -35,7 +35,9 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
         batches = list(batches) if iter(batches) is batches else batches  # they are taken several times
 
         def epoch(few: Any) -> None:
-            if hasattr(model, "optimizer"):  # the schedule of learning rates ends with the training
+            if hasattr(model, "steps"):  # the schedule of learning rates ends with the training
+                model.steps = 0
+            elif hasattr(model, "optimizer"):
                 model.optimizer.iterations.assign(0)
             train_epoch(model, few)
 
@@ -131,11 +133,11 @@ class _Machine:
 
 
 def _weights(notebook: dict[str, Any], model: Any) -> list[Any]:
-    """The weights that are trained, of a model of Keras or of the networks that Flax's NNX has."""
+    """The weights that are trained, of a model of Keras, of PyTorch or of the networks that Flax's NNX has."""
     import jax
 
     if "nnx" not in notebook:
-        return list(model.trainable_variables)
+        return list(model.parameters() if "torch" in notebook else model.trainable_variables)
     nnx = notebook["nnx"]
     return list(jax.tree.leaves(nnx.state(model["network"], nnx.Param)))
 
