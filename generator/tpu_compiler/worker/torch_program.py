@@ -36,7 +36,7 @@ class TorchSteps:
 
 def _as_step(caught: CaughtStep, devices: list[Any]) -> Step:
     """The step, with its arguments on these devices: the batch is split, and the rest may be overwritten."""
-    cores = caught.parts
+    cores, parts = caught.cores, caught.parts
     code, inputs, outputs = _portable(caught.program)
     function = jax.jit(
         _exported(code, inputs, outputs, cores, devices[0].platform).call,
@@ -46,7 +46,7 @@ def _as_step(caught: CaughtStep, devices: list[Any]) -> Step:
     split: Any
     whole: Any
     if cores > 1:
-        mesh = Mesh(np.array(devices[:cores]), ("batch",))
+        mesh = Mesh(np.array(devices[:cores]).reshape(parts, cores // parts), ("batch", "other"))
         split, whole = NamedSharding(mesh, PartitionSpec("batch")), NamedSharding(mesh, PartitionSpec())
     else:
         split = whole = SingleDeviceSharding(devices[0])

@@ -6,6 +6,7 @@ would have computed, so that a notebook goes on to its next step in no time. Wha
 """
 
 import gc
+import math
 import os
 import re
 import time
@@ -43,7 +44,7 @@ _NODE = re.compile(r"^IR: (?!None)(?!.*xla::device_data)", re.MULTILINE)
 _NO_DATA = "Data Handle: None"
 _COMPUTES = re.compile(r" (?:convolution|dot)\(")
 _PARAMETER = re.compile(r"%\S+ = (\w+)\[([\d,]*)\]\S* parameter\((\d+)\)(?:, sharding=\{([^}]*)\})?")
-_SPLIT = re.compile(r"devices=\[(\d+)")
+_SPLIT = re.compile(r"devices=\[([\d,]+)\]")
 _LOSS_THAT_IS_READ = "aten::_local_scalar_dense"
 
 
@@ -56,6 +57,7 @@ class CaughtStep:
     program: bytes = b""
     batch: list[int] = field(default_factory=list)
     parts: int = 1
+    cores: int = 1
     parameters: int = 0
     shapes: dict[str, None] = field(default_factory=dict)
     calls: int = 0
@@ -148,7 +150,7 @@ class TorchWatch:
         state = _state(tensor)
         if state == "pending" and _COMPUTES.search(as_text([tensor])):
             if not torch.is_grad_enabled():
-                self._catch("predict", self.notebook.calling_place(), [tensor], [])
+                self._catch("predict", self.notebook.calling_place(), [tensor], _live_tensors())
                 self._end_if_seen()
         elif state == "there" or not self.caught:
             return None
@@ -157,11 +159,10 @@ class TorchWatch:
     def _catch(self, what: str, place: Place, pending: list[Any], live: list[Any]) -> None:
         text = as_text(pending)
         inputs = {int(number): (kind, shape, split) for kind, shape, number, split in _PARAMETER.findall(_entry(text))}
-        batch = [number for number, (_, _, split) in inputs.items() if _parts(split) > 1]
-        parts = max((_parts(split) for _, _, split in inputs.values()), default=1)
-        if not batch:
-            batch = [number for number, (_, shape, _) in inputs.items() if shape and _numbers(shape) in self._uploads]
-        batch.sort()
+        sent = [number for number, (_, shape, _) in inputs.items() if shape and _numbers(shape) in self._uploads]
+        # Weights can be split over their first axis as well, and a batch be made on the device.
+        split = [number for number, (_, _, split) in inputs.items() if _parts(split) > 1]
+        batch = sorted({*split} & {*sent}) or sorted(split or sent)
         shapes = ", ".join(str(_numbers(inputs[number][1])) for number in batch[:3])
         step = next((each for each in self.caught if (each.what, each.place) == (what, place)), None)
         if step is None:
@@ -173,7 +174,9 @@ class TorchWatch:
         step.shapes[shapes] = None
         step.calls += 1
         if len(step.shapes) == 1 and step.calls <= _CALLS:
-            step.program, step.batch, step.parts = as_proto(pending), batch, parts
+            step.program, step.batch = as_proto(pending), batch
+            step.parts = max((_parts(inputs[number][2]) for number in batch), default=1)
+            step.cores = max((_cores(split) for _, _, split in inputs.values()), default=1)
             step.parameters = sum(each.numel() for each in live if isinstance(each, torch.nn.Parameter))
         # What the host does slows every step down: its line is looked for in the second.
         if step.calls == 1 and not self._host.places and xla_metrics.executed_fallback_ops():
@@ -269,7 +272,13 @@ def _entry(text: str) -> str:
 def _parts(sharding: str) -> int:
     """Into how many parts the first axis is split."""
     found = _SPLIT.search(sharding)
-    return int(found[1]) if found else 1
+    return _numbers(found[1])[0] if found else 1
+
+
+def _cores(sharding: str) -> int:
+    """The devices that a sharding is over."""
+    found = _SPLIT.search(sharding)
+    return math.prod(_numbers(found[1])) if found else 1
 
 
 def _numbers(shape: str) -> tuple[int, ...]:
