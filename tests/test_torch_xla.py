@@ -110,7 +110,7 @@ import numpy as np, torch, torch_xla, torch_xla.core.xla_model as xm
 import torch_xla.runtime as xr, torch_xla.distributed.spmd as xs
 xr.use_spmd()
 mesh = xs.Mesh(np.arange(8), (8,), ("data",))
-model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.ReLU(), torch.nn.Linear(512, 128)).to(xm.xla_device())
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 128)).to(xm.xla_device())
 optimizer = torch.optim.AdamW(model.parameters())
 loader = torch.utils.data.DataLoader(torch.rand(1100, 256), batch_size=512)
 for x in loader:

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.export
 import numpy as np
-from jax._src.interpreters.mlir import make_ir_context
+from jax._src.interpreters.mlir import make_ir_context, module_to_bytecode
 from jax._src.lib import xla_client
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
@@ -15,6 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceShardin
 from generator.tpu_compiler.worker.step import Step
 from generator.tpu_compiler.worker.torch_steps import CaughtStep, TorchWatch
 
+_mlir = xla_client._xla.mlir  # noqa: SLF001 - jaxlib has no other name for it
 _MAIN = re.compile(r"func\.func (?:public )?@main\((.*?)\) -> (.*?) \{\n", re.DOTALL)
 _TENSOR = re.compile(r"tensor<((?:\d+x)*)(\w+)>")
 _KINDS = {"ui": "uint", "i": "int", "f": "float", "bf": "bfloat"}  # of MLIR, with NumPy's names
@@ -71,12 +72,15 @@ def _as_step(caught: CaughtStep, devices: list[Any]) -> Step:
 
 def _portable(program: bytes) -> tuple[bytes, list[Any], list[Any]]:
     """The program as StableHLO, with the shapes of its arguments and of its results."""
-    code = xla_client._xla.mlir.hlo_to_stablehlo(program)  # noqa: SLF001 - jaxlib has no other name for it
+    code = _mlir.hlo_to_stablehlo(program)
     with make_ir_context():
         module = ir.Module.parse(code)
         module.operation.attributes["sym_name"] = ir.StringAttr.get("step")
         ((inputs, outputs),) = _MAIN.findall(str(module))
-        portable = stablehlo.serialize_portable_artifact(module, stablehlo.get_current_version())
+        # Mixed, as erf has no operation in StableHLO.
+        portable = _mlir.serialize_portable_artifact(
+            module_to_bytecode(module), stablehlo.get_current_version(), use_mixed_serialization=True
+        )
     return portable, _shapes(inputs), _shapes(outputs)
 
 
