@@ -25,7 +25,7 @@ test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
 test-fast: $(VENV)/dev.stamp ## the tests that take about a minute together
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-test-torch-xla: $(VENV)/dev.stamp $(TORCH_XLA)/image.stamp ## PyTorch/XLA on one device and on eight; sets up 7 GB
+test-torch-xla: $(VENV)/dev.stamp $(TORCH_XLA)/image.stamp ## PyTorch/XLA on one device and on eight; sets up 9 GB
 	$(BIN)/python -m pytest tests/test_torch_xla.py
 
 fuzz: $(VENV)/dev.stamp ## thousands of hostile inputs of each kind, other ones each time; takes about an hour
@@ -88,7 +88,7 @@ $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
 $(GPU_IMAGE)/image.stamp: WANTED := $(IMPORTED)
 $(GPU_IMAGE)/image.stamp: PINS := constraints-gpu-image.txt
 $(GPU_IMAGE)/image.stamp: constraints-gpu-image.txt
-$(TORCH_XLA)/image.stamp: WANTED := torch==2.9.0 torch_xla==2.9.0 matplotlib pandas pillow safetensors scikit-learn scipy
+$(TORCH_XLA)/image.stamp: WANTED := torch==2.9.0 torch_xla==2.9.0 --editable ".[tpu]" matplotlib pandas pillow safetensors scikit-learn scipy
 $(TORCH_XLA)/image.stamp: PINS := constraints.txt
 $(VENV)/run.stamp $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp $(TORCH_XLA)/image.stamp:
 	@test -n "$(PYTHON)" || { echo "Tandem needs Python 3.11, 3.12 or 3.13 on the PATH."; exit 1; }

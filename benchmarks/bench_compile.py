@@ -1,6 +1,7 @@
 """What Google's TPU compiler says of the training steps of all families and of two backbones: memory, traffic, padding.
 
-It takes the extra `tpu`, and minutes for each large model: `--only ResNet50` measures a part.
+It takes the extra `tpu`, for PyTorch torch_xla, torchvision and timm beside it, and minutes for each large model:
+`--only ResNet50 --frameworks jax` measures a part.
 """
 
 import argparse
@@ -28,7 +29,10 @@ from layouts import LAYOUTS, Layout
 
 _CLONE = Path(__file__).resolve().parents[1]
 
-_HEAD = ("pair", "topology", "batch", "peak GB", "GFLOP", "GB moved", "roof ms", "cycles ms", "/ roof", "padding", "s")
+_HEAD = (
+    *("pair", "framework", "topology", "batch", "peak GB", "GFLOP", "GB moved", "roof ms", "cycles ms", "/ roof"),
+    *("padding", "collectives", "s"),
+)
 _FLOPS_A_SECOND = {"v5e": 197e12, "v3": 61e12}  # of a core, in bfloat16
 _BYTES_A_SECOND = {"v5e": 819e9, "v3": 450e9}
 
@@ -42,16 +46,23 @@ class Case:
     batch: int
     assignments: tuple[str, ...] = ()
     topologies: tuple[str, ...] = ("v5e:2x4",)
+    frameworks: tuple[str, ...] = ("keras", "jax", "torch")
+
+    def of(self, framework: str) -> tuple[str, ...]:
+        """The assignments in a framework; a step of PyTorch/XLA is compiled for the notebook's own batch alone."""
+        own = (f"BATCH_SIZE={self.batch}",) if framework == "torch" else ()
+        return (*(each.replace(*_NAMES.get(framework, ("", ""))) for each in self.assignments), *own)
 
 
 _MADE_UP = "made-up"
 _FLAGSHIP = "tpu-getting-started"
 _TPUS = ("v5e:2x4", "v3:2x2")
+_NAMES = {"jax": ("ResNet50", "resnet50"), "torch": ("ResNet50", "resnet50")}
 
 
-def backbone(name: str, batch: int = 128, *more: str, topologies: tuple[str, ...] = _TPUS) -> Case:
+def backbone(name: str, batch: int = 128, *more: str, **options: tuple[str, ...]) -> Case:
     """A case of the flagship, which classifies photographs of 224 pixels."""
-    return Case(f"{name}{' in float32' if more else ''}", "", batch, (f"BACKBONE={name}", *more), topologies)
+    return Case(f"{name}{' in float32' if more else ''}", "", batch, (f"BACKBONE={name}", *more), **options)
 
 
 CASES = (
@@ -61,30 +72,36 @@ CASES = (
     Case("audio", "audio", 128),
     Case("segmentation", "segmentation", 128, ("IMAGE_SIZE=224",)),
     Case("image_to_image", "image_to_image", 128, ("IMAGE_SIZE=64",)),
-    backbone("EfficientNetV2B0"),
+    Case("image_classification", "image_classification", 128),
+    Case("image_regression", "image_regression", 128),
+    backbone("EfficientNetV2B0", topologies=_TPUS, frameworks=("keras",)),
+    backbone("tf_efficientnetv2_b0", frameworks=("torch",)),
     backbone("ResNet50"),
-    backbone("ResNet50", 1024, "PRECISION=float32", topologies=("v5e:2x4",)),
+    backbone("ResNet50", topologies=("v3:2x2",), frameworks=("keras",)),
+    backbone("ResNet50", 1024, "PRECISION=float32", frameworks=("keras",)),
 )
 
 
 @contextmanager
-def workspace_of(case: Case) -> Iterator[tuple[Workspace, str]]:
-    """A workspace with the pair of a case, and the pair's name."""
+def workspace_of(case: Case, framework: str) -> Iterator[tuple[Workspace, str]]:
+    """A workspace with the pair of a case in a framework, and the pair's name."""
+    ending = "" if framework == "keras" else f"-{framework}"
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
         if case.family:
-            _generate(folder, next(each for each in LAYOUTS if each.task.get("family") == case.family))
-            yield Workspace(folder), _MADE_UP
+            _generate(folder, next(each for each in LAYOUTS if each.task.get("family") == case.family), framework)
+            yield Workspace(folder), _MADE_UP + ending
         else:
-            shutil.copytree(_CLONE / "kernels" / _FLAGSHIP, folder / "kernels" / _FLAGSHIP)
+            shutil.copytree(_CLONE / "kernels" / (_FLAGSHIP + ending), folder / "kernels" / (_FLAGSHIP + ending))
             _write_records(folder / "input" / "competitions" / _FLAGSHIP / FOLDER)
-            yield Workspace(folder), _FLAGSHIP
+            yield Workspace(folder), _FLAGSHIP + ending
 
 
-def _generate(folder: Path, layout: Layout) -> None:
+def _generate(folder: Path, layout: Layout, framework: str) -> None:
     (folder / "data").mkdir()
     layout.write(folder / "data")
     made = ["--competition", _MADE_UP, "--data", str(folder / "data"), "--owner", "ada"]
+    made += ["--framework", framework]
     for command in ([program("generate"), *made], [program("tandem"), "specimen", _MADE_UP]):
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
@@ -95,14 +112,15 @@ def _write_records(folder: Path) -> None:
     subprocess.run([sys.executable, "-c", code, str(folder)], cwd=_CLONE / "benchmarks", check=True)
 
 
-def line(case: Case, topology: str, report: CompileReport) -> str:
+def line(case: Case, framework: str, topology: str, report: CompileReport) -> str:
     """A row of the table."""
-    row = f"| {case.name} | {topology} | {case.batch} "
+    row = f"| {case.name} | {framework} | {topology} | {case.batch} "
     for step in report.steps:
         return f"{row}| {figures(step)} |"
     if report.largest_batch is not None:
-        return f"{row}| does not fit; {report.largest_batch.batch_per_core} do | | | | | | | |"
-    return f"{row}| {'; '.join(problem.sentence for problem in report.problems)} | | | | | | | |"
+        return f"{row}| does not fit; {report.largest_batch.batch_per_core} do | | | | | | | | |"
+    said = "; ".join((*(problem.sentence for problem in report.problems), *report.unknown))
+    return f"{row}| {said} | | | | | | | | |"
 
 
 def figures(step: StepCost) -> str:
@@ -111,21 +129,27 @@ def figures(step: StepCost) -> str:
     roof = 1e3 * max(step.flops / _FLOPS_A_SECOND[chip], step.bytes_moved / _BYTES_A_SECOND[chip])
     cycles = 1e3 * (step.cycles_seconds or 0.0)
     values = ((step.peak_memory or 0) / 1e9, step.flops / 1e9, step.bytes_moved / 1e9, roof, cycles, cycles / roof)
-    return " | ".join((*(f"{value:.3g}" for value in values), f"{step.padding}", f"{step.compile_seconds:.0f}"))
+    collectives = ", ".join(f"{count} {name}" for name, count in step.collectives.items())
+    seconds = f"{step.compile_seconds:.0f}"
+    return " | ".join((*(f"{value:.3g}" for value in values), f"{step.padding}", collectives, seconds))
 
 
 def main() -> None:
     """Compiles and prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", default=[case.name for case in CASES])
-    wanted = parser.parse_args().only
+    parser.add_argument("--frameworks", nargs="*", default=["keras", "jax", "torch"])
+    parser.add_argument("--minutes", type=float, default=30, help="for a step; what takes longer is said to")
+    arguments = parser.parse_args()
     print(f"| {' | '.join(_HEAD)} |\n|{'---|' * len(_HEAD)}")
-    for case in (each for each in CASES if each.name in wanted):
-        with workspace_of(case) as (workspace, pair):
-            for topology in case.topologies:
-                options = CompileOptions(topology, batch_per_core=case.batch, predict=False)
-                report = compile_steps(pair_notebook(workspace, pair, case.assignments), options, progress=say)
-                print(line(case, topology, report), flush=True)
+    for case in (each for each in CASES if each.name in arguments.only):
+        for framework in (each for each in case.frameworks if each in arguments.frameworks):
+            with workspace_of(case, framework) as (workspace, pair):
+                target = pair_notebook(workspace, pair, case.of(framework))
+                for topology in case.topologies:
+                    limit = 60 * arguments.minutes
+                    options = CompileOptions(topology, case.batch, predict=False, time_limit=limit)
+                    print(line(case, framework, topology, compile_steps(target, options, progress=say)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """PyTorch/XLA computes the same on one device and on eight, compiles a step once, and leaves nothing to the host.
 
 It needs an environment of its own, `.venv-torch-xla`, which `make test-torch-xla` sets up and runs these tests with:
-7 GB, as the last PyTorch that PyTorch/XLA is made for comes with CUDA alone. Devices are parts of this CPU.
+9 GB, as the last PyTorch that PyTorch/XLA is made for comes with CUDA alone. Devices are parts of this CPU.
 """
 
 import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ from test_torch_training import written_pair
 
 pytest_plugins = ("notebook_session",)
 
-PYTHON = Path(__file__).resolve().parents[1] / ".venv-torch-xla" / "bin" / "python"
+CLONE = Path(__file__).resolve().parents[1]
+PYTHON = CLONE / ".venv-torch-xla" / "bin" / "python"
+HAS_LIBTPU = any(PYTHON.parents[1].glob("lib/python3.*/site-packages/libtpu"))
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not PYTHON.exists(), reason="there is no .venv-torch-xla; `make test-torch-xla` sets it up"),
@@ -90,3 +94,54 @@ def test_one_device_and_eight_learn_the_same_and_compile_once(
     assert compiled[1] == compiled[2]
     assert compiled_for_one[1] == compiled_for_one[2]
     assert on_host == ["aten::_local_scalar_dense"], "the loss of an epoch is read, and nothing else"
+
+
+STRANGERS = """!pip install nothing
+import os
+os.environ["PJRT_DEVICE"] = "TPU"
+import numpy as np, torch, torch_xla, torch_xla.core.xla_model as xm
+import torch_xla.runtime as xr, torch_xla.distributed.spmd as xs
+xr.use_spmd()
+mesh = xs.Mesh(np.arange(8), (8,), ("data",))
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 128)).to(xm.xla_device())
+optimizer = torch.optim.AdamW(model.parameters())
+loader = torch.utils.data.DataLoader(torch.rand(1100, 256), batch_size=512)
+for x in loader:
+    x = x.to(xm.xla_device())
+    xs.mark_sharding(x, mesh, ("data", None))
+    with torch.autocast("xla", dtype=torch.bfloat16):
+        out = model(x)
+    kept = out[x[:, 0] > 2]
+    loss = (out.float() ** 2).mean() + kept.sum() * 0
+    loss.backward()
+    xm.optimizer_step(optimizer, barrier=True)
+    optimizer.zero_grad()
+    assert loss.item() == 0, "it was not run"
+"""
+
+
+@pytest.mark.skipif(not HAS_LIBTPU, reason="the TPU's compiler is not in .venv-torch-xla")
+def test_the_tpus_compiler_takes_the_step_of_a_strangers_notebook(tmp_path: Path) -> None:
+    cell = {"cell_type": "code", "id": "0" * 8, "metadata": {}, "outputs": [], "execution_count": None}
+    notebook = {"cells": [cell | {"source": STRANGERS}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "notebook.ipynb").write_text(json.dumps(notebook))
+    command = [str(PYTHON), "-m", "generator", "check", "notebook.ipynb", "--compile", "--json"]
+
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(CLONE), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+    told = json.loads(done.stdout)
+    (step,) = told["compiled"][0]["steps"]
+    assert (step["what"], step["framework"], step["topology"], step["cores"]) == ("train", "torch", "v5e:2x4", 8)
+    assert (step["batch_per_core"], step["parameters"]) == (64, 256 * 512 + 512 + 512 * 128 + 128)
+    assert 0.9 < step["flops"] / (64 * 2 * (2 * 256 * 512 + 3 * 512 * 128)) < 1.3
+    assert step["collectives"]["all-reduce"] >= 1
+    found = {finding["rule"]: finding["line"] for finding in told["findings"] if finding["rule"].startswith("C")}
+    assert found == {"C004": 18, "C008": 16}, "a ragged last batch, and a mask that the host takes"

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,17 @@ def test_a_process_that_dies_is_told_with_its_last_words(compiled: Callable[...,
     (problem,) = report.problems
     assert problem.kind == "died"
     assert "goodbye" in problem.sentence
+
+
+@pytest.mark.skipif(find_spec("torch_xla") is not None, reason="torch_xla is installed")
+def test_steps_of_pytorch_on_a_tpu_are_not_known_where_torch_xla_is_missing(
+    compiled: Callable[..., CompileReport],
+) -> None:
+    report = compiled("!pip install nothing\nimport torch_xla.core.xla_model as xm", "raise SystemExit")
+
+    assert (report.steps, report.problems) == ((), ())
+    assert report.unknown[-1].startswith("torch_xla is not installed, so the steps of this notebook were not seen")
+    assert "torch_xla==2.9.0" in report.unknown[-1]
 
 
 def test_what_is_no_notebook_is_an_error(tmp_path: Path) -> None:

@@ -176,6 +176,18 @@ def test_a_step_tells_whether_it_fits_and_where_padding_costs_time(moved: float,
     assert all("13 a core is no multiple of 8" in problem.sentence for problem in heard.problems)
 
 
+def test_what_pytorch_leaves_to_the_host_and_to_one_core_has_its_own_remedies() -> None:
+    told = Told(find_topology("v5e:2x4"))
+    told.add(JsonObject({"framework": "torch"}))
+    told.add(JsonObject({"on_host": "aten::nonzero", "step": "train", "cell": "train", "line": 3}))
+    told.add(JsonObject({"one_core": True, "step": "train", "cell": "train", "line": 4}))
+
+    on_host, one_core = told.problems
+    assert (on_host.kind, on_host.cell, on_host.line) == ("on-host", "train", 3)
+    assert "aten::nonzero" in on_host.sentence
+    assert "use_spmd" in one_core.remedy
+
+
 def test_an_unknown_topology_is_named_with_one_that_is_near() -> None:
     with pytest.raises(UnknownTopologyError, match=r'no topology "v5e:2x5" to compile for\. Did you mean "v5e:2x4"'):
         find_topology("v5e:2x5")

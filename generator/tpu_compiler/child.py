@@ -103,6 +103,10 @@ class Job:
             "HOME": str(home),
             "KERAS_BACKEND": "jax",
             "JAX_PLATFORMS": "cpu",
+            "PJRT_DEVICE": "CPU",
+            "CPU_NUM_DEVICES": str(cores),
+            "XLA_IR_DEBUG": "1",  # operations know the lines that they come from
+            "XLA_HLO_DEBUG": "1",
             "MPLBACKEND": "agg",
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "XLA_FLAGS": f"--xla_force_host_platform_device_count={cores}",

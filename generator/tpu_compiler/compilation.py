@@ -87,9 +87,9 @@ def compile_steps(
         if key and told.is_done:
             cache.put(key, {"events": told.events})
     told.finish()
-    if not told.steps and not told.problems:
+    if not told.steps and not told.problems and not told.is_unseen:
         told.unknown.append(
-            "No step was called under jax.jit, jax.pmap, Keras's fit or tf.function: none was compiled."
+            "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
         )
     return CompileReport(
         topology=topology.name if topology else "cpu",

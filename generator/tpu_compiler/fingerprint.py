@@ -13,7 +13,10 @@ from generator.files import FileReadError, read_bytes
 from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.targets import NotebookTarget
 
-_PACKAGES = ("jax", "jaxlib", "libtpu", "keras", "tensorflow", "tensorflow-cpu", "numpy", "flax", "optax")
+_PACKAGES = (
+    *("jax", "jaxlib", "libtpu", "keras", "tensorflow", "tensorflow-cpu", "numpy", "flax", "optax"),
+    *("torch", "torch-xla", "timm", "transformers"),
+)
 _MOST_FILES = 200_000
 
 

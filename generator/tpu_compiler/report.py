@@ -11,7 +11,7 @@ class Problem:
 
     Attributes:
         kind: "error" (the notebook does not reach its step), "refused", "memory", "recompilation", "one-core",
-            "padding" or "time-limit".
+            "on-host", "padding" or "time-limit".
         is_error: Whether the notebook would fail for it; else it costs time.
         sentence: What is wrong.
         cell: The name of the cell, or "".

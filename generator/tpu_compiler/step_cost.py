@@ -10,7 +10,7 @@ class StepCost:
 
     Attributes:
         what: "train" or "predict"; the name of the function where a notebook has steps of its own.
-        framework: "keras", "jax" or "tensorflow".
+        framework: "keras", "jax", "torch" or "tensorflow".
         topology: What it was compiled for: "v5e:2x4", "v3:2x2"; "cpu" where the TPU's compiler is not there.
         cores: The cores that the step runs on.
         batch_per_core: Examples that one core gets in a step; 0 where no argument is a batch.

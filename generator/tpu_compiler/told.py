@@ -28,6 +28,7 @@ class Told:
     largest: LargestBatch | None = None
     framework: str = "jax"
     is_done: bool = False
+    is_unseen: bool = False  # the steps, for want of what would run them
     events: list[JsonObject] = field(default_factory=list)
 
     def add(self, event: JsonObject) -> None:
@@ -37,6 +38,7 @@ class Told:
         self.events.append(event)
         self.framework = _text(event, "framework") or self.framework
         self.is_done = self.is_done or event.flag("done")
+        self.is_unseen = self.is_unseen or event.flag("unseen")
         if unknown := _text(event, "unknown"):
             self.unknown.append(unknown)
         takers = {
@@ -44,6 +46,7 @@ class Told:
             "refused": self._refused,
             "recompilation": self._recompilation,
             "one_core": self._one_core,
+            "on_host": self._on_host,
             "whole_batch": self._whole_batch,
             "memory": self._memory,
             "largest": self._largest_batch,
@@ -99,13 +102,24 @@ class Told:
     def _one_core(self, event: JsonObject) -> None:
         cores = self.topology.cores if self.topology else 8
         sentence = f"The step {_text(event, 'step')} runs on one of {cores} cores."
-        remedy = "Split the batch: keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices."
+        how = "keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices"
+        if self.framework == "torch":
+            how = "torch_xla.runtime.use_spmd(), and mark_sharding over an xs.Mesh of all devices"
+        remedy = f"Split the batch: {how}."
         self._problem("one-core", event, sentence, remedy, is_error=False)
+
+    def _on_host(self, event: JsonObject) -> None:
+        sentence = f"PyTorch/XLA leaves {_text(event, 'on_host')} to the host, in the step {_text(event, 'step')}."
+        remedy = "Take operations whose shapes are constant, such as torch.where for a mask, or move it to the loader."
+        self._problem("on-host", event, sentence, remedy, is_error=False)
 
     def _whole_batch(self, event: JsonObject) -> None:
         cores = event.count("whole_batch")
         sentence = f"Each of {cores} cores takes the step {_text(event, 'step')} with the same whole batch."
-        remedy = "Split the batch over its first axis: jax.device_put with NamedSharding(mesh, PartitionSpec(axis))."
+        how = "jax.device_put with NamedSharding(mesh, PartitionSpec(axis))"
+        if self.framework == "torch":
+            how = 'MpDeviceLoader with input_sharding, or xs.mark_sharding(batch, mesh, ("data", None, ...))'
+        remedy = f"Split the batch over its first axis: {how}."
         self._problem("one-core", event, sentence, remedy, is_error=False)
 
     def _memory(self, event: JsonObject) -> None:

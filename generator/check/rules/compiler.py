@@ -53,7 +53,7 @@ def one_core_of_many(kernel: KernelSource) -> Iterator[Problem]:
     """A step runs on one core while the others wait.
 
     The session costs the same quota, and is up to eight times as slow.
-    Split the batch over all devices: keras.distribution.DataParallel, or a jax.sharding.Mesh.
+    Split the batch over all devices: keras.distribution.DataParallel, a jax.sharding.Mesh, or PyTorch/XLA's SPMD.
     """
     yield from _said(kernel, "one-core")
 
@@ -77,6 +77,17 @@ def compiler_out_of_time(kernel: KernelSource) -> Iterator[Problem]:
     yield from _said(kernel, "time-limit")
 
 
+@rule("C008", "left-to-the-host", Severity.WARNING)
+def left_to_the_host(kernel: KernelSource) -> Iterator[Problem]:
+    """PyTorch/XLA has the host compute an operation of a step.
+
+    Each time, the step is cut in two, its values go to the host and back, and the TPU waits.
+    Take an operation whose result has a constant shape, such as torch.where in the place of a mask, or move it into the
+    loader.
+    """
+    yield from _said(kernel, "on-host")
+
+
 def _said(kernel: KernelSource, *kinds: str) -> Iterator[Problem]:
     for word in kernel.compiler:
         if word.kind in kinds:
@@ -91,4 +102,5 @@ RULES = (
     one_core_of_many,
     padding,
     compiler_out_of_time,
+    left_to_the_host,
 )

@@ -7,10 +7,12 @@
     │   └── tpu_mesh    the TPU's devices in the place of the CPU's
     ├── keras_stand_ins     Keras on JAX, without fetching weights
     ├── tensorflow_steps    stands in for tf.function and Strategy.run
+    ├── torch_steps     stands in for PyTorch/XLA's execution: catches what is pending at torch_xla.sync
+    │   └── torch_program   makes of that a step like those of JAX
     └── step_compilation    the caught steps, one after the other
         ├── compiler        compiles a step, and finds the place of what the compiler refuses
         │   └── program_text    reads the compiler's program: padding, cycles, collectives
         └── batch_search    the largest batch that fits, in few compilations
 
-It may import JAX, Keras and TensorFlow, unlike the rest of the kit: nobody imports it.
+It may import JAX, Keras, TensorFlow and PyTorch, unlike the rest of the kit: nobody imports it.
 """

@@ -4,7 +4,9 @@ import ast
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from generator.run.kernel_process import Guard, refuse_network
@@ -13,6 +15,11 @@ from generator.tpu_compiler.worker.cells import CodeCell, Notebook
 _ON_ONE_CORE = (
     "The notebook is TensorFlow's: its Keras model was compiled on JAX, for one core's share of the batch, so that the "
     "operations between cores are not in the figures."
+)
+_NO_TORCH_XLA = (
+    "torch_xla is not installed, so the steps of this notebook were not seen: whether they compile for a TPU, and what "
+    "they take, is not known. Install torch==2.9.0 and torch_xla==2.9.0 beside the extra tpu, in an environment of "
+    "their own, as torch_xla goes with no other PyTorch."
 )
 _LONGEST_ERROR = 300  # characters of a Python error that are told
 
@@ -44,26 +51,79 @@ def main() -> None:
     notebook = Notebook(cells)
     Guard(order["read_only"]).install()
     refuse_network()
-    if _writes_tensorflow_steps(cells):
+    if _trains_with_torch_xla(cells):
+        _torch(notebook, order, parent)
+    elif _writes_tensorflow_steps(cells):
         _tensorflow(notebook, parent)
     else:
         _jax(notebook, order, parent)
     parent.tell({"done": True})
 
 
-def _writes_tensorflow_steps(cells: Iterable[CodeCell]) -> bool:
-    """Whether a cell has a training step of its own in TensorFlow; Keras's own is the same on JAX."""
+def _nodes(cells: Iterable[CodeCell]) -> Iterator[ast.AST]:
+    """All that stands in the cells, without lines that are IPython's own."""
     for cell in cells:
+        lines = cell.source.splitlines()
         try:
-            tree = ast.parse(cell.source)
+            yield from ast.walk(ast.parse("\n".join("" if line.startswith(("%", "!")) else line for line in lines)))
         except SyntaxError:  # magics, mostly
             continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and node.attr == "GradientTape":
-                return True
-            if isinstance(node, ast.Attribute) and node.attr == "function" and isinstance(node.value, ast.Name):
-                return True
+
+
+def _trains_with_torch_xla(cells: Iterable[CodeCell]) -> bool:
+    """Whether a cell imports PyTorch/XLA."""
+    for node in _nodes(cells):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        if any(name.partition(".")[0] == "torch_xla" for name in names):
+            return True
     return False
+
+
+def _writes_tensorflow_steps(cells: Iterable[CodeCell]) -> bool:
+    """Whether a cell has a training step of its own in TensorFlow; Keras's own is the same on JAX."""
+    for node in _nodes(cells):
+        if isinstance(node, ast.Attribute) and node.attr == "GradientTape":
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "function" and isinstance(node.value, ast.Name):
+            return True
+    return False
+
+
+def _torch(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
+    parent.tell({"framework": "torch"})
+    if find_spec("torch_xla") is None:
+        parent.tell({"unknown": _NO_TORCH_XLA, "unseen": True})
+        return
+    parent.tell({"progress": "starts PyTorch/XLA"})
+    import_module("torch_xla")  # loads the library that the next one imports from
+    from generator.tpu_compiler.worker.torch_steps import TorchWatch
+
+    watch = TorchWatch(notebook, parent.tell)
+    watch.install()
+    _run(notebook, parent)
+    watch.tell_what_the_host_does()
+    import jax
+
+    from generator.tpu_compiler.worker.compiler import Compiler
+    from generator.tpu_compiler.worker.step_compilation import StepCompilation
+    from generator.tpu_compiler.worker.torch_program import TorchSteps
+
+    jax.config.update("jax_enable_x64", True)  # PyTorch computes some numbers so
+    if watch.is_on_one_core:
+        order["cores"] = 1
+    steps = TorchSteps(watch, _tpu_devices(order) or jax.devices())
+    StepCompilation(steps, Compiler(order, parent.recall, parent.tell), order, parent.tell).tell_all()
+
+
+def _tpu_devices(order: dict[str, Any]) -> list[Any]:
+    """The devices of the TPU that is compiled for; none where XLA's compiler for the CPU stands in."""
+    if order["topology"] == "cpu":
+        return []
+    from jax.experimental import topologies
+
+    bounds = {"chips_per_host_bounds": (1, 1, 1)} if order["is_single_chip"] else {}
+    return list(topologies.get_topology_desc(order["topology"], "tpu", **bounds).devices)
 
 
 def _tensorflow(notebook: Notebook, parent: Parent) -> None:
@@ -101,13 +161,7 @@ def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
 
     parent.tell({"progress": "starts JAX"})
-    devices: list[Any] = []
-    if order["topology"] != "cpu":
-        from jax.experimental import topologies
-
-        bounds = {"chips_per_host_bounds": (1, 1, 1)} if order["is_single_chip"] else {}
-        devices = list(topologies.get_topology_desc(order["topology"], "tpu", **bounds).devices)
-    watch = Watch(notebook, TpuMesh(devices), lambda text: parent.tell({"progress": text}))
+    watch = Watch(notebook, TpuMesh(_tpu_devices(order)), lambda text: parent.tell({"progress": text}))
     watch.install()
     if any("keras" in cell.source for cell in notebook.cells):
         import_keras()

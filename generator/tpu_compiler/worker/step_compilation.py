@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from generator.tpu_compiler.worker.batch_search import Fit
-from generator.tpu_compiler.worker.cells import Place
+from generator.tpu_compiler.worker.cells import Notebook, Place
 from generator.tpu_compiler.worker.compiler import (
     Compiler,
     batch_bytes,
@@ -14,17 +14,33 @@ from generator.tpu_compiler.worker.compiler import (
     place_of_primitive,
     refused_place,
 )
-from generator.tpu_compiler.worker.jax_steps import Watch
 from generator.tpu_compiler.worker.step import Step
 
 _PRIMITIVE = re.compile(r"primitive '?([\w.-]+)'?")
+
+
+_ONE_BATCH = (
+    "A step of PyTorch/XLA is compiled for the batch that it was caught with, and the largest that fits is not looked "
+    "for: set the notebook's own batch, and check it again."
+)
+
+
+class CaughtSteps(Protocol):
+    """The steps of a notebook; `is_complete` says whether an epoch was seen to its end."""
+
+    notebook: Notebook
+    steps: list[Step]
+    is_complete: bool
+
+    def lowered(self, step: Step, arguments: list[Any]) -> Any:
+        """The step with these arguments, as the compiler takes it."""
 
 
 class StepCompilation:
     """The steps that a watch caught, given to a compiler one after the other."""
 
     def __init__(
-        self, watch: Watch, compiler: Compiler, order: dict[str, Any], tell: Callable[[dict[str, Any]], None]
+        self, watch: CaughtSteps, compiler: Compiler, order: dict[str, Any], tell: Callable[[dict[str, Any]], None]
     ) -> None:
         self._watch, self._compiler, self._tell = watch, compiler, tell
         self._batch: int | None = order["batch_per_core"]
@@ -52,7 +68,9 @@ class StepCompilation:
             self._refused_by_jax(step, step.error)
             return
         batch, lowered = step.batch_per_core, step.lowered
-        if self._batch and self._batch != batch and batch:
+        if self._batch and self._batch != batch and batch and step.framework == "torch":
+            self._tell({"unknown": _ONE_BATCH})
+        elif self._batch and self._batch != batch and batch:
             try:
                 lowered = self._of_batch(step, self._batch)
                 batch = self._batch
@@ -77,6 +95,9 @@ class StepCompilation:
             self._find_largest(step, fit)
 
     def _find_largest(self, step: Step, fit: Fit) -> None:
+        if step.framework == "torch":
+            self._tell({"unknown": _ONE_BATCH})
+            return
         try:
             found = self._compiler.largest_batch(step, fit, lambda size: self._of_batch(step, size))
         except Exception:  # noqa: BLE001 - the notebook's own code is traced here

@@ -1,0 +1,123 @@
+"""A step that PyTorch/XLA would have compiled, as a function of JAX's, which the TPU's compiler takes."""
+
+import re
+from typing import Any
+
+import jax
+import jax.export
+import numpy as np
+from jax._src.interpreters.mlir import make_ir_context, module_to_bytecode
+from jax._src.lib import xla_client
+from jax.extend.mlir import ir
+from jax.extend.mlir.dialects import stablehlo
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+from generator.tpu_compiler.worker.step import Step
+from generator.tpu_compiler.worker.torch_steps import CaughtStep, TorchWatch
+
+_mlir = xla_client._xla.mlir  # noqa: SLF001 - jaxlib has no other name for it
+_MAIN = re.compile(r"func\.func (?:public )?@main\((.*?)\) -> (.*?) \{\n", re.DOTALL)
+_TENSOR = re.compile(r"tensor<((?:\d+x)*)(\w+)>")
+_KINDS = {"ui": "uint", "i": "int", "f": "float", "bf": "bfloat"}  # of MLIR, with NumPy's names
+
+
+class TorchSteps:
+    """The steps that a watch caught, as those of a notebook that trains with JAX."""
+
+    def __init__(self, watch: TorchWatch, devices: list[Any]) -> None:
+        self.notebook, self.is_complete = watch.notebook, watch.is_complete
+        self.steps = [_as_step(caught, devices) for caught in watch.caught]
+        for step in self.steps:
+            step.lowered = self.lowered(step, step.arguments)
+
+    def lowered(self, step: Step, arguments: list[Any]) -> Any:
+        """The step with these arguments, which are of the shapes that it was caught with, as the compiler takes it."""
+        return step.lower(arguments)
+
+
+def _as_step(caught: CaughtStep, devices: list[Any]) -> Step:
+    """The step, with its arguments on these devices: the batch is split, and the rest may be overwritten."""
+    cores, parts = caught.cores, caught.parts
+    code, inputs, outputs = _portable(caught.program)
+    function = jax.jit(
+        _exported(code, inputs, outputs, cores, devices[0].platform).call,
+        # As PyTorch/XLA does with what is changed in its place.
+        donate_argnums=tuple(place for place in range(len(inputs)) if place not in caught.batch),
+    )
+    split: Any
+    whole: Any
+    if cores > 1:
+        mesh = Mesh(np.array(devices[:cores]).reshape(parts, cores // parts), ("batch", "other"))
+        split, whole = NamedSharding(mesh, PartitionSpec("batch")), NamedSharding(mesh, PartitionSpec())
+    else:
+        split = whole = SingleDeviceSharding(devices[0])
+    step = Step(
+        name=caught.what,
+        what=caught.what,
+        framework="torch",
+        place=caught.place,
+        lower=lambda arguments: function.lower(*arguments),
+        export=lambda _arguments: None,
+        trace=lambda arguments: function.trace(*arguments),
+        arguments=[
+            jax.ShapeDtypeStruct(each.shape, each.dtype, sharding=split if place in caught.batch else whole)
+            for place, each in enumerate(inputs)
+        ],
+        batch=caught.batch,
+        parameters=caught.parameters,
+    )
+    step.shapes = caught.shapes
+    return step
+
+
+def _portable(program: bytes) -> tuple[bytes, list[Any], list[Any]]:
+    """The program as StableHLO, with the shapes of its arguments and of its results."""
+    code = _mlir.hlo_to_stablehlo(program)
+    with make_ir_context():
+        module = ir.Module.parse(code)
+        module.operation.attributes["sym_name"] = ir.StringAttr.get("step")
+        ((inputs, outputs),) = _MAIN.findall(str(module))
+        # Mixed, as erf has no operation in StableHLO.
+        portable = _mlir.serialize_portable_artifact(
+            module_to_bytecode(module), stablehlo.get_current_version(), use_mixed_serialization=True
+        )
+    return portable, _shapes(inputs), _shapes(outputs)
+
+
+def _shapes(text: str) -> list[Any]:
+    return [
+        jax.core.ShapedArray(tuple(int(length) for length in lengths.split("x") if length), _dtype(kind))
+        for lengths, kind in _TENSOR.findall(text)
+    ]
+
+
+def _dtype(kind: str) -> Any:
+    """NumPy's type with MLIR's name, such as ui8 or bf16."""
+    letters = kind.rstrip("0123456789")
+    return jax.numpy.dtype("bool" if kind == "i1" else _KINDS[letters] + kind.removeprefix(letters))
+
+
+def _exported(code: bytes, inputs: list[Any], outputs: list[Any], cores: int, platform: str) -> Any:
+    of_inputs, of_outputs = (None,) * len(inputs), (None,) * len(outputs)
+    return jax.export.Exported(
+        fun_name="step",
+        in_tree=jax.tree.structure(((0,) * len(inputs), {})),
+        in_avals=tuple(inputs),
+        out_tree=jax.tree.structure((0,) * len(outputs)),
+        out_avals=tuple(outputs),
+        _has_named_shardings=False,
+        _in_named_shardings=of_inputs,
+        _out_named_shardings=of_outputs,
+        in_shardings_hlo=of_inputs,
+        out_shardings_hlo=of_outputs,
+        nr_devices=cores,
+        platforms=(platform,),
+        ordered_effects=(),
+        unordered_effects=(),
+        disabled_safety_checks=(),
+        mlir_module_serialized=code,
+        calling_convention_version=jax.export.maximum_supported_calling_convention_version,
+        module_kept_var_idx=tuple(range(len(inputs))),
+        uses_global_constants=False,
+        _get_vjp=None,
+    )

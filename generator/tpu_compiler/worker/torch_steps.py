@@ -1,0 +1,285 @@
+"""Stands in for PyTorch/XLA's execution: catches each step where it would be compiled, at `torch_xla.sync`.
+
+`xm.mark_step`, `xm.optimizer_step` and the loaders all come through there. What is pending then is a step if a
+`backward` was called for it, and a prediction if its result is fetched. It is not run: zeros stand in for what it
+would have computed, so that a notebook goes on to its next step in no time. What is no step runs as ever.
+"""
+
+import gc
+import math
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import _XLAC
+import torch
+import torch_xla
+import torch_xla.debug.metrics as xla_metrics
+import torch_xla.distributed.xla_multiprocessing as xmp
+
+# PyTorch/XLA shows what is pending in no other way.
+from _XLAC import _clear_pending_irs as clear_pending
+from _XLAC import _get_xla_tensor_debug_info as told_of
+from _XLAC import _get_xla_tensors_hlo as as_text
+from _XLAC import _get_xla_tensors_hlo_proto as as_proto
+from _XLAC import _xla_get_tensor_id as identity_of
+from _XLAC import _xla_step_marker as run_pending
+from _XLAC import _xla_tensors_from_aten as upload
+from torch.overrides import TorchFunctionMode
+
+from generator.tpu_compiler.worker.cells import Notebook, Place
+from generator.tpu_compiler.worker.jax_steps import EnoughSeenError
+
+_ON_ONE_CORE = (
+    "The notebook starts a process for each core: one core's share was compiled, so that the operations between cores "
+    "are not in the figures."
+)
+
+_WATCHED_SECONDS = 20.0  # after the last new step; by then an epoch's last batch has come, or is not waited for
+_CALLS = 2  # the optimizer makes its state in the first
+_NODE = re.compile(r"^IR: (?!None)(?!.*xla::device_data)", re.MULTILINE)
+_NO_DATA = "Data Handle: None"
+_COMPUTES = re.compile(r" (?:convolution|dot)\(")
+_PARAMETER = re.compile(r"%\S+ = (\w+)\[([\d,]*)\]\S* parameter\((\d+)\)(?:, sharding=\{([^}]*)\})?")
+_SPLIT = re.compile(r"devices=\[([\d,]+)\]")
+_LOSS_THAT_IS_READ = "aten::_local_scalar_dense"
+
+
+@dataclass
+class CaughtStep:
+    """A step as it was pending: `batch` are the places of the batch among the parameters of its program."""
+
+    what: str
+    place: Place
+    program: bytes = b""
+    batch: list[int] = field(default_factory=list)
+    parts: int = 1
+    cores: int = 1
+    parameters: int = 0
+    shapes: dict[str, None] = field(default_factory=dict)
+    calls: int = 0
+
+
+class TorchWatch:
+    """The steps of a notebook that trains with PyTorch/XLA."""
+
+    def __init__(self, notebook: Notebook, told: Callable[[dict[str, Any]], None]) -> None:
+        self.notebook = notebook
+        self.caught: list[CaughtStep] = []
+        self.is_complete = True
+        self.is_on_one_core = False
+        self._told = told
+        self._last = 0.0
+        self._trains: Place | None = None  # where the pending backward was called
+        self._moves_model = False
+        self._uploads: set[tuple[int, ...]] = set()
+        self._host = HostWatch(notebook)
+
+    def install(self) -> None:
+        """Begins."""
+        _keep_device()
+        self._stand_in_for_fetching()
+        backward, move, to = torch.autograd.backward, torch.nn.Module.to, torch.Tensor.to
+
+        def watched_backward(*arguments: Any, **named: Any) -> Any:
+            self._trains = self.notebook.calling_place()
+            return backward(*arguments, **named)
+
+        def move_model(model: Any, *arguments: Any, **named: Any) -> Any:
+            self._moves_model = True
+            try:
+                return move(model, *arguments, **named)
+            finally:
+                self._moves_model = False
+
+        def watched_to(tensor: Any, *arguments: Any, **named: Any) -> Any:
+            zeros = self._fetched(tensor) if tensor.device.type == "xla" and _is_to_cpu(arguments, named) else None
+            result = to(tensor if zeros is None else zeros, *arguments, **named)
+            if result.device.type == "xla" and tensor.device.type == "cpu" and not self._moves_model:
+                self._uploads.add(tuple(tensor.shape))
+            return result
+
+        def watched_upload(tensors: Any, *arguments: Any, **named: Any) -> Any:
+            self._uploads.update(tuple(tensor.shape) for tensor in tensors)
+            return upload(tensors, *arguments, **named)
+
+        def in_this_process(fn: Callable[..., Any], args: Any = (), *_arguments: Any, **_named: Any) -> None:
+            self.is_on_one_core = True
+            self._told({"unknown": _ON_ONE_CORE})
+            fn(0, *args)
+
+        _put(torch.autograd, "backward", watched_backward)
+        _put(torch.nn.Module, "to", move_model)
+        _put(torch.Tensor, "to", watched_to)
+        _put(xmp, "spawn", in_this_process)
+        _put(torch_xla, "launch", in_this_process)
+        _put(_XLAC, "_xla_tensors_from_aten", watched_upload)
+        _put(_XLAC, "_xla_step_marker", self._marker)
+
+    def _stand_in_for_fetching(self) -> None:
+        """What would be fetched from a step that was not run are zeros."""
+        for name in ("cpu", "item", "tolist", "__float__", "__int__", "__bool__"):
+            real = getattr(torch.Tensor, name)
+
+            def fetch(tensor: Any, *arguments: Any, real: Any = real, **named: Any) -> Any:
+                zeros = self._fetched(tensor) if tensor.device.type == "xla" else None
+                return real(tensor if zeros is None else zeros, *arguments, **named)
+
+            _put(torch.Tensor, name, fetch)
+
+    def _marker(self, device: str, *arguments: Any, **named: Any) -> None:
+        """Takes the place of compiling and running what is pending."""
+        live = _live_tensors()
+        pending = [tensor for tensor in live if _state(tensor) == "pending"]
+        if self._trains is not None:
+            self._catch("train", self._trains, pending, live)
+            self._trains = None
+        elif pending and _COMPUTES.search(as_text(pending)):
+            self._catch("predict", self.notebook.calling_place(), pending, live)
+        if self.caught:
+            # What follows a step that was not run cannot run either.
+            clear_pending(str(torch_xla.device()))
+        run_pending(device, *arguments, **named)
+        self._end_if_seen()
+
+    def _fetched(self, tensor: Any) -> Any:
+        """Zeros of the CPU, where a tensor would have to be computed; None where it is there, or is no step's."""
+        state = _state(tensor)
+        if state == "pending" and _COMPUTES.search(as_text([tensor])):
+            if not torch.is_grad_enabled():
+                self._catch("predict", self.notebook.calling_place(), [tensor], _live_tensors())
+                self._end_if_seen()
+        elif state == "there" or not self.caught:
+            return None
+        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+
+    def _catch(self, what: str, place: Place, pending: list[Any], live: list[Any]) -> None:
+        text = as_text(pending)
+        inputs = {int(number): (kind, shape, split) for kind, shape, number, split in _PARAMETER.findall(_entry(text))}
+        sent = [number for number, (_, shape, _) in inputs.items() if shape and _numbers(shape) in self._uploads]
+        # Weights can be split over their first axis as well, and a batch be made on the device.
+        split = [number for number, (_, _, split) in inputs.items() if _parts(split) > 1]
+        batch = sorted({*split} & {*sent}) or sorted(split or sent)
+        shapes = ", ".join(str(_numbers(inputs[number][1])) for number in batch[:3])
+        step = next((each for each in self.caught if (each.what, each.place) == (what, place)), None)
+        if step is None:
+            step = CaughtStep(what, place)
+            self.caught.append(step)
+            self._told({"progress": f"catches the step {what}"})
+        if shapes not in step.shapes or step.calls < _CALLS:
+            self._last = time.monotonic()
+        step.shapes[shapes] = None
+        step.calls += 1
+        if len(step.shapes) == 1 and step.calls <= _CALLS:
+            step.program, step.batch = as_proto(pending), batch
+            step.parts = max((_parts(inputs[number][2]) for number in batch), default=1)
+            step.cores = max((_cores(split) for _, _, split in inputs.values()), default=1)
+            step.parameters = sum(each.numel() for each in live if isinstance(each, torch.nn.Parameter))
+        # What the host does slows every step down: its line is looked for in the second.
+        if step.calls == 1 and not self._host.places and xla_metrics.executed_fallback_ops():
+            self._host.__enter__()
+
+    def tell_what_the_host_does(self) -> None:
+        """Tells of the operations that PyTorch/XLA left to the host, at the lines that called for them."""
+        for step in self.caught[:1]:
+            for name in sorted(set(xla_metrics.executed_fallback_ops()) - {_LOSS_THAT_IS_READ}):
+                place = self._host.places.get(name, step.place)
+                self._told({"on_host": name, "step": step.what, "cell": place.cell, "line": place.line})
+
+    def _end_if_seen(self) -> None:
+        kinds = {step.what for step in self.caught if step.what != "train" or step.calls >= _CALLS}
+        if {"train", "predict"} <= kinds:
+            raise EnoughSeenError
+        if self._last and time.monotonic() - self._last > _WATCHED_SECONDS:
+            self.is_complete = False
+            raise EnoughSeenError
+
+
+class HostWatch(TorchFunctionMode):
+    """The lines of a notebook that call for operations which PyTorch/XLA leaves to the host."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        super().__init__()
+        self._notebook = notebook
+        self.places: dict[str, Place] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Calls a function of PyTorch's, and looks whether the host had to do a part of it."""
+        before = _on_host()
+        result = func(*args, **(kwargs or {}))
+        for name, count in _on_host().items():
+            if count > before.get(name, 0):
+                self.places.setdefault(name, self._notebook.calling_place())
+        return result
+
+
+def _put(owner: Any, name: str, stand_in: Any) -> None:
+    """Puts a stand-in in the place of a function of PyTorch's."""
+    setattr(owner, name, stand_in)
+
+
+def _on_host() -> dict[str, int]:
+    return {name: xla_metrics.counter_value(name) for name in xla_metrics.executed_fallback_ops()}
+
+
+def _is_to_cpu(arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
+    """Whether Tensor.to, called so, is to copy to the host."""
+    for each in (*arguments, *named.values()):
+        device = getattr(each, "device", each)
+        if isinstance(device, str | torch.device) and torch.device(device).type == "cpu":
+            return True
+    return False
+
+
+def _keep_device() -> None:
+    """A notebook that asks for the TPU gets the CPU's devices, which stand for it."""
+    environment: Any = type(os.environ)
+    real = environment.__setitem__
+
+    def set_item(variables: Any, name: str, value: str) -> None:
+        real(variables, name, "CPU" if name == "PJRT_DEVICE" else value)
+
+    environment.__setitem__ = set_item
+
+
+def _live_tensors() -> list[Any]:
+    """The tensors of the device that Python holds, in the order in which they came to be."""
+    found: dict[int, Any] = {}
+    for each in gc.get_objects():
+        if issubclass(type(each), torch.Tensor) and each.device.type == "xla":
+            held = getattr(each, "global_tensor", each)  # of what mark_sharding returns
+            for tensor in (held, held.grad if held.is_leaf else None):
+                if tensor is not None:
+                    found[identity_of(tensor)] = tensor
+    return [found[identity] for identity in sorted(found)]
+
+
+def _state(tensor: Any) -> str:
+    """Whether a tensor is "pending", "there", or would be if its step had been "skipped"."""
+    told = told_of(tensor)
+    if _NODE.search(told):
+        return "pending"
+    return "skipped" if _NO_DATA in told else "there"
+
+
+def _entry(text: str) -> str:
+    return text[text.find("\nENTRY ") :]
+
+
+def _parts(sharding: str) -> int:
+    """Into how many parts the first axis is split."""
+    found = _SPLIT.search(sharding)
+    return _numbers(found[1])[0] if found else 1
+
+
+def _cores(sharding: str) -> int:
+    """The devices that a sharding is over."""
+    found = _SPLIT.search(sharding)
+    return math.prod(_numbers(found[1])) if found else 1
+
+
+def _numbers(shape: str) -> tuple[int, ...]:
+    return tuple(int(length) for length in shape.split(",") if length)
