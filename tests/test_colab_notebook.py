@@ -42,7 +42,7 @@ class Runtime:
         """Executes cells of the training notebook, with other parameters than theirs."""
         roots = {"INPUT_ROOT": str(self.folder / "input"), "WORKING_ROOT": str(self.folder / "working")}
         cells = rendered("colab")["train"]
-        known: dict[str, object] = {"Path": Path, "working_root": self.folder / "working"}
+        known: dict[str, object] = {"Path": Path, "working_root": self.folder / "working", "run_id": "ab12"}
         exec(cells["parameters"], known)  # noqa: S102 - a cell of our own
         known |= {**roots, **parameters}
         for name in names:
@@ -97,12 +97,13 @@ def test_results_become_a_dataset_of_kaggle_if_their_place_is_one(runtime: Runti
 
 def test_training_goes_on_from_the_checkpoints_among_the_results(runtime: Runtime) -> None:
     results = runtime.folder / "results"
-    (results / "checkpoints" / "fold0").mkdir(parents=True)
+    for run in ("ab12", "of_another_run"):
+        (results / "checkpoints" / run / "fold0").mkdir(parents=True)
     runtime.execute(*LAYING_OUT, RESULTS=str(results))
     assert [path.parent.name for path in (runtime.folder / "input").glob("*/checkpoints")] == ["earlier"]
 
     runtime.execute(*ENDING, RESULTS=str(results), RELEASE_RUNTIME=False)
-    assert not (results / "checkpoints").exists()
+    assert [path.name for path in (results / "checkpoints").iterdir()] == ["of_another_run"]
     assert (results / "handoff.json").read_text() == "{}"
 
 

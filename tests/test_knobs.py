@@ -91,6 +91,8 @@ def test_turning_a_knob_loses_no_edit_and_takes_none_for_one(generate: Tandem) -
         (["-P", "FOLDS=2.5"], "FOLDS takes a whole number, as its default 5, and not 2.5"),
         (["-P", "EPOCHS=many"], '-P "EPOCHS=many": EPOCHS must be a whole number.'),
         (["-P", "EPOCHS=0"], "EPOCHS must be 1 or more"),
+        (["-P", "FOLDS=0"], "FOLDS must be at least 1, as its default 5 is, and not 0"),
+        (["--set", "ema=1"], "ema must be 0 or more, and less than 1."),
         (["-P", "DROPOUT=__import__('os')"], "DROPOUT takes a number"),
         (["-P", "FOLDS"], '"FOLDS" sets no parameter; write NAME=VALUE'),
         (["-P", "PAIR_ID=mine"], "PAIR_ID is no knob"),

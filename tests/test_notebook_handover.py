@@ -255,7 +255,7 @@ def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finishe
     shops.working.rename(mount)
     handoff = json.loads((mount / "handoff.json").read_text())
     assert (handoff["complete"], handoff["epochs_done"]) == (False, [1, 0])
-    assert handoff["resume_from"] == "checkpoints"
+    run = handoff["run_id"]
     assert stopped.said("train").endswith("\nfold 1: 0 of 3 epochs are done")
     assert "Interrupted: attach this output to this notebook" in stopped.said("write-handoff")
 
@@ -270,14 +270,14 @@ def test_training_that_stopped_itself_is_refused_accepted_on_request_and_finishe
 
     finished = sessions.finished(TRAIN, shops.parameters(TRAIN, **settings))
 
-    assert finished.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints"
+    assert finished.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints/{run}"
     assert re.findall(r"fold (\d), epoch +(\d)/3", finished.said("train")) == [
         *(("0", "2"), ("0", "3")),
         *(("1", "1"), ("1", "2"), ("1", "3")),
     ]
     handoff = json.loads((shops.working / "handoff.json").read_text())
-    assert (handoff["complete"], handoff["epochs_done"], handoff["resume_from"]) == (True, [3, 3], None)
-    assert not (shops.working / "checkpoints").exists()
+    assert (handoff["complete"], handoff["epochs_done"], handoff["run_id"]) == (True, [3, 3], run)
+    assert not (shops.working / "checkpoints" / run).exists()
     shutil.rmtree(mount)
     shops.working.rename(mount)
     assert sessions.run(INFER, shops.parameters(INFER)).is_done

@@ -102,14 +102,14 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     here = sessions.run(train, parameters, look=LOOK)
     assert outcome(here, shops) == expected
     assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
-    assert here.said("take-up-checkpoints") == f"Goes on from {shops.working}/checkpoints"
+    assert here.said("take-up-checkpoints").startswith(f"Goes on from {shops.working}/checkpoints/")
     assert here.said("train").startswith(f"fold 0: {EPOCHS} of {EPOCHS} epochs are done\n")
 
     shutil.rmtree(shops.working)
     there = sessions.run(train, parameters, look=LOOK)
     assert outcome(there, shops) == expected
     assert epochs_in(there) == epochs_in(here)
-    assert there.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints"
+    assert there.said("take-up-checkpoints").startswith(f"Goes on from {mount}/checkpoints/")
     assert {name: (mount / name).read_bytes() for name in names_below(mount)} == attached
 
     shutil.rmtree(mount)
@@ -132,7 +132,7 @@ def test_a_training_that_was_killed_between_two_folds_ends_as_one_that_was_not(
 
     assert outcome(ended, shops) == expected
     assert epochs_in(ended) == [(1, epoch) for epoch in range(1, EPOCHS + 1)]
-    assert ended.said("take-up-checkpoints") == f"Goes on from {shops.input / mount}/checkpoints"
+    assert ended.said("take-up-checkpoints").startswith(f"Goes on from {shops.input / mount}/checkpoints/")
 
 
 def test_a_session_ends_between_two_folds_where_a_fold_would_take_too_long(sessions: Sessions, shops: Mirror) -> None:
@@ -158,29 +158,34 @@ def test_checkpoints_of_other_settings_or_other_data_are_left_aside(sessions: Se
     parameters = shops.parameters(train, EPOCHS=3)
     assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
     mount = shops.output_of_training("tensorflow")
-    shutil.copytree(shops.working, mount)
     here = shops.working / "checkpoints"
-    attached = {name: (mount / name).read_bytes() for name in names_below(mount)}
+    (first,) = here.iterdir()
+    saved = {name: (first / name).read_bytes() for name in names_below(first)}
 
-    same = sessions.run(train, {**parameters, "SESSION_HOURS": 3.0}, until="take-up-checkpoints")
-    assert same.said("take-up-checkpoints") == f"Goes on from {here}"
+    def said(**more: Any) -> list[str]:
+        ended = sessions.run(train, {**parameters, **more}, until="take-up-checkpoints")
+        assert {name: (first / name).read_bytes() for name in names_below(first)} == saved
+        return ended.said("take-up-checkpoints").splitlines()
 
-    other = sessions.run(train, {**parameters, "LEARNING_RATE": 0.001}, until="take-up-checkpoints")
-    afresh = "Starts afresh: no checkpoints are of the same parameters and data"
-    assert other.said("take-up-checkpoints") == afresh
-    assert names_below(here) == ["run.json"]
-    assert {name: (mount / name).read_bytes() for name in names_below(mount)} == attached
+    assert said(SESSION_HOURS=3.0) == [f"Goes on from {first}"]
 
-    again = sessions.run(train, parameters, until="take-up-checkpoints")
-    assert again.said("take-up-checkpoints") == f"Goes on from {mount}/checkpoints"
+    default = re.search(r"^LEARNING_RATE = ([\d.]+)", first.joinpath("settings.txt").read_text(), re.MULTILINE)
+    assert default is not None
+    afresh = "Starts afresh: no checkpoints are of the same run"
+    differs = f"{first} stays: EPOCHS = 3, now 4; LEARNING_RATE = {default[1]}, now 0.001"
+    assert said(LEARNING_RATE=0.001, EPOCHS=4) == [afresh, differs]
+    (second,) = set(here.iterdir()) - {first}
+    assert names_below(second) == ["settings.txt"]
+    (mount / "checkpoints").mkdir(parents=True)
+    first.rename(mount / "checkpoints" / first.name)
+    assert said() == [f"Goes on from {mount}/checkpoints/{first.name}"]
 
-    first, *others = competition.training
-    competition.write_training([*others, first])
-    reordered = sessions.run(train, parameters, until="take-up-checkpoints")
-    assert reordered.said("take-up-checkpoints") == afresh
-    competition.write_training([(*first[:-1], "1" if first[-1] == "0" else "0"), *others])
-    labelled = sessions.run(train, parameters, until="take-up-checkpoints")
-    assert labelled.said("take-up-checkpoints") == afresh
+    row, *others = competition.training
+    competition.write_training([*others, row])
+    reordered = said()
+    assert (reordered[0], f"{first} stays: other data" in reordered) == (afresh, True)
+    competition.write_training([(*row[:-1], "1" if row[-1] == "0" else "0"), *others])
+    assert said()[0] == afresh
 
 
 def test_other_checkpoints_in_the_folder_do_not_mix_with_those_that_are_attached(
@@ -205,6 +210,7 @@ def test_a_reworded_error_message_throws_no_checkpoint_away(sessions: Sessions, 
     train = of_shops("tensorflow", "train")
     parameters = shops.parameters(train, EPOCHS=3)
     assert sessions.run(train, {**parameters, "SESSION_HOURS": 10 / 60}).is_done
+    (there,) = (shops.working / "checkpoints").iterdir()
     edits = {
         "find-folder": lambda cell: cell.replace("Attach it", "Please attach it"),
         "train-epoch": lambda cell: cell.replace("The loss is", "Alas, the loss is"),
@@ -214,15 +220,15 @@ def test_a_reworded_error_message_throws_no_checkpoint_away(sessions: Sessions, 
 
     ended = sessions.run(reworded, parameters, until="take-up-checkpoints")
 
-    assert ended.said("take-up-checkpoints") == f"Goes on from {shops.working}/checkpoints"
+    assert ended.said("take-up-checkpoints") == f"Goes on from {there}"
 
 
-@pytest.mark.parametrize("text", ["", "{}", "\u00e9"])
-def test_a_damaged_marker_of_a_checkpoint_starts_afresh(sessions: Sessions, shops: Mirror, text: str) -> None:
+@pytest.mark.parametrize("text", [b"", b"=", b"\xff"])
+def test_damaged_settings_of_another_run_start_afresh(sessions: Sessions, shops: Mirror, text: bytes) -> None:
     write_shops(shops.competition)
     train = of_shops("tensorflow", "train")
-    (shops.working / "checkpoints").mkdir(parents=True)
-    (shops.working / "checkpoints" / "run.json").write_text(text)
+    (shops.working / "checkpoints" / "other").mkdir(parents=True)
+    (shops.working / "checkpoints" / "other" / "settings.txt").write_bytes(text)
 
     ended = sessions.finished(train, shops.parameters(train), until="take-up-checkpoints")
 

@@ -6,6 +6,7 @@ import pytest
 
 from generator.pair.parameters import (
     AssignmentError,
+    ParameterRangeError,
     ParametersCellError,
     ParameterTypeError,
     UnknownParameterError,
@@ -65,7 +66,7 @@ def test_overriding_nothing_changes_nothing() -> None:
     ("text", "name", "value"),
     [
         ("EPOCHS=3", "EPOCHS", 3),
-        ("EPOCHS = -3", "EPOCHS", -3),
+        ("EPOCHS = 1_000", "EPOCHS", 1_000),
         ("SMOKE_TEST=true", "SMOKE_TEST", True),
         ("SMOKE_TEST=False", "SMOKE_TEST", False),
         ("LEARNING_RATE=1e-3", "LEARNING_RATE", 0.001),
@@ -100,6 +101,26 @@ def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
     with pytest.raises(ParameterTypeError) as caught:
         parse_assignment(text, read_parameters(SOURCE))
 
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "expected"),
+    [
+        ("FOLDS=0", 1, "FOLDS must be at least 1, as its default 1 is, and not 0"),
+        ("MEMBERS=0", 16, "at least 1"),
+        ("DROPOUT=1.5", 0.1, "at least 0 and below 1, as its default 0.1 is, and not 1.5"),
+        ("LEARNING_RATE=-1", 0.004, "above 0"),
+        ("LEARNING_RATE=0", 0.004, "above 0"),
+        ("LEARNING_RATE=-1", 0.0, "at least 0"),
+        ("DEVICES=3", 0, "at least 0 and at most 1"),
+        ("WARMUP_EPOCHS=-1", 2, "at least 0"),
+        ("EPOCHS=0", 3, "at least 1"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused(text: str, default: float, expected: str) -> None:
+    with pytest.raises(ParameterRangeError) as caught:
+        parse_assignment(text, {text.partition("=")[0]: default})
     assert expected in str(caught.value)
 
 

@@ -96,6 +96,26 @@ def test_the_previous_training_survives_one_that_got_nowhere(tmp_path: Path) -> 
     assert (previous / "fold0.weights.h5").read_text() == "from the first run"
 
 
+def test_checkpoints_of_another_run_outlive_later_trainings(tmp_path: Path) -> None:
+    folder = OutputFolder(tmp_path)
+    for run in ("dropout", "epochs"):
+        folder.empty(Role.TRAIN)
+        (folder.working(Role.TRAIN) / "checkpoints" / run).mkdir(parents=True)
+        (folder.working(Role.TRAIN) / "checkpoints" / run / "epoch19.pt").write_text(run)
+        folder.set_aside()
+    kept = folder.interrupted.working(Role.TRAIN) / "checkpoints"
+    assert {path.parent.name: path.read_text() for path in kept.glob("*/*")} == {
+        "dropout": "dropout",
+        "epochs": "epochs",
+    }
+
+    for run in ("another", "../../..", "epochs"):
+        folder.forget_interrupted(run)
+        assert {path.name for path in kept.iterdir()} == {"dropout", "epochs"} - {run}
+    folder.forget_interrupted("dropout")
+    assert not folder.interrupted.path.exists()
+
+
 def test_a_finished_run_is_kept_whole_and_only_the_last_one(tmp_path: Path) -> None:
     folder = OutputFolder(tmp_path)
     for name in ("first", "second"):
@@ -155,7 +175,7 @@ def test_what_a_user_put_where_runs_are_kept_is_not_replaced(folder: OutputFolde
 
     with pytest.raises(ForeignFolderError, match=named):
         folder.keep(Role.TRAIN)
-    folder.forget_interrupted()
+    folder.forget_interrupted("")
 
     assert mine.exists()
     assert texts(folder) == ["finished"] * 3

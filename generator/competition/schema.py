@@ -242,6 +242,7 @@ _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "path": (_is_inside, "a path inside of the competition's folder"),
     "slug": (is_slug, "lower-case letters, digits and hyphens"),
     "template": (lambda name: name.replace("_", "a").isalnum(), "a name that `tandem generate --list` shows"),
+    "share": (lambda share: 0 <= share < 1, "0 or more, and less than 1"),
     "hours": (lambda hours: 0 < hours < math.inf, "a number of hours above 0"),
 }
 

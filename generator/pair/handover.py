@@ -94,6 +94,11 @@ class HandOver:
         return self.fields.get("complete", True) is True
 
     @property
+    def run(self) -> str:
+        """What the notebook calls the run: the digest of its settings and data."""
+        return self.fields.text("run_id")
+
+    @property
     def framework(self) -> str:
         """The framework that trained."""
         return self.fields.text("framework")

@@ -5,6 +5,7 @@ ParameterError
 ├── UnknownParameterError     no parameter of this name
 ├── FixedParameterError       a constant of the cell that is no knob
 ├── ParameterTypeError        a value of another type than the default's
+├── ParameterRangeError       a number that the parameter cannot be
 └── AssignmentError           text that is not NAME=VALUE
 """
 
@@ -19,6 +20,7 @@ from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES
 from generator.errors import PairError, did_you_mean
 from generator.pair.percent import Cell
+from generator.pair.ranges import Range, range_of
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
@@ -68,6 +70,16 @@ class ParameterTypeError(ParameterError):
         super().__init__(
             f"The parameter {printable(name)} takes {_TYPE_NAMES[type(default)]}, as its default "
             f"{printable(python_literal(default))}, and not {printable(repr(value))}."
+        )
+
+
+class ParameterRangeError(ParameterError):
+    """A number that the parameter cannot be."""
+
+    def __init__(self, *, name: str, value: Value, default: Value, expected: Range) -> None:
+        super().__init__(
+            f"The parameter {printable(name)} must be {expected}, as its default "
+            f"{printable(python_literal(default))} is, and not {printable(repr(value))}."
         )
 
 
@@ -123,6 +135,7 @@ def override(source: str, values: Mapping[str, Value]) -> str:
     Raises:
         UnknownParameterError: The cell does not have a parameter of such a name.
         ParameterTypeError: A value is of another type than its default.
+        ParameterRangeError: A number is out of range.
         ParametersCellError: The cell cannot be read.
     """
     assignments = {name: (default, node) for name, default, node in _assignments(source)}
@@ -145,12 +158,17 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
 
     Raises:
         ParameterTypeError: It is of another type than the default.
+        ParameterRangeError: It is out of the parameter's range.
     """
+    fitting = value
     if isinstance(default, float) and type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]
-        return float(value)  # type: ignore[arg-type]
-    if type(value) is type(default) and not isinstance(default, float) and _has_literal(value):
-        return value
-    raise ParameterTypeError(name=name, value=value, default=default)
+        fitting = float(value)  # type: ignore[arg-type]
+    elif type(value) is not type(default) or isinstance(default, float) or not _has_literal(value):
+        raise ParameterTypeError(name=name, value=value, default=default)
+    expected = range_of(name, default)
+    if isinstance(fitting, int | float) and fitting not in expected:
+        raise ParameterRangeError(name=name, value=fitting, default=default, expected=expected)
+    return fitting
 
 
 def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
@@ -167,6 +185,7 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
         AssignmentError: There is no `=`, or no name before it.
         UnknownParameterError: There is no parameter of this name.
         ParameterTypeError: The value is not of the default's type.
+        ParameterRangeError: A number is out of range.
     """
     name, separator, value_text = text.partition("=")
     name, value_text = name.strip(), value_text.strip()

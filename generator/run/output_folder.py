@@ -24,6 +24,7 @@ from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
 MARKER = ".tandem-run"
+CHECKPOINTS = "checkpoints"
 _LARGEST_MARKER = 4_096  # bytes
 
 # What a notebook that was killed early has written already.
@@ -167,6 +168,8 @@ class OutputFolder:
             for place in (*map(kept.working, roles), kept.report):
                 self._refuse_foreign(place)
             self.files.make_folder(kept.path)
+            if kept == self.interrupted:
+                self._take_along(kept.working(role) / CHECKPOINTS, self.working(role) / CHECKPOINTS)
             for each in roles:
                 self.files.remove_tree(kept.working(each))
                 self._move(self.working(each), kept.working(each))
@@ -195,12 +198,19 @@ class OutputFolder:
                 return candidate.working(Role.TRAIN)
         raise NothingToResumeError(folder=self.working(Role.TRAIN))
 
-    def forget_interrupted(self) -> None:
-        """Removes the training without an end, if a run made it; a file that cannot be removed is left."""
+    def forget_interrupted(self, run: str) -> None:
+        """Removes the training without an end that a run has finished; a file that cannot be removed is left.
+
+        Args:
+            run: What the notebook calls the run, as its hand-over says; checkpoints of others stay.
+        """
         folder = self.interrupted.working(Role.TRAIN)
         with suppress(OSError, OutputError):
             self._refuse_foreign(folder)
-            self.files.remove_tree(folder)
+            runs = {path.name for path in (folder / CHECKPOINTS).glob("*")}
+            finished = folder / CHECKPOINTS / run if run and runs - {run} else folder
+            if finished == folder or run in runs:
+                self.files.remove_tree(finished)
         self.files.remove_empty([self.interrupted.path])
 
     def remove_report(self) -> None:
@@ -210,6 +220,13 @@ class OutputFolder:
     def _move(self, source: Path, target: Path) -> None:
         if source.exists():
             self.files.move(source, target)
+
+    def _take_along(self, earlier: Path, later: Path) -> None:
+        """Moves the checkpoints of runs that the later training is none of to its own."""
+        for run in earlier.glob("*"):
+            if not (later / run.name).exists():
+                self.files.make_folder(later)
+                self.files.move(run, later / run.name)
 
     def _refuse_foreign(self, folder: Path) -> None:
         self.files.check(folder)

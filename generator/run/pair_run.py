@@ -159,7 +159,7 @@ class _PairRun:
         self._execute_notebook(Role.TRAIN, wanted)
         self.result.handover = read_handover(self.output.working(Role.TRAIN))
         if self.result.handover.is_complete:
-            self.output.forget_interrupted()
+            self.output.forget_interrupted(self.result.handover.run)
 
     def _infer(self) -> None:
         self._check_handover(self.result.handover or read_handover(self.output.working(Role.TRAIN)))
