@@ -69,11 +69,10 @@ def test_weights_are_those_of_the_attached_model_or_of_the_download(
     assert set(ended.seen[2]) == {True}
 
 
-@pytest.mark.parametrize("pretrained", ["imagenet", "/nowhere/any.h5"])
-def test_weights_that_cannot_be_had_stop_an_accelerator_and_not_a_cpu(
-    sessions: Sessions, mirror: Mirror, pretrained: str
+def test_default_weights_that_cannot_be_had_stop_an_accelerator_and_not_a_cpu(
+    sessions: Sessions, mirror: Mirror
 ) -> None:
-    parameters = mirror.parameters(TRAIN, PRETRAINED=pretrained)
+    parameters = mirror.parameters(TRAIN, PRETRAINED="imagenet")
 
     stopped = sessions.run(ON_A_TPU, parameters, environment=NOWHERE, until="starting-weights")
     goes_on = sessions.finished(
@@ -81,10 +80,28 @@ def test_weights_that_cannot_be_had_stop_an_accelerator_and_not_a_cpu(
     )
 
     assert stopped.cell == "starting-weights"
-    assert stopped.error.startswith("RuntimeError: EfficientNetV2B0 gets no weights: ")
-    assert "Switch the internet on, or attach a Kaggle Model and name its .h5 in PRETRAINED." in stopped.error
-    assert goes_on.said("starting-weights").endswith("EfficientNetV2B0 starts from scratch")
+    assert stopped.error.startswith("RuntimeError: EfficientNetV2B0 gets no weights of imagenet: ")
+    assert stopped.error.endswith("Attach a file, or switch the internet on.")
+    reason, end = goes_on.said("starting-weights").splitlines()[-2:]
+    assert reason.startswith("EfficientNetV2B0 gets no weights of imagenet: ")
+    assert end == "EfficientNetV2B0 starts from scratch"
     assert goes_on.seen is None
+
+
+@pytest.mark.parametrize(("framework", "suffix"), [("tensorflow", "h5"), ("jax", "safetensors")])
+def test_weights_that_the_user_named_stop_a_cpu_as_well_with_the_file_and_what_is_wrong(
+    sessions: Sessions, mirror: Mirror, framework: str, suffix: str
+) -> None:
+    missing, damaged = (mirror.root / f"{name}.{suffix}" for name in ("missing", "damaged"))
+    damaged.write_bytes(b"no weights at all")
+    train = replace(TRAIN, framework=framework)
+
+    for path in (missing, damaged):
+        parameters = mirror.parameters(train, PRETRAINED=str(path), SMOKE_TEST=True)
+        ended = sessions.run(train, parameters, until="starting-weights")
+        assert ended.cell == "starting-weights"
+        assert str(path) in ended.error
+        assert len(ended.error.splitlines()) == 1
 
 
 def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_images(

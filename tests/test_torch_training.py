@@ -93,6 +93,12 @@ def test_a_backbone_starts_from_weights_that_are_attached(
     before = WITHOUT_TORCHVISION + SAVED.format(path=str(weights))
     ended = sessions.finished(pair.train, {**smoke, "BACKBONE": BACKBONE}, before=before, look="starting_weights")
     assert ended.seen == str(weights)
+    for name, what in {"missing.pth": "No such file", "model.safetensors": "Missing key(s) in state_dict"}.items():
+        file = weights.with_name(name)
+        named = {**smoke, "BACKBONE": "resnet18", "PRETRAINED": str(file)}
+        stopped = sessions.run(pair.train, named, before=WITHOUT_TORCHVISION)
+        assert stopped.error.startswith(f"RuntimeError: resnet18 gets no weights of {file}: ")
+        assert what in stopped.error
     mirror.working.rename(mirror.root / "train")
     weights.unlink()  # inference has the weights that were handed over
     sessions.finished(pair.infer, smoke, before=WITHOUT_TORCHVISION)
