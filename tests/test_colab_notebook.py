@@ -13,16 +13,19 @@ from standin_colab import StandInColab
 
 from generator.cli.main import main
 from generator.competition import builtin
+from generator.competition.facts import Value
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernel_files import render_kernels
 
 
 @cache
-def rendered(platform: str, framework: str = "keras", **pair: str) -> Mapping[str, dict[str, str]]:
+def rendered(
+    platform: str, framework: str = "keras", *, of_task: tuple[tuple[str, Value], ...] = ()
+) -> Mapping[str, dict[str, str]]:
     """The cells of both notebooks of digits by name, and the metadata of inference."""
     digits, owner = builtin.require("digits"), Choice("ada", MadeBy.FLAG)
     proposal = proposed(digits.competition, digits.task, framework=framework, owner=owner)
-    files = render_kernels(merged(proposal, Choices(), flags={"platform": platform, **pair}))
+    files = render_kernels(merged(proposal, Choices(), flags={"platform": platform}, task_flags=dict(of_task)))
     found = {}
     for role in ("train", "infer"):
         cells = json.loads(files[Path(role, f"{role}.ipynb")])["cells"]
@@ -151,3 +154,13 @@ def test_a_platform_that_is_none_or_does_not_have_the_framework_is_refused(
 ) -> None:
     assert main(["generate", "--competition", "digits", "--workspace", str(tmp_path), "--dry-run", *options]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_a_runtime_installs_timm_before_it_is_imported_and_only_where_photographs_need_it() -> None:
+    imports = rendered("colab", "torch", of_task=(("channels", 3), ("image_size", 96)))["train"]["imports"]
+    pins = Path(__file__).parents[1].joinpath("constraints.txt").read_text().split()
+    installed = next(pin for pin in pins if pin.startswith("timm=="))
+
+    assert f'"--no-deps", "{installed}"' in imports
+    assert imports.index(installed) < imports.index("\nimport timm")
+    assert "timm" not in rendered("colab", "torch")["train"]["imports"]

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 from miniature import Outcome
 from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
+from small_competitions import SMALL_COMPETITIONS
 from test_text_family import TASKS, write_competition
 
 from generator.competition.facts import Task
@@ -227,3 +229,41 @@ def test_what_is_no_kaggle_model_is_one_sentence(tandem: Callable[..., Outcome],
     assert done.code == 1
     assert "which is no Kaggle Model: it takes small, base, multilingual, or owner/model/" in done.err
     assert not (folder / "kernels").exists()
+
+
+def test_weights_of_a_backbone_are_a_knob_unless_they_are_a_model_to_attach(
+    tandem: Callable[..., Outcome], folder: Path
+) -> None:
+    kernel = folder / "kernels" / "digits"
+
+    def chosen(value: str, *options: str) -> tuple[str, object, object]:
+        done = tandem("generate", "--competition", "digits", "-P", f"PRETRAINED={value}", *options)
+        assert done.code == 0, done.err
+        line = next(
+            line for line in (kernel / "train" / "train.ipynb").read_text().splitlines() if "PRETRAINED =" in line
+        )
+        kept = tomllib.loads((kernel / "pair.toml").read_text())
+        attached = kept["task"].get("pretrained", {"value": ""})["value"]
+        return json.loads(line.rstrip(","))[13:].partition("  #")[0], attached, kept.get("parameters")
+
+    def knob(value: str) -> dict[str, object]:
+        return {"PRETRAINED": {"value": value, "by": "flag"}}
+
+    photographs = ("--set", "channels=3", "--set", "image_size=96")
+    assert chosen(HANDLE, *photographs) == (f'"{HANDLE}"', HANDLE, {})
+    for value in ("/data/any.weights.h5", "", "imagenet"):
+        assert chosen(value) == (f'"{value}"', "", knob(value))
+
+
+def test_a_knob_for_weights_is_refused_where_there_is_none_and_is_none_where_nothing_is_pretrained(
+    tandem: Callable[..., Outcome], folder: Path
+) -> None:
+    def texts(*options: str) -> Outcome:
+        return tandem("generate", "--competition", "docstrings", "--dry-run", *options)
+
+    assert texts("-P", "PRETRAINED=small").code == texts("-P", "PRETRAINED=").code == 0
+    masks = SMALL_COMPETITIONS["segmentation"]
+    masks.write(folder / "masks")
+    of_masks = ("generate", "--competition", "masks", "--data", "masks", "--metric", masks.metric, "--dry-run")
+    assert tandem(*of_masks, "-P", "PRETRAINED=false").code == 0
+    assert texts("-P", "PRETRAINED=mutilingual").err.rstrip().endswith('Did you mean "multilingual"?')

@@ -1,12 +1,15 @@
 """Pairs of the family `segmentation`, trained: masks that move with their images, and classes that are learned."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from layout_files import table
+from notebook_frameworks import Ended
 from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from test_segmentation_family import CLASSES, CODES, SIDE, TASKS, executed
+from test_torch_training import WITHOUT_TORCHVISION
 
 pytest_plugins = ("notebook_session",)
 
@@ -143,3 +146,26 @@ def test_masks_of_two_classes_are_learned_and_found_from_four_views(
     found = {key: decoded(code, 40, 24) for key, code in rows}
     both = sum((found[key] & truth[key]).sum() for key in truth)
     assert 2 * both / sum(found[key].sum() + truth[key].sum() for key in truth) > 0.7
+
+
+@pytest.mark.slow
+@needs_torch
+@pytest.mark.skipif(find_spec("timm") is None, reason="there is no timm; `make test` installs it")
+def test_a_backbone_of_timm_takes_the_size_of_the_images_or_says_which_it_would_take(
+    mirror: Mirror, sessions: Sessions
+) -> None:
+    write_discs(mirror.competition, "codes")
+    train = Notebook("torch", "train", task=CODES)
+
+    def run(backbone: str, size: int) -> Ended:
+        parameters = mirror.parameters(train, BACKBONE=backbone, IMAGE_SIZE=size)
+        offline = {"HF_HUB_OFFLINE": "1"}
+        return sessions.run(train, parameters, until="model-summary", before=WITHOUT_TORCHVISION, environment=offline)
+
+    refused, taken = run("test_convnext", 50), run("test_vit", 32)
+    assert refused.cell == "check-backbone"
+    assert refused.error.startswith("ValueError: BACKBONE 'test_convnext' cannot take 50 x 50 pixels: ")
+    assert refused.error.endswith("Choose an IMAGE_SIZE that is a multiple of 32, or another BACKBONE.")
+    assert taken.is_done, taken
+    assert taken.said("starting-weights").startswith("test_vit gets no weights: ")
+    assert taken.said("starting-weights").endswith("It starts from scratch.")

@@ -1,6 +1,7 @@
 """What a command line says of a pair in `KEY=VALUE` texts: keys of its task, and knobs of its notebooks.
 
-A knob that is called as a key of the task, as EPOCHS is, sets that key: what the templates make of it follows.
+A knob that is called as a key of the task, as EPOCHS is, sets that key: what the templates make of it follows. So does
+PRETRAINED where it names a model for Kaggle to attach; a path, "" and what is fetched are for the notebook alone.
 
 SettingError                  text that sets no key of a task, or not to a value that it can have
 └── UnknownSettingError       there is no such key
@@ -18,8 +19,12 @@ from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.kernel_files import default_parameters
 from generator.pair.parameters import FIXED, FixedParameterError, parse_assignment, value_of
 from generator.pair.percent import Cell
+from generator.pair.pretrained_models import is_model
+from generator.pair.spec import spec_of
 from generator.pair.workspace import Role
 from generator.untrusted import printable
+
+_PRETRAINED = "PRETRAINED"
 
 
 class SettingError(PairError):
@@ -83,11 +88,15 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
         if _key_of(text) in FIXED:
             raise FixedParameterError(name=_key_of(text))
     of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
-    of_task = [text for text in of_task if _key_of(text).isupper() and _key_of(text) not in kept.parameters]
+    of_task = [text for text in of_task if _key_of(text).isupper() and _is_of_task(text, kept)]
     unknown = [text for text in settings if "=" in text and _key_of(text) not in known_keys()]
     task = dict(setting_of(text) for text in settings if text not in unknown)
     task |= dict(setting_of(text, option="-P") for text in of_task)
-    return Assignments(task, [text for text in assignments if text not in of_task], unknown)
+    knobs = [text for text in assignments if text not in of_task]
+    attached = kept.task.get("pretrained")
+    if attached and attached.value and _PRETRAINED in map(_key_of, knobs):
+        task["pretrained"] = ""  # what the knob names takes its place
+    return Assignments(task, knobs, unknown)
 
 
 def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
@@ -104,6 +113,7 @@ def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Ce
         UnknownKeyError: It sets one of another family.
         AssignedTwiceError: It sets a key that the file overrules.
         ParameterError: A knob that no notebook has, or a value of another kind.
+        PretrainedModelError: A pretrained model that is none, for a notebook that starts from nothing else.
     """
     defaults, family = default_parameters(cells), str(choices.pair["family"].value)
     if said.unknown:
@@ -115,6 +125,8 @@ def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Ce
             raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
         if key.upper() in choices.parameters:
             raise AssignedTwiceError(path=path, name=key.upper())
+    if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
+        said = replace(said, knobs=[text for text in said.knobs if not _is_from_scratch(text, choices)])
     made = dict(parse_assignment(text, defaults) for text in said.knobs)
     kept = {name: choice.value for name, choice in choices.parameters.items()}
     flagged = {name: Choice(value, MadeBy.FLAG) for name, value in made.items() if kept.get(name) != value}
@@ -149,6 +161,26 @@ def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
     if expected := expected_anywhere(rules, setting):
         raise SettingError(text=text, problem=f"{given} must be {expected}.", option=option)
     return key, setting
+
+
+def _is_of_task(text: str, kept: Choices) -> bool:
+    if _key_of(text) == _PRETRAINED:
+        return is_model(_text_of(text))
+    return _key_of(text) not in kept.parameters
+
+
+def _is_from_scratch(text: str, choices: Choices) -> bool:
+    """True if a text says of a notebook that starts from scratch that it does; raises if it names a model."""
+    if _key_of(text) != _PRETRAINED:
+        return False
+    model = {"pretrained": Choice(_text_of(text), MadeBy.FLAG)}
+    spec_of(replace(choices, task={**choices.task, **model})).check_model()
+    return True
+
+
+def _text_of(text: str) -> str:
+    """The text that a text such as `PRETRAINED="small"` sets a key to."""
+    return str(value_of(text.partition("=")[2].strip(), ""))
 
 
 def _key_of(text: str) -> str:

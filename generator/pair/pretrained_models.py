@@ -1,12 +1,16 @@
-"""Pretrained models of texts on Kaggle: which of them a framework reads."""
+"""Pretrained models on Kaggle: what names one, and which of those of texts a framework reads."""
 
+import re
 from collections.abc import Mapping
 
 from generator.competition.presets import Preset, presets_of
+from generator.competition.schema import families
 from generator.errors import PairError
 from generator.installation import template_folder
 from generator.pair.template_catalog import frameworks
 from generator.untrusted import printable
+
+_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 
 
 class ModelOfFrameworkError(PairError):
@@ -19,6 +23,16 @@ class ModelOfFrameworkError(PairError):
         super().__init__(
             f'pretrained is "{printable(handle)}", which the framework "{framework}" does not read. {others}'
         )
+
+
+def is_handle(name: str) -> bool:
+    """True if a name is one of Kaggle Models: owner/model/framework/variation/version."""
+    return _HANDLE.fullmatch(name) is not None
+
+
+def is_model(name: str) -> bool:
+    """True if a name is that of a model to attach: a handle, or the short name of a suggested one of some family."""
+    return is_handle(name) or any(name in presets_of(family) for family in families())
 
 
 def suggested_models(family: str, framework: str) -> Mapping[str, Preset]:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +13,10 @@ from generator.competition.schema import keys_of, task_of
 from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choices
 from generator.pair.kernel_name import KernelName, dataset_beside, kernel_name
-from generator.pair.pretrained_models import check_model, suggested_models
+from generator.pair.pretrained_models import check_model, is_handle, suggested_models
 from generator.pair.task_properties import TaskProperties
 from generator.pair.workspace import Role
 from generator.untrusted import printable
-
-_MODEL_HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
 
 
 class PretrainedModelError(PairError):
@@ -155,7 +152,7 @@ class PairSpec(TaskProperties):
             UnusedModelError: These images are no photographs.
         """
         handle = self._handle
-        if handle and not _MODEL_HANDLE.fullmatch(handle):
+        if handle and not is_handle(handle):
             suggested = suggested_models(self.family, self.framework)
             raise PretrainedModelError(handle=handle, suggested=suggested)
         check_model(self.preset, family=self.family, framework=self.framework)
