@@ -76,6 +76,11 @@ def test_a_pair_in_another_framework_stands_beside_the_usual_one(generate: Tande
         last = generate(*arguments).out.splitlines()[-1]
         assert last == "Next: tandem run digits" + "-tensorflow" * ("tensorflow" in arguments)
 
+    beside = json.loads(workspace.pair("digits-tensorflow").metadata(Role.TRAIN).read_text())
+    assert (beside["id"], beside["title"]) == (
+        "your-kaggle-username/digits-tensorflow-train",
+        "Digits tensorflow train",
+    )
     assert 'value = "keras"' in workspace.pair("digits").choices.read_text()
     generate("--name", "digits", "--framework", "tensorflow")
     assert generate("--framework", "tensorflow").out.splitlines()[-1] == "Next: tandem run digits"
@@ -146,6 +151,7 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
             ["--framework", "kears"],
             'there is no framework "kears"; the kit has: jax, keras, tensorflow, torch. Did you mean "keras"?',
         ),
+        (["--framework", ""], 'there is no framework ""; the kit has: jax'),
         (["--framework", "../x"], 'there is no framework "../x"'),
         (["--family", "../x"], 'there is no family "../x"'),
         (["-P", "INFERENCE_BACKEND=torch"], "trained in keras is loaded by keras."),

@@ -1,16 +1,22 @@
 """`generate -P` turns the knobs of a pair's notebooks, and `pair.toml` keeps them."""
 
 import json
+import re
 import shutil
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from count_notebooks import gallery_choices
 from miniature import Outcome, write_tree
 
+from generator.pair.backbones import BackboneError, without_foreign_backbone
+from generator.pair.choices import Choice, MadeBy
+from generator.pair.kernel_files import render_kernels
 from generator.pair.workspace import PairFolder, Role
 
 Tandem = Callable[..., Outcome]
@@ -143,3 +149,33 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     report = json.loads(generate("--json", "-P", "DROPOUT=0.3").out)
     assert report["knobs"]["DROPOUT"] == {"value": 0.3, "by": "flag"}
     assert report["unused"] == ["description.txt", "notes/", "stations.csv"]
+
+
+@pytest.mark.parametrize(
+    ("framework", "name", "message"),
+    [
+        ("keras", "EfficientNetV2b0", 'keras does not have here. Did you mean "EfficientNetV2B0"?'),
+        ("tensorflow", "convnext_tiny", 'Did you mean "ConvNeXtTiny"?'),
+        ("jax", "resnet18", 'Did you mean "resnet'),
+        ("jax", "nonsense", 'does not have here. Take another, such as "resnet50".'),
+        ("torch", "EfficientNetV2B0", 'torch does not have here. Take another, such as "tf_efficientnetv2_b0".'),
+    ],
+)
+def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, message: str) -> None:
+    pair = gallery_choices("tpu-getting-started", framework)
+    named = {each: Choice(value, MadeBy.HAND) for each, value in (("BACKBONE", name), ("FOLDS", 2))}
+    with pytest.raises(BackboneError, match=re.escape(message)):
+        render_kernels(replace(pair, parameters=named))
+
+    render_kernels(replace(pair, parameters=without_foreign_backbone(named, framework)))
+    own = {"BACKBONE": Choice("resnet152" if framework in ("jax", "torch") else "ResNet50", MadeBy.HAND)}
+    render_kernels(replace(pair, parameters=without_foreign_backbone(own, framework)))
+
+
+def test_another_framework_does_not_keep_the_backbone(generate: Tandem) -> None:
+    generate("-P", "FOLDS=2")
+    PAIR.choices.write_text(PAIR.choices.read_text() + 'BACKBONE = "VGG16"\n')
+
+    assert generate("--name", "flats", "--framework", "jax").code == 0
+
+    assert (choices()["pair"]["framework"]["value"], list(choices()["parameters"])) == ("jax", ["FOLDS"])

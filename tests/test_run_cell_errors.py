@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from generator.run.cell_errors import CellError, ExecutedCell, RaisedError, locate
 
 MODEL = ExecutedCell("model", "Model", "def build(width):\n    return 1 / width\n", execution_count=3)
@@ -48,6 +50,22 @@ def test_a_frame_that_no_cell_has_is_not_believed() -> None:
 
     assert 'in cell "training" (section Training).' in message
     assert "1 │ before = 1" in message
+
+
+@pytest.mark.parametrize(
+    ("missing", "remedy"),
+    [
+        ("torchvision", "timm needs torchvision: install the one that goes with your PyTorch"),
+        ("timm", "Install it beside tandem: pip install"),
+        ("orbax.checkpoint", "[run]"),
+    ],
+)
+def test_a_package_of_the_kits_own_notebooks_that_is_missing_has_a_remedy(missing: str, remedy: str) -> None:
+    assert remedy in cell_error(RaisedError("ModuleNotFoundError", f"No module named '{missing}'", ""))
+
+
+def test_nobody_is_told_to_install_what_a_notebook_names_itself() -> None:
+    assert "nstall" not in cell_error(RaisedError("ModuleNotFoundError", "No module named 'a_strangers'", ""))
 
 
 def test_control_characters_in_an_exception_do_not_reach_the_terminal() -> None:

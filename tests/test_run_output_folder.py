@@ -109,6 +109,8 @@ def test_checkpoints_of_another_run_outlive_later_trainings(tmp_path: Path) -> N
         "epochs": "epochs",
     }
 
+    finish(folder, "of another run")
+    assert folder.set_aside() == folder.interrupted.working(Role.TRAIN)
     for run in ("another", "../../..", "epochs"):
         folder.forget_interrupted(run)
         assert {path.name for path in kept.iterdir()} == {"dropout", "epochs"} - {run}

@@ -141,7 +141,7 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: options[key] for key in (*_keys_with_flags("pair"), "inference_hours") if options[key]}
+    flags = {key: options[key] for key in (*_keys_with_flags("pair"), "inference_hours") if options[key] is not None}
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
     asked_for = GenerateOptions(

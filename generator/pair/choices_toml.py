@@ -127,6 +127,10 @@ def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bo
         for key, choice in changed.items():
             section: Any = document[name]
             section[key] = _inline_table(choice)
+    # All knobs of a file are the user's: one that is no choice any more was given up.
+    for key in set(said.get("parameters", {})) - set(choices.parameters):
+        knobs: Any = document["parameters"]
+        del knobs[key]
     return tomlkit.dumps(document)
 
 

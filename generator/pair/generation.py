@@ -13,6 +13,7 @@ from generator.errors import TandemError
 from generator.files import read_text
 from generator.installation import template_folder
 from generator.pair.assignments import Assignments, read_assignments, with_knobs
+from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
 from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
 from generator.pair.edits import edits
@@ -121,6 +122,7 @@ def draft(
     options = ask(options, understand) if ask else options
     made = understand(options)
 
+    kept = _in_framework(kept, options.flags.get("framework"))
     flags = {"competition": options.competition, **options.flags}
     if folder.name != options.competition and not kept.pair:
         flags["name"] = folder.name
@@ -237,6 +239,14 @@ def is_rendered(folder: PairFolder, role: Role) -> bool:
         return False
     path = folder.notebook(role).relative_to(folder.path)
     return not edits(path, content, since=rendered[path])
+
+
+def _in_framework(kept: Choices, framework: Value | None) -> Choices:
+    """What stays of the choices of a pair that gets another framework, if it does."""
+    before = kept.pair.get("framework")
+    if framework is None or before is None or framework == before.value:
+        return kept
+    return replace(kept, parameters=without_foreign_backbone(kept.parameters, str(framework)))
 
 
 def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Proposal:

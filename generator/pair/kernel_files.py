@@ -6,6 +6,7 @@ from pathlib import Path
 
 from generator.competition.facts import Value
 from generator.installation import template_folder
+from generator.pair.backbones import check_backbone
 from generator.pair.choices import Choices
 from generator.pair.kernel_metadata import metadata_text
 from generator.pair.notebook import check_syntax, notebook_text
@@ -74,6 +75,7 @@ def kernel_files(choices: Choices, rendered: Mapping[Role, list[Cell]]) -> dict[
     for name in overrides:
         if name not in known:
             raise UnknownParameterError(name=name, known=known, source="pair.toml, section parameters: ")
+    check_backbone(spec, overrides, known)
     files: dict[Path, bytes] = {}
     in_both = set.intersection(*({cell.name for cell in cells} for cells in rendered.values()))
     if spec.inference_backend != spec.framework:

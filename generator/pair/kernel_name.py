@@ -34,7 +34,10 @@ def kernel_name(chosen: Mapping[str, Any], role: Role) -> KernelName:
     """The name of one of the two kernels, from the choices of a pair by their keys."""
     ending = f"{chosen['framework']}-{role}".replace("_", "-")
     # Another pair of the same competition has a name of its own, so that the two do not write into the same kernels.
-    stem = _shortened(chosen.get("name") or chosen["competition"], _LONGEST_TITLE - len(ending) - 1)
+    name = str(chosen.get("name") or chosen["competition"])
+    # One that `generate --framework` put beside the usual pair is called after its framework already.
+    name = name.removesuffix(f"-{chosen['framework']}") or name
+    stem = _shortened(name, _LONGEST_TITLE - len(ending) - 1)
     title = f"{stem}-{ending}".replace("-", " ")
     return KernelName(title=title[0].upper() + title[1:], owner=chosen["owner"])
 

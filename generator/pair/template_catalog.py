@@ -71,6 +71,8 @@ class Framework:
         description: One sentence for those who choose.
         models: Of Kaggle Models, those for what it reads pretrained models of texts from, such as "keras".
         tpu: The platforms whose TPU it can use.
+        backbones: The names of those for photographs; none where they are too many to know.
+        encoders: The same for what is no photograph.
     """
 
     name: str
@@ -78,6 +80,8 @@ class Framework:
     description: str
     models: tuple[str, ...] = ()
     tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
+    backbones: Sequence[str] = ()
+    encoders: Sequence[str] = ()
 
 
 def frameworks(templates: Path) -> list[Framework]:

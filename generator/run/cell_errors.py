@@ -10,12 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import RunError
+from generator.installation import install_command
 from generator.run.terminal_text import strip_ansi
 from generator.untrusted import printable
 
 _LINES_AROUND = 3
 _MESSAGE_LINES = 20
 _MESSAGE_WIDTH = 500
+_MISSING = re.compile(r"No module named '(\w+)")
+_FROM_EXTRAS = dict.fromkeys(("timm", "torch", "transformers"), "torch") | dict.fromkeys(
+    ("flax", "jax", "keras", "optax", "orbax", "safetensors", "tensorflow"), "run"
+)
 _CELL_FRAME = re.compile(r"(?:Cell|Input) In ?\[(\d+)\](?:, line (\d+)|, in <cell line: (\d+)>)")
 
 
@@ -77,6 +82,7 @@ class CellError(RunError):
             f"{_headline(notebook, running, excerpt)}\n\n"
             f"{_listing(excerpt)}\n\n"
             f"{_exception(error)}\n\n"
+            f"{_remedy(error)}"
             f"The notebook as far as it got: {printable(str(kept))}"
         )
 
@@ -120,3 +126,17 @@ def _exception(error: RaisedError) -> str:
         shown.append(f"… {len(lines) - _MESSAGE_LINES} more lines")
     name = printable(error.name)
     return f"{name}: " + "\n".join(shown) if shown != [""] else name
+
+
+def _remedy(error: RaisedError) -> str:
+    """A line that says how a package gets here that the kit's notebooks need; nothing of any other."""
+    missing = _MISSING.search(error.message) if error.name == "ModuleNotFoundError" else None
+    if missing is None:
+        return ""
+    if missing[1] == "torchvision":
+        return (
+            "timm needs torchvision: install the one that goes with your PyTorch, beside tandem, from the index that "
+            "PyTorch came from (pytorch.org/get-started).\n\n"
+        )
+    extra = _FROM_EXTRAS.get(missing[1])
+    return f"Install it beside tandem: {install_command(extra)}\n\n" if extra else ""

@@ -191,9 +191,8 @@ class OutputFolder:
             UnsafePlaceError: One of the folders is a link.
             FileWriteError: It cannot be moved.
         """
-        kept = self.keep(Role.TRAIN)
-        candidates = [self.interrupted, self.previous] if kept is None else [OutputFolder(kept)]
-        for candidate in candidates:
+        self.keep(Role.TRAIN)
+        for candidate in (self.interrupted, self.previous):
             if _has_progress(candidate.working(Role.TRAIN)):
                 return candidate.working(Role.TRAIN)
         raise NothingToResumeError(folder=self.working(Role.TRAIN))
