@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from generator.competition.facts import Value
+from generator.competition.facts import TargetKind, Value
 from generator.errors import PairError, did_you_mean
 from generator.installation import template_folder
 from generator.pair.choices import Choice
@@ -38,8 +38,8 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
         return
     name, of_photographs, of_others = str(knobs[KNOB]), *_names_in(spec.framework)
     known = of_photographs if spec.has_backbone else of_others
-    if spec.family == "audio":
-        known = (*of_others, *of_photographs)
+    if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
+        known = (*of_others, *of_photographs)  # of sounds
     if not _is_possible(name, known):
         raise BackboneError(name=name, framework=spec.framework, known=known, default=defaults[KNOB])
 
