@@ -2,15 +2,19 @@
 
 import csv
 import os
+import shutil
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from layouts import zipped
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.survey import survey_folder
 from generator.competition.tfrecord import example_of, features_of, first_records, record_file
 from generator.rehearsal.answers import difference, read_answers
+from generator.rehearsal.archives import archives_of, pack_archives, unpack_archives
 from generator.rehearsal.errors import GpuImageError, NoTestSetError
 from generator.rehearsal.image import find_image
 from generator.rehearsal.limits import Limits, size_trial
@@ -142,6 +146,61 @@ def test_files_go_with_the_ids(scans: Path) -> None:
     assert len(ids) == 60
     assert (larger / "test" / f"{ids[7]}.png").read_bytes() == bytes([1]) * 40
     assert (larger / "train" / "t1.png").samefile(scans / "train" / "t1.png")
+
+
+def test_a_test_in_archives_is_packed_as_it_was(scans: Path, tmp_path: Path) -> None:
+    task = replace(
+        IMAGES, sample_submission="sample.zip/sample.csv", details={**IMAGES.details, "test_folder": "data.zip/test"}
+    )
+    (scans / "notes.txt").write_text("not of the test")
+    with zipfile.ZipFile(scans / "data.zip", "w") as archive:
+        archive.write(scans / "notes.txt", "notes.txt")
+        for path in (scans / "test").iterdir():
+            archive.write(path, f"test/{path.name}")
+    with zipfile.ZipFile(scans / "sample.zip", "w") as archive:
+        archive.write(scans / "sample.csv", "sample.csv")
+    shutil.rmtree(scans / "test")
+    unpacked, survey = tmp_path / "unpacked", survey_folder(scans)
+    unpacked.mkdir()
+
+    unpack_archives(scans, archives_of(task), unpacked)
+    test = read_test_set(unpacked, survey, task, most=1_000)
+    for count, variation in ((60, VARIATIONS[1]), (0, VARIATIONS[-1])):
+        written, varied = tmp_path / variation.name, variation.vary(test)
+        assert varied is not None
+        written.mkdir()
+        write_folder(unpacked, varied, written)
+        pack_archives(written, archives_of(task))
+
+        with zipfile.ZipFile(written / "data.zip") as archive, zipfile.ZipFile(written / "sample.zip") as sample:
+            names = archive.namelist()
+            ids = [line.split(",")[0] for line in sample.read("sample.csv").decode().splitlines()[1:]]
+        assert len(ids) == count
+        assert sorted(names) == sorted(["notes.txt", "test/", *(f"test/{name}.png" for name in ids)])
+        assert sorted(path.name for path in written.iterdir()) == ["data.zip", "notes.txt", "sample.csv", "sample.zip",
+                                                                   "train", "train.csv"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"PK", "cannot be unpacked: File is not a zip file"),
+        (zipped({"test/s0.png": b"", "test/s0.png/a": b""}), "cannot be unpacked"),
+        (None, "cannot be unpacked"),
+    ],
+)
+def test_an_archive_that_cannot_be_unpacked_is_named(
+    scans: Path, tmp_path: Path, content: bytes | None, why: str
+) -> None:
+    if content is None:
+        (scans / "data.zip").symlink_to(tmp_path / "secret.zip")
+        (tmp_path / "secret.zip").write_bytes(zipped({"secret.txt": b"token"}))
+    else:
+        (scans / "data.zip").write_bytes(content)
+    (tmp_path / "unpacked").mkdir()
+
+    with pytest.raises(NoTestSetError, match=rf"data\.zip {why}"):
+        unpack_archives(scans, ["data.zip"], tmp_path / "unpacked")
 
 
 def test_a_damaged_file_is_half_a_file_and_the_users_own_is_whole(scans: Path) -> None:

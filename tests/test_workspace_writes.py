@@ -71,6 +71,7 @@ ALLOWED = {
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
     "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
+    "rehearsal/archives.py": ("a folder that was just made", {"ZipFile", "rename", "extractall"}),
     "rehearsal/training.py": ("a folder that was just made", {"write_bytes"}),
     "rehearsal/inference.py": ("a folder that was just made", {"mkdir"}),
     "rehearsal/writing.py": (

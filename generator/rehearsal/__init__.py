@@ -8,6 +8,7 @@ a record by which `tandem push --rehearsed` knows the cells again:
     ├── inference        the hidden tests, a session for each, and what came of it
     │   ├── variations   what can be different in a hidden test
     │   ├── test_set     the test as it lies here: `reading` makes it of files, `writing` files of it
+    │   ├── archives     where it lies in zip archives, these unpacked and packed again
     │   ├── answers      whether an example has the answer that it had before
     │   └── limits       time and memory at the size of the real test
     ├── sessions         a notebook in a sandbox like Kaggle's session, and where it ended

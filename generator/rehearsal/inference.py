@@ -1,6 +1,6 @@
 """The inference notebook on one hidden test after the other, as Kaggle runs it again to score it."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -9,6 +9,7 @@ from generator.competition.facts import Task
 from generator.competition.submission import SubmissionError, summarize, tolerance_of, validate
 from generator.competition.survey.facts import Survey
 from generator.rehearsal.answers import Answers, difference, read_answers
+from generator.rehearsal.archives import archives_of, pack_archives, unpack_archives
 from generator.rehearsal.errors import NoTestSetError
 from generator.rehearsal.limits import Limits, size_trial
 from generator.rehearsal.reading import read_test_set
@@ -67,11 +68,19 @@ def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, to
         folder: Where the varied data may be written.
         told: Is called with each verdict as soon as it is there.
     """
+    archives = archives_of(wish.task)
     try:
-        test = read_test_set(wish.data, wish.survey, wish.task, most=wish.examples)
+        data = _unpacked(wish.data, archives, folder / "unpacked") if archives else wish.data
+        test = read_test_set(data, wish.survey, wish.task, most=wish.examples)
     except NoTestSetError as error:
         return _on_the_data_alone(sessions, wish, error.why, told)
-    return _Trials(sessions, wish, folder, test, told).run()
+    return _Trials(sessions, wish, folder, data, archives, test, told).run()
+
+
+def _unpacked(data: Path, archives: Sequence[str], folder: Path) -> Path:
+    folder.mkdir()
+    unpack_archives(data, archives, folder)
+    return folder
 
 
 def _on_the_data_alone(sessions: Sessions, wish: InferenceWish, why: str, told: Listener) -> list[Trial]:
@@ -93,6 +102,8 @@ class _Trials:
     sessions: Sessions
     wish: InferenceWish
     folder: Path
+    data: Path  # the competition's, the archives with the test in it unpacked
+    archives: Sequence[str]
     test: TestSet
     told: Listener
 
@@ -125,13 +136,14 @@ class _Trials:
         return [*trials, limits]
 
     def _start(self, variation: Variation, test: TestSet) -> "Future[Session]":
-        data = self._data(variation)
+        data = self._mounted(variation)
         data.mkdir()
-        write_folder(self.wish.data, test, data)
+        write_folder(self.data, test, data)
+        pack_archives(data, self.archives)
         mounts = {**self.wish.session.mounts, self.wish.place: data}
         return self.sessions.start(replace(self.wish.session, name=data.name.replace("data", "infer"), mounts=mounts))
 
-    def _data(self, variation: Variation) -> Path:
+    def _mounted(self, variation: Variation) -> Path:
         return self.folder / f"data-{variation.name.replace(' ', '-')}"
 
     @staticmethod
@@ -145,7 +157,7 @@ class _Trials:
     def _judge(self, variation: Variation, test: TestSet, session: Session, known: Answers | None) -> Trial:
         problem = ""
         if session.is_done:
-            problem = _problem(self.wish, session, self._data(variation), rows=_rows_of(test))
+            problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
             if not problem and variation.keeps_answers and known is not None:
                 answers = read_answers(session.working / self.wish.submission)
                 problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.task).texts)

@@ -26,7 +26,7 @@ def read_test_set(folder: Path, survey: Survey, task: Task, *, most: int) -> Tes
     """Reads the first examples of a test, in the order of the sample submission or else of the test table.
 
     Args:
-        folder: The competition's files.
+        folder: The competition's files, with a folder in the place of an archive that has some of the test.
         survey: What is in it.
         task: What was made of it.
         most: How many examples at most.
@@ -140,7 +140,7 @@ class _Reader:
         table, root = self.survey.table(path), self.folder.resolve()
         is_there = (self.folder / path).is_file() and (self.folder / path).resolve().is_relative_to(root)
         if table is None or not is_there:
-            raise NoTestSetError(why=f"{quoted(path)} is not there, or in an archive.")
+            raise NoTestSetError(why=f"{quoted(path)} is not there.")
         if table.separator in _REGEX_SEPARATORS or len(set(table.column_names)) < len(table.columns):
             raise NoTestSetError(why=f"{quoted(path)} could not be written as it is.")
         return table

@@ -30,9 +30,9 @@ def write_folder(data: Path, test: TestSet, folder: Path) -> None:
     """
     data = data.resolve()
     tables = {table.path for table in (test.table, test.sample) if table is not None}
-    for path in _files_below(data):
+    for path in files_below(data):
         if path not in tables and path not in test.taken:
-            _link(data, path, folder / path)
+            link(data, path, folder / path)
     (folder / test.folder).mkdir(parents=True, exist_ok=True)
     for example in test.examples:
         for file in example.files:
@@ -40,7 +40,7 @@ def write_folder(data: Path, test: TestSet, folder: Path) -> None:
             if file.is_damaged:
                 _write_half(data, file.source, target)
             elif not target.exists():
-                _link(data, file.source, target)
+                link(data, file.source, target)
     if test.record_id:
         (folder / test.folder / _RECORDS).write_bytes(record_file(_records(test)))
     if test.table is not None:
@@ -60,13 +60,14 @@ def _write_half(data: Path, path: str, target: Path) -> None:
     target.write_bytes(content)
 
 
-def _files_below(data: Path) -> Iterator[str]:
+def files_below(data: Path) -> Iterator[str]:
+    """Yields the paths of all files below a folder, relative to it."""
     for at, _, names in os.walk(data):
         yield from ((Path(at) / name).relative_to(data).as_posix() for name in names)
 
 
-def _link(data: Path, path: str, target: Path) -> None:
-    """Gives a file of the data another name; where that cannot be, on another disk say, it is copied.
+def link(data: Path, path: str, target: Path) -> None:
+    """Gives a file of the data another name as well; where that cannot be, on another disk say, it is copied.
 
     A link that leads out of the data is left out: a workspace that was sent may have one to any file of the user's. So
     are a link to nothing and what is no file.
