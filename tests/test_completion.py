@@ -102,6 +102,7 @@ def test_a_path_into_another_workspace_is_told_with_the_option_for_it(tandem: Ta
     assert "is in another workspace; with --workspace .. it is found" in tandem("status", "../kernels/dice/").err
     assert "There is no chain of dice" in tandem("status", "../kernels/dice/", "--workspace", "..").err
     assert tandem("status", "dice").err.startswith('Error: There is no pair "dice"')
+    assert "`tandem generate --competition dice --framework jax`" in tandem("status", "dice-jax").err
 
 
 def test_generate_says_its_version(tandem: Tandem) -> None:

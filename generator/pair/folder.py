@@ -6,10 +6,12 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import FileReadError, contained, read_bytes, read_text
+from generator.installation import template_folder
 from generator.pair.atomic_write import base_of, commit, recover
 from generator.pair.choices import Choices
 from generator.pair.choices_toml import parsed
 from generator.pair.edits import Edits, edits
+from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import PairFolder, Workspace
 from generator.untrusted import is_slug, printable
 
@@ -27,10 +29,13 @@ class MissingPairError(PairError):
     """A pair that was not generated yet."""
 
     def __init__(self, *, name: str, known: list[str], kernels: Path) -> None:
+        competition, _, framework = name.rpartition("-")
+        is_variant = any(each.name == framework for each in frameworks(template_folder()))
+        options = f"{competition} --framework {framework}" if is_variant else name
         there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
         super().__init__(
             f'There is no pair "{name}" in {printable(str(kernels))}; '
-            f"make one with `tandem generate --competition {name}`.{there}"
+            f"make one with `tandem generate --competition {options}`.{there}"
         )
 
 
