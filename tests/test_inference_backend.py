@@ -75,7 +75,7 @@ def test_pytorch_predicts_what_jax_does_with_the_weights_of_jax(sessions: Sessio
 
     sessions.finished(train, mirror.parameters(train, IMAGE_SIZE=8, EPOCHS=2))
     mirror.working.rename(mirror.root / "train")
-    look = "[type(ensemble[0]).__module__.partition('.')[0], predictions.tolist()]"
+    look = "[type(ensemble[0]).__base__.__module__.partition('.')[0], predictions.tolist()]"
     (kind, expected), (other, found) = (
         sessions.finished(infer, mirror.parameters(infer), look=look, until="predict-test").seen for infer in both
     )
