@@ -163,9 +163,7 @@ def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]
     return dict(zip(names["ids"], names["predictions"].tolist(), strict=True))
 
 
-CHANNELS_SEEN = """
-load_image(paths_of(train["image file"], folder)["path"][0], 8, 3).numpy()[0, 0].tolist()
-"""
+CHANNELS_SEEN = """load_image(paths_of(train["image file"], folder)["path"][0], 8, 3).numpy()[0, 0].tolist()"""
 OF_PLACES = task(
     "eye_x",
     "eye_y",
