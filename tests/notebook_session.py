@@ -151,12 +151,12 @@ class Sessions:
 
 
 def of_shops(
-    framework: str, role: str, edits: Mapping[str, Callable[[str], str]] | None = None, *, ema: float = 0.0
+    framework: str, role: str, edits: Mapping[str, Callable[[str], str]] | None = None, **details: float
 ) -> Notebook:
     """A notebook for shops: a table, since that trains in the shortest time of all."""
     task = shop_task()
-    averaging = replace(task, details={**task.details, "ema": ema}) if ema else None
-    return Notebook(framework, role, edits or {}, slug="shops", task=averaging)
+    other = replace(task, details={**task.details, **details}) if any(details.values()) else None
+    return Notebook(framework, role, edits or {}, slug="shops", task=other)
 
 
 @dataclass(frozen=True)

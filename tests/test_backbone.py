@@ -109,22 +109,6 @@ def test_weights_that_the_user_named_stop_a_cpu_as_well_with_the_file_and_what_i
         assert len(ended.error.splitlines()) == 1
 
 
-def test_weights_of_another_network_stop_before_training_with_a_layer_that_differs(
-    sessions: Sessions, mirror: Mirror
-) -> None:
-    import numpy as np
-    from safetensors.numpy import save_file
-
-    write_digits(mirror.competition)
-    file = mirror.root / "other.safetensors"
-    save_file({"conv1.weight": np.zeros((64, 3, 7, 7)), "fc.bias": np.zeros(5)}, file)
-    train = replace(TRAIN, framework="jax")
-
-    ended = sessions.run(train, mirror.parameters(train, PRETRAINED=str(file), SMOKE_TEST=True), until="weights-fit")
-
-    assert ended.error.startswith(f"ValueError: {file.as_uri()} is no resnet50: it differs in bn1. ")
-
-
 def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_images(
     sessions: Sessions, mirror: Mirror
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_one_device_eight_and_two_hosts_of_four_take_the_same_steps(
     sessions: Sessions, shops: Mirror, tmp_path: Path
 ) -> None:
     write_shops(shops.competition)
-    train = of_shops("jax", "train")
+    train, on_hosts = of_shops("jax", "train"), of_shops("jax", "train", several_hosts=True)
     parameters = shops.parameters(train, EPOCHS=5)
     options = {"until": "train", "look": LOOK, "before": WATCH_COMPILATIONS}
 
@@ -58,7 +59,7 @@ def test_one_device_eight_and_two_hosts_of_four_take_the_same_steps(
     started = []
     for number, host in enumerate(hosts):
         known = {"JAX_NUM_PROCESSES": "2", "JAX_PROCESS_ID": str(number), "JAX_COORDINATOR_ADDRESS": address}
-        started.append(host.start(train, on_two, environment=flags(4, **known), **options))
+        started.append(host.start(on_hosts, on_two, environment=flags(4, **known), **options))
     ended = [session.ended() for session in started]
     for host in hosts:
         host.close()
@@ -84,7 +85,7 @@ def test_images_learned_in_bfloat16_are_handed_over_as_float32_by_the_names_of_t
 
     weights = load_file(mirror.working / "fold0.safetensors")
     assert {str(array.dtype) for array in weights.values()} == {"float32"}
-    assert {"head.kernel", "cnn.stages.0.0.convolution.kernel", "cnn.stages.0.0.norm.var"} <= weights.keys()
+    assert {"head.kernel", "stages.0.0.kernel", "stages.0.1.var"} <= weights.keys()
     assert not [name for name in weights if "rngs" in name]
     handoff = json.loads((mirror.working / "handoff.json").read_text())
     assert (handoff["framework"], handoff["check"]["tolerance"]) == ("jax", 0.05)
@@ -99,10 +100,12 @@ def test_a_network_starts_from_weights_that_have_the_names_and_axes_of_pytorch()
     from flax import nnx
 
     cells = rendered_cells("jax", "train", digits_task(channels=3, image_size=96))
-    names = {"nnx": nnx, "np": np, "replicated": jax.device_put}
+    names = {"nnx": nnx, "np": np, "jax": jax, "everywhere": jax.devices()[0], "source": "a.b", "BACKBONE": "resnet50"}
     for cell in ("bottleneck", "start-from"):
         exec(compile(cells[cell], "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
-    block = names["Bottleneck"](4, 2, 1, nnx.Rngs(0), None)
+    convolution = partial(nnx.Conv, use_bias=False, rngs=nnx.Rngs(0))
+    block = names["Bottleneck"](4, 2, 1, convolution, partial(nnx.BatchNorm, rngs=nnx.Rngs(0)))
+    block.head = nnx.Linear(8, 3, rngs=nnx.Rngs(0))
     random = np.random.default_rng(0)
     kernels = {"conv1": (2, 4, 1, 1), "conv2": (2, 2, 3, 3), "conv3": (8, 2, 1, 1), "downsample.0": (8, 4, 1, 1)}
     weights = {f"{name}.weight": random.random(shape, "float32") for name, shape in kernels.items()}
@@ -110,9 +113,17 @@ def test_a_network_starts_from_weights_that_have_the_names_and_axes_of_pytorch()
         for kind in ("weight", "bias", "running_mean", "running_var"):
             weights[f"{name}.{kind}"] = random.random(width, "float32")
 
-    names["start_from"](block, weights)
+    names["start_from"](block, weights | {"fc.bias": random.random(5), "bn1.num_batches_tracked": np.array(9)})
 
     assert np.array_equal(block.conv2.kernel[...][1, 2, 0, 1], weights["conv2.weight"][1, 0, 1, 2])
     assert np.array_equal(block.downsample[0].kernel[...][0, 0], weights["downsample.0.weight"][:, :, 0, 0].T)
     assert np.array_equal(block.bn3.scale[...], weights["bn3.weight"])
     assert np.array_equal(block.downsample[1].var[...], weights["downsample.1.running_var"])
+    lacking = {name: array for name, array in weights.items() if name != "bn3.bias"}
+    for others, problem in (
+        (lacking, "bn3 is another one"),
+        (weights | {"conv2.weight": weights["conv1.weight"]}, "conv2 is another one"),
+        (weights | {"conv4.weight": weights["conv3.weight"]}, "it has conv4.weight as well"),
+    ):
+        with pytest.raises(ValueError, match=f"a.b is no resnet50: {problem}"):
+            names["start_from"](block, others)

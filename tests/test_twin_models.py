@@ -12,7 +12,17 @@ from test_segmentation_family import CODES
 
 from generator.competition.facts import Task
 
-CELLS = ("layers", "fixed-matrices", "log-mel", "hide-spans", "small-cnn", "encoder", "u-net", "build-model")
+CELLS = (
+    "layers",
+    "in-units",
+    "fixed-matrices",
+    "log-mel",
+    "hide-spans",
+    "small-cnn",
+    "encoder",
+    "u-net",
+    "build-model",
+)
 OF_IMAGES = {"backbone": "cnn", "image_size": 18, "channels": 1, "width": 4, "dropout": 0.1}
 OF_SOUNDS = {
     "backbone": "cnn",
@@ -37,7 +47,7 @@ def built(framework: str, task: Task, arguments: Mapping[str, Any]) -> Any:
     names |= {"pairwise": pairwise}
     for cell in (cells[name] for name in CELLS if name in cells):
         exec(compile(cell, "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
-    return names["build_model"](**arguments)
+    return names["Network"](**arguments)
 
 
 @pytest.mark.slow

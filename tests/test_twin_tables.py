@@ -19,7 +19,7 @@ CASES: dict[str, tuple[Task, dict[str, Any]]] = {
     "images of even sides": (builtin.require("digits").task, {**IMAGES, "image_size": 64}),
     "images of odd sides": (builtin.require("digits").task, {**IMAGES, "image_size": 65}),
 }
-CELLS = ("layers", "input-curves", "small-cnn", "build-model")
+CELLS = ("in-units", "build-model")
 IN_TORCH = {"kernel": "weight", "scale": "weight", "mean": "running_mean", "var": "running_var"}
 
 
@@ -31,7 +31,7 @@ def built(framework: str, task: Task, arguments: dict[str, Any]) -> Any:
     names: dict[str, Any] = {}
     for source in (*imports, *(cells[name] for name in CELLS if name in cells)):
         exec(compile(source, "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
-    return names["build_model"](**arguments)
+    return names["Network"](**arguments)
 
 
 @pytest.mark.slow

@@ -59,13 +59,13 @@ def test_the_weights_of_one_are_those_of_the_other_with_kernels_transposed(
     from flax import nnx
 
     random, inputs = np.random.default_rng(1), inputs_of(task.family)
-    model = model_cells("jax", task)["build_model"](**arguments, rngs=nnx.Rngs(0))
+    model = model_cells("jax", task)["Network"](**arguments, rngs=nnx.Rngs(0))
     model.eval()
     weights = jax.tree.map(lambda one: random.normal(0, 0.1, one.shape).astype("float32"), nnx.state(model, nnx.Param))
     nnx.update(model, weights)
     expected = np.asarray(nnx.jit(lambda model, inputs: model(inputs))(model, inputs))
 
-    twin = model_cells("torch", task)["build_model"](**arguments).eval()
+    twin = model_cells("torch", task)["Network"](**arguments).eval()
     arrays = {".".join(map(str, path)): one[...] for path, one in nnx.to_flat_state(weights)}
     turned = {name: array.T if name.endswith("kernel") else array for name, array in arrays.items()}
     renamed = {re.sub(r"(kernel|scale|embedding)$", "weight", name): array for name, array in turned.items()}

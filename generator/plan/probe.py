@@ -149,7 +149,7 @@ def _lowered(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
     if "nnx" in notebook:
         structure, state = notebook["nnx"].split(model)
         arrays, tree = jax.tree.flatten(state)
-        return notebook["train_step"].lower((structure, tree), arrays, notebook["on_devices"](batch))
+        return notebook["train_step"].lower(structure, tree, arrays, notebook["on_devices"](batch))
 
     def abstract(value: Any) -> Any:
         return jax.eval_shape(lambda: jax.numpy.zeros(value.shape, value.dtype))
