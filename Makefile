@@ -12,6 +12,9 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	&& echo $$candidate && break; done)
 UV := $(shell command -v uv 2>/dev/null)
 
+# Else the tests, and the kit in each of the programs that they start, are compiled anew in every run.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-fast test-torch-xla fuzz lint format types kernels drift bench clean
 
 demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the submission on a hidden test

@@ -1,6 +1,7 @@
 """Pairs in JAX: on one device, on eight and on two hosts alike, in bfloat16 too, and with weights that others read."""
 
 import json
+import os
 import socket
 from functools import partial
 from pathlib import Path
@@ -35,7 +36,7 @@ LOOK = """[
 
 
 def flags(devices: int, **others: str) -> dict[str, str]:
-    return {"XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", **others}
+    return {"XLA_FLAGS": f"{os.environ['XLA_FLAGS']} --xla_force_host_platform_device_count={devices}", **others}
 
 
 def test_one_device_eight_and_two_hosts_of_four_take_the_same_steps(

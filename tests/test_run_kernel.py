@@ -144,7 +144,8 @@ def test_what_a_notebook_wants_done_at_its_end_is_done(tmp_path: Path) -> None:
     for name in ("private", "working"):
         (tmp_path / name).mkdir()
     code = f"""
-import atexit, pathlib, threading, time
+import atexit, pathlib, subprocess, threading, time
+subprocess.Popen(["true"])  # has ended when the kernel does, and nobody has waited for it
 atexit.register(pathlib.Path({str(tmp_path / "exited")!r}).touch)
 threading.Thread(target=lambda: (time.sleep(0.3), pathlib.Path({str(tmp_path / "waited")!r}).touch())).start()
 """

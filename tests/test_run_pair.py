@@ -263,7 +263,10 @@ def test_a_run_that_fails_says_why(
         pytest.param(STUBBORN, "no\n", id="it ignores the interrupt"),
     ],
 )
-def test_a_cell_that_takes_too_long_is_stopped(run: Run, tmp_path: Path, cell: str, printed: str) -> None:
+def test_a_cell_that_takes_too_long_is_stopped(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str, printed: str
+) -> None:
+    monkeypatch.setattr("generator.run.cancellation.GRACE_SECONDS", 1.0)
     stopped = run("--timeout", "2", train={"quick": "1", "slow": cell})
 
     assert stopped.code == 1

@@ -39,7 +39,9 @@ def test_every_command_of_the_tutorial_works(kaggle: Served, tmp_path: Path) -> 
     environment = {
         **client_environment(kaggle, tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        **{name: os.environ[name] for name in ("OMP_NUM_THREADS", "XLA_FLAGS")},
+        "OMP_NUM_THREADS": os.environ["OMP_NUM_THREADS"],
+        # Its hundred epochs take longer with code of level 0 than compiling takes at level 1.
+        "XLA_FLAGS": os.environ["XLA_FLAGS"].replace("_level=0", "_level=1"),
         ROOT_VARIABLE: str(tmp_path / "kaggle"),
     }
 

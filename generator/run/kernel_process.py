@@ -123,7 +123,14 @@ def main() -> None:
     # Last of all: the environment that the notebook is to see comes first, and need not have a Jupyter.
     sys.path += json.loads(os.environ.pop(PACKAGES_VARIABLE, "[]"))
 
+    from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
+
+    class PromptKernel(IPythonKernel):  # type: ignore[misc,unused-ignore]
+        """A kernel that takes no process for running that has ended: at its end it would wait for that until killed."""
+
+        def _process_children(self) -> list[Any]:
+            return [child for child in super()._process_children() if child.status() != "zombie"]
 
     class UnconfiguredKernel(IPKernelApp):  # type: ignore[misc,unused-ignore]
         """A kernel that reads no configuration file: not the user's, not the environment's, not the system's."""
@@ -131,7 +138,7 @@ def main() -> None:
         def load_config_file(self, *_: Any, **__: Any) -> None:
             """Load nothing."""
 
-    application: Any = UnconfiguredKernel.instance()
+    application: Any = UnconfiguredKernel.instance(kernel_class=PromptKernel)
     application.initialize()
     atexit.register(_end_at_once)  # before the notebook registers anything: so it is called after all of that
     Guard(read_only).install()
