@@ -239,18 +239,3 @@ def _named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         name = getattr(target, "id", getattr(target, "attr", "")) or getattr(key, "value", "")
         if isinstance(name, str) and name:
             yield name, node.value
-
-
-RULES = (
-    not_a_notebook,
-    no_kernelspec,
-    cell_is_no_python,
-    notebook_too_large,
-    half_a_character,
-    editor_block,
-    committed_outputs,
-    secret,
-    waits_for_somebody,
-    ignore_without_reason,
-    secret_of_the_editor,
-)
