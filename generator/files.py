@@ -40,7 +40,7 @@ class FileReadError(TandemError):
         elif isinstance(cause, FileNotFoundError):
             why = "it does not exist"
         else:
-            why = reason(cause).replace("to write there", "to read it")
+            why = reason_not_read(cause)
         super().__init__(f"Cannot read {printable(str(path))}: {why}.")
 
 
@@ -56,6 +56,11 @@ class PathOutsideError(TandemError):
 def reason(cause: OSError) -> str:
     """Why the operating system refused, in words that fit behind a colon."""
     return _REASONS.get(cause.errno or 0) or printable(cause.strerror or str(cause))
+
+
+def reason_not_read(cause: OSError) -> str:
+    """The same of a file or folder that was to be read."""
+    return reason(cause).replace("to write there", "to read it")
 
 
 def write_and_sync(handle: int, content: bytes) -> None:

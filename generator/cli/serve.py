@@ -44,27 +44,6 @@ class NotServedError(LocalKaggleError):
         )
 
 
-class ServeNotInstalledError(LocalKaggleError):
-    """A package that the server is made of is missing."""
-
-    def __init__(self, *, package: str) -> None:
-        super().__init__(
-            f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
-            f"Install what it is made of: {install_command('serve')}"
-        )
-
-
-class UncontainedError(LocalKaggleError):
-    """Notebooks would run as root, with nothing to hold them."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "You are root and there is no bubblewrap here that works, so a notebook could do anything to this machine. "
-            "Install it (apt-get install bubblewrap), start the server as an ordinary user, or add "
-            "--i-trust-these-notebooks if you know them all."
-        )
-
-
 @click.command(context_settings=HELP_OPTIONS)
 @click.option(
     "--root",
@@ -131,7 +110,10 @@ def serve(**options: Any) -> int:
 def _serve(root: Path, options: Mapping[str, Any]) -> int:
     for package in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(package) is None:
-            raise ServeNotInstalledError(package=package)
+            raise LocalKaggleError(
+                f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
+                f"Install what it is made of: {install_command('serve')}"
+            )
     from generator.localkaggle.faults import Faults, parse_rule
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.server import Server
@@ -141,7 +123,11 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     listening = _listening(options)
     isolation = best_isolation()
     if os.geteuid() == 0 and not isolation.is_sandbox and not options["i_trust_these_notebooks"]:
-        raise UncontainedError
+        raise LocalKaggleError(
+            "You are root and there is no bubblewrap here that works, so a notebook could do anything to this machine. "
+            "Install it (apt-get install bubblewrap), start the server as an ordinary user, or add "
+            "--i-trust-these-notebooks if you know them all."
+        )
     faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
     local_kaggle = LocalKaggle(
         root,

@@ -12,15 +12,6 @@ _LOCK = "server.lock"
 _ONLY_MINE = 0o700
 
 
-class RootInUseError(LocalKaggleError):
-    """Another server has this folder."""
-
-    def __init__(self, *, root: Path) -> None:
-        super().__init__(
-            f"Another local Kaggle runs on {printable(str(root))}; stop it, or choose another folder with --root."
-        )
-
-
 class RootFolder:
     """Makes the folder if need be, and keeps others out of it until `release`, or until this process ends."""
 
@@ -28,7 +19,7 @@ class RootFolder:
         """Takes the folder.
 
         Raises:
-            RootInUseError: Another server has it.
+            LocalKaggleError: Another server has it.
             FileWriteError: It cannot be made, or not be written to.
         """
         self.path = root.resolve()
@@ -44,7 +35,9 @@ class RootFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
-            raise RootInUseError(root=root) from error
+            raise LocalKaggleError(
+                f"Another local Kaggle runs on {printable(str(root))}; stop it, or choose another folder with --root."
+            ) from error
 
     @property
     def database(self) -> Path:

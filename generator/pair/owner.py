@@ -16,25 +16,18 @@ PLACEHOLDER_OWNER = "your-kaggle-username"
 _LARGEST_CONFIGURATION = 64 * 1024
 
 
-class OwnerNameError(PairError):
-    """Text that cannot be a Kaggle user name."""
-
-    def __init__(self, *, owner: str) -> None:
-        super().__init__(
-            f'"{printable(owner)}" is not a Kaggle user name: --owner takes lower-case letters, digits and hyphens, '
-            "as in the address of your profile, kaggle.com/NAME."
-        )
-
-
 def checked_owner(owner: str) -> str:
     """The user name in lower case.
 
     Raises:
-        OwnerNameError: It cannot be one.
+        PairError: It cannot be one.
     """
     name = owner.strip().lower()
     if not is_slug(name):
-        raise OwnerNameError(owner=owner)
+        raise PairError(
+            f'"{printable(owner)}" is not a Kaggle user name: --owner takes lower-case letters, digits and hyphens, as '
+            "in the address of your profile, kaggle.com/NAME."
+        )
     return name
 
 

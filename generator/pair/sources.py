@@ -1,8 +1,6 @@
 """The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API.
 
 CompetitionNameError          text that is no competition's name
-CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
-DataFolderError               the folder that was named cannot be the competition's data
 """
 
 from dataclasses import dataclass, field
@@ -27,27 +25,6 @@ class CompetitionNameError(CompetitionError):
         super().__init__(
             f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
             f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
-        )
-
-
-class CompetitionUnknownError(CompetitionError):
-    """Neither a built-in competition nor one whose files are there, and nobody can be asked."""
-
-    def __init__(self, *, slug: str, folder: Path, known: list[str], reason: str = "") -> None:
-        super().__init__(
-            f'There are no files of a competition "{printable(slug)}" in {printable(str(folder))}: put them there, as '
-            f"Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
-            f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
-        )
-
-
-class DataFolderError(CompetitionError):
-    """The folder that was named cannot be the competition's data."""
-
-    def __init__(self, *, folder: Path, linked: Path, problem: str) -> None:
-        super().__init__(
-            f"{printable(str(folder))} cannot become {printable(str(linked))}: {problem}. Leave out --data to use what "
-            "is there, or move it away."
         )
 
 
@@ -120,12 +97,15 @@ def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
         Whether a link was made.
 
     Raises:
-        DataFolderError: Something else stands there.
+        CompetitionError: Something else stands there.
         FileWriteError: The link cannot be made.
     """
     if mounted.exists():
         if mounted.resolve() != data.resolve():
-            raise DataFolderError(folder=data, linked=mounted, problem="other files stand there")
+            raise CompetitionError(
+                f"{printable(str(data))} cannot become {printable(str(mounted))}: other files stand there. Leave out "
+                "--data to use what is there, or move it away."
+            )
         return False
     try:
         files.link(mounted, data.resolve())
@@ -148,4 +128,9 @@ def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
             return sources.ask.survey(slug), description
         except CannotAskError as error:
             reason = error.message
-    raise CompetitionUnknownError(slug=slug, folder=sources.mounted, known=builtin.known(), reason=reason)
+    known = builtin.known()
+    raise CompetitionError(
+        f'There are no files of a competition "{printable(slug)}" in {printable(str(sources.mounted))}: put them '
+        f"there, as Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
+        f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
+    )

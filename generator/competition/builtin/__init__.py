@@ -20,7 +20,6 @@ __all__ = [
     "BUILT_IN",
     "BuiltIn",
     "DataMirror",
-    "UnknownCompetitionError",
     "ensure_data",
     "find",
     "has_data",
@@ -30,16 +29,6 @@ __all__ = [
 
 # Each stands under this name in the module of its own.
 BUILT_IN = {slug: slug.upper() for slug in ("diabetes", "digits", "docstrings", "tumours")}
-
-
-class UnknownCompetitionError(CompetitionError):
-    """No competition of this name is known."""
-
-    def __init__(self, *, slug: str, known: list[str]) -> None:
-        super().__init__(
-            f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known)}.'
-            f"{did_you_mean(slug, known)}"
-        )
 
 
 class DataMirror(Protocol):
@@ -70,11 +59,14 @@ def require(slug: str) -> BuiltIn:
     """The built-in competition of this name.
 
     Raises:
-        UnknownCompetitionError: There is none; the message lists those that there are.
+        CompetitionError: There is none; the message lists those that there are.
     """
     built_in = find(slug)
     if built_in is None:
-        raise UnknownCompetitionError(slug=slug, known=known())
+        raise CompetitionError(
+            f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known())}.'
+            f"{did_you_mean(slug, known())}"
+        )
     return built_in
 
 

@@ -1,6 +1,5 @@
 """Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it.
 
-SpecimenExistsError           there is a specimen already
 NotASpecimenError             something else stands where it should be written
 """
 
@@ -28,13 +27,6 @@ def is_specimen(folder: Path) -> bool:
     return (folder / MARKER).is_file()
 
 
-class SpecimenExistsError(CompetitionError):
-    """There is a specimen already."""
-
-    def __init__(self, *, folder: Path) -> None:
-        super().__init__(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
-
-
 class NotASpecimenError(CompetitionError):
     """Something that is not a specimen stands where it should be written; it is never removed."""
 
@@ -55,7 +47,7 @@ def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Pa
         replace: Whether a specimen that is there is replaced; anything else never is.
 
     Raises:
-        SpecimenExistsError: There is a specimen, and it is not to be replaced.
+        CompetitionError: There is a specimen, and it is not to be replaced.
         NotASpecimenError: There is something else.
         FileWriteError: The folder could not be written; what was there before is untouched.
         UnsafePlaceError: There is a link on the way to it.
@@ -92,7 +84,7 @@ def _check_free(folder: Path, *, replace: bool) -> None:
     if not is_specimen(folder):
         raise NotASpecimenError(folder=folder)
     if not replace:
-        raise SpecimenExistsError(folder=folder)
+        raise CompetitionError(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
 
 
 @dataclass

@@ -18,9 +18,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from generator.files import FileReadError, FileWriteError
-from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalNewerError
+from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalError
 from generator.pair.workspace import PairFolder
-from generator.untrusted import JsonObject
+from generator.untrusted import JsonObject, printable
 from generator.workspace_files import WorkspaceFiles
 
 _LARGEST = 64 * 1024 * 1024
@@ -98,7 +98,7 @@ class Journal:
         Raises:
             FileReadError: The file cannot be read.
             JournalDamagedError: A line is not what was written.
-            JournalNewerError: A line is of a newer version of the kit.
+            JournalError: A line is of a newer version of the kit.
             UnsafePlaceError: The file is a link.
         """
         lines, rest = self._content()
@@ -166,7 +166,10 @@ class Journal:
         if event in set(Kind):
             return Entry(Kind(event), at, JsonObject(fields))
         if checked is not None:
-            raise JournalNewerError(path=self.path, line=index + 1)
+            raise JournalError(
+                f"Line {index + 1} of {printable(str(self.path))} was written by a newer version of the kit, which is "
+                "needed to go on with this chain; --restart begins a new one."
+            )
         raise self.damaged(index + 1, "it says what no version of the kit writes")
 
     def _content(self) -> tuple[list[bytes], bytes]:
