@@ -3,6 +3,8 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -51,6 +53,19 @@ class PathOutsideError(TandemError):
         super().__init__(
             f"{printable(str(path))} leads out of {printable(str(root))}; use a path inside of that folder."
         )
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Says in a sentence which file or folder could not be written in the block, and why.
+
+    Raises:
+        FileWriteError: The operating system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise FileWriteError(path=path, cause=error) from error
 
 
 def reason(cause: OSError) -> str:

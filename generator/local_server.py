@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from generator.errors import TandemError
-from generator.files import FileWriteError, reason, write_and_sync
+from generator.files import reason, write_and_sync, writing
 from generator.untrusted import printable
 
 ROOT_VARIABLE = "TANDEM_LOCAL_KAGGLE"
@@ -47,7 +47,7 @@ class ServerRecord:
             FileWriteError: There is no such folder, no space or no permission.
         """
         path = root / RECORD_NAME
-        try:
+        with writing(path):
             # mkstemp makes files that only their owner may read, and the name is given once the text is whole.
             handle, name = tempfile.mkstemp(dir=root, prefix=f".{RECORD_NAME}.")
             try:
@@ -56,8 +56,6 @@ class ServerRecord:
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
-        except OSError as error:
-            raise FileWriteError(path=path, cause=error) from error
         return path
 
     def is_running(self) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import TandemError
-from generator.files import FileWriteError, PathOutsideError, write_and_sync
+from generator.files import PathOutsideError, write_and_sync, writing
 from generator.untrusted import printable
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -52,19 +52,16 @@ class WorkspaceFiles:
             FileWriteError: No permission, no space; the previous file is untouched.
         """
         temporary = _temporary_name(path)
-        try:
-            with self._folder(path.parent, make=True) as folder:
-                _check(folder, path)
-                try:
-                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
-                    write_and_sync(os.open(temporary, flags, 0o666, dir_fd=folder), content)
-                    os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-                except BaseException:
-                    _remove_file(temporary, folder)
-                    raise
-                _sync(folder)
-        except OSError as error:
-            raise FileWriteError(path=path, cause=error) from error
+        with writing(path), self._folder(path.parent, make=True) as folder:
+            _check(folder, path)
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
+                write_and_sync(os.open(temporary, flags, 0o666, dir_fd=folder), content)
+                os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                _remove_file(temporary, folder)
+                raise
+            _sync(folder)
 
     def append(self, path: Path, content: bytes, *, behind: int | None = None) -> None:
         """Adds to a file, which is made if there is none, and returns once that is on the disk.

@@ -89,7 +89,7 @@ def _planned(options: dict[str, Any]) -> "PlannedPair":
 
 
 def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
-    from generator.files import FileWriteError
+    from generator.files import writing
     from generator.plan.picture import roofline_picture
     from generator.workspace_files import WorkspaceFiles
 
@@ -97,10 +97,8 @@ def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
     path: Path = (options["output"] or workspace.output(planned.name)) / "plan.svg"
     files = WorkspaceFiles(options["output"]) if options["output"] else workspace.files
     drawn = roofline_picture(planned.plan, title=f"{planned.name}: a training step", here=planned.here)
-    try:
+    with writing(path):
         files.make_folder(path.parent)
-    except OSError as error:
-        raise FileWriteError(path=path, cause=error) from error
     files.write(path, drawn.encode("utf-8"))
     return path
 

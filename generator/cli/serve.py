@@ -16,7 +16,7 @@ import click
 
 from generator.cli.options import HELP_OPTIONS
 from generator.errors import LocalKaggleError
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.installation import install_command
 from generator.local_server import ServerRecord, default_root, read_record, remove_record, serve_command
 from generator.untrusted import printable
@@ -221,10 +221,8 @@ def _print_environment(root: Path) -> int:
 def _environment(root: Path, record: ServerRecord) -> list[str]:
     """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
-    try:
+    with writing(home):
         home.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise FileWriteError(path=home, cause=error) from error
     values = {
         # Clients speak plain HTTP to http://localhost through the proxy; it refuses to connect to anything else.
         "KAGGLE_API_ENVIRONMENT": "LOCALHOST",

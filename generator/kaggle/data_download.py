@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.kaggle.api_types import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
 from generator.kaggle.gateway import Kaggle
@@ -78,19 +78,16 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
         )
     if _is_there(folder, listed):
         return Downloaded(folder, len(listed), total_size(listed), was_there=True)
-    try:
-        with _work_folder(folder, slug, files) as work:
-            _check_space(slug, work, listed)
-            files.check(work / "archive")
-            archive = _fetch(kaggle, slug, work / "archive", tell)
-            files.remove_tree(work / "files")
-            files.make_folder(work / "files")
-            _unpack(slug, archive, work / "files", listed=listed, tell=tell)
-            files.move(work / "files", folder)
-            with suppress(OSError):
-                files.remove_tree(work)
-    except OSError as error:
-        raise FileWriteError(path=folder, cause=error) from error
+    with writing(folder), _work_folder(folder, slug, files) as work:
+        _check_space(slug, work, listed)
+        files.check(work / "archive")
+        archive = _fetch(kaggle, slug, work / "archive", tell)
+        files.remove_tree(work / "files")
+        files.make_folder(work / "files")
+        _unpack(slug, archive, work / "files", listed=listed, tell=tell)
+        files.move(work / "files", folder)
+        with suppress(OSError):
+            files.remove_tree(work)
     return Downloaded(folder, len(listed), total_size(listed))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from generator.competition import builtin
 from generator.competition.description import CannotAskError, Description, FactSource
 from generator.errors import CompetitionError, did_you_mean
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.untrusted import is_slug, printable
 from generator.workspace_files import WorkspaceFiles
 
@@ -107,10 +107,8 @@ def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
                 "--data to use what is there, or move it away."
             )
         return False
-    try:
+    with writing(mounted):
         files.link(mounted, data.resolve())
-    except OSError as error:
-        raise FileWriteError(path=mounted, cause=error) from error
     return True
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import RunError
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.pair.handover import HandOverError, read_handover
 from generator.pair.workspace import Role
 from generator.untrusted import printable
@@ -91,15 +91,13 @@ class OutputFolder:
             UnsafePlaceError: Something there is a link.
             FileWriteError: It cannot be written to.
         """
-        try:
+        with writing(self.path):
             for path in (self.path / MARKER, self.report, self.previous.path, self.interrupted.path):
                 self.files.check(path)
             for role in emptied:
                 self._refuse_foreign(self.working(role))
             self.files.make_folder(self.path)
             handle = self.files.open(self.path / MARKER, os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            raise FileWriteError(path=self.path, cause=error) from error
         try:
             _lock(handle, self.path)
             noted = f"{os.getpid()}\n" + "".join(map(_note, self._made()))
@@ -119,13 +117,11 @@ class OutputFolder:
             FileWriteError: It cannot be written to.
         """
         folder = self.working(role)
-        try:
+        with writing(folder):
             self._refuse_foreign(folder)
             self.files.make_folder(folder)
             self._remember(folder)
             self.files.empty(folder)
-        except OSError as error:
-            raise FileWriteError(path=folder, cause=error) from error
 
     def keep(self, role: Role) -> Path | None:
         """Moves what the next run of a notebook would replace out of its way, and returns where it is.
@@ -142,7 +138,7 @@ class OutputFolder:
             if role is not Role.TRAIN or not _has_progress(self.working(role)):
                 return None
             kept, roles = self.interrupted, (role,)
-        try:
+        with writing(kept.path):
             for place in (*map(kept.working, roles), kept.report):
                 self._refuse_foreign(place)
             self.files.make_folder(kept.path)
@@ -154,8 +150,6 @@ class OutputFolder:
             if kept == self.previous:
                 self.files.remove(kept.report)
                 self._move(self.report, kept.report)
-        except OSError as error:
-            raise FileWriteError(path=kept.path, cause=error) from error
         return kept.path
 
     def set_aside(self) -> Path:

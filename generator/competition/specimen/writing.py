@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from generator.errors import CompetitionError
-from generator.files import FileWriteError, PathOutsideError, contained
+from generator.files import PathOutsideError, contained, writing
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
@@ -52,7 +52,7 @@ def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Pa
         FileWriteError: The folder could not be written; what was there before is untouched.
         UnsafePlaceError: There is a link on the way to it.
     """
-    try:
+    with writing(folder):
         _check_free(folder, replace=replace)
         files.make_folder(folder.parent)
         with files.beside(folder) as stage:
@@ -60,8 +60,6 @@ def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Pa
             content.mkdir()
             yield content
             _swap(content, folder, stage / "old", files)
-    except OSError as error:
-        raise FileWriteError(path=folder, cause=error) from error
 
 
 def _swap(content: Path, folder: Path, old: Path, files: WorkspaceFiles) -> None:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from generator.files import FileReadError, FileWriteError
+from generator.files import FileReadError, writing
 from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalError
 from generator.pair.workspace import PairFolder
 from generator.untrusted import JsonObject, printable
@@ -118,12 +118,10 @@ class Journal:
         said = {"at": at.astimezone(UTC).isoformat(), "event": str(event), **fields}
         if whole:
             said["before"] = _link(whole, len(whole))
-        try:
+        with writing(self.path):
             # What a crash cut off goes.
             kept = sum(len(line) + 1 for line in whole)
             self.files.append(self.path, _checked(json.dumps(said, ensure_ascii=False).encode("utf-8")), behind=kept)
-        except OSError as error:
-            raise FileWriteError(path=self.path, cause=error) from error
         return Entry(event, at, JsonObject(fields))
 
     def cut(self, line: int) -> None:
@@ -212,11 +210,9 @@ class Journals:
             UnsafePlaceError: It is a link, or below one.
         """
         path = self.folder / "lock"
-        try:
+        with writing(path):
             self._pair.files.make_folder(self.folder)
             handle = self._pair.files.open(path, os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            raise FileWriteError(path=path, cause=error) from error
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
