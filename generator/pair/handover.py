@@ -101,8 +101,7 @@ class HandOver:
     @property
     def folds(self) -> tuple[TrainedFold, ...]:
         """The folds that were trained; none of which it does not say a score."""
-        folds = self.fields.get("folds")
-        found = [_trained_fold(JsonObject.of(fold)) for fold in folds] if isinstance(folds, list) else []
+        found = map(_trained_fold, self.fields.sections("folds"))
         return tuple(fold for fold in found if fold is not None)
 
     @property
@@ -117,8 +116,7 @@ class HandOver:
 
 
 def _trained_fold(fields: JsonObject) -> TrainedFold | None:
-    score, history = fields.number("score"), fields.get("history")
-    epochs = [JsonObject.of(epoch) for epoch in history] if isinstance(history, list) else []
+    score, epochs = fields.number("score"), fields.sections("history")
     scores, losses = ([epoch.number(name) for epoch in epochs] for name in ("score", "loss"))
     known = [[value for value in values if value is not None] for values in (scores, losses)]
     if score is None:

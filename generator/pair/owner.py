@@ -1,6 +1,5 @@
 """The owner of the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from generator.errors import PairError
 from generator.files import open_file
 from generator.pair.choices import Choice, MadeBy
-from generator.untrusted import is_slug, printable
+from generator.untrusted import JsonObject, is_slug, printable
 
 PLACEHOLDER_OWNER = "your-kaggle-username"
 """Stands where no user name is known; `push` refuses it."""
@@ -79,8 +78,6 @@ def _username_in(path: Path) -> str | None:
     try:
         with open_file(path) as file:
             content = file.read(_LARGEST_CONFIGURATION + 1)
-        data = json.loads(content) if len(content) <= _LARGEST_CONFIGURATION else None
-    except (OSError, ValueError, RecursionError):
+    except OSError:
         return None
-    name = data.get("username") if isinstance(data, dict) else None
-    return name if isinstance(name, str) else None
+    return JsonObject.parsed(content).text("username") if len(content) <= _LARGEST_CONFIGURATION else None

@@ -72,9 +72,8 @@ def compile_steps(
     key = fingerprint(target, options)
     kept = cache.get(key) if key else None
     if kept is not None:
-        events = kept.get("events")
-        for event in events if isinstance(events, list) else ():
-            told.add(_as_kept(JsonObject.of(event)))
+        for event in kept.sections("events"):
+            told.add(_as_kept(event))
     else:
         require_packages()
         # All of them end the process that compiles.

@@ -27,10 +27,9 @@ class ResultCache:
             return None
         try:
             with (self._folder / f"{key}.json").open("rb") as file:
-                value = json.loads(file.read(_LARGEST))
-        except (OSError, ValueError, RecursionError):
+                return JsonObject.parsed(file.read(_LARGEST)) or None
+        except OSError:
             return None
-        return JsonObject(value) if isinstance(value, dict) else None
 
     def put(self, key: str, value: dict[str, Any]) -> None:
         """Keeps a value, as a whole or not at all."""
