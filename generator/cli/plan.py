@@ -6,6 +6,7 @@ import click
 
 from generator.cli.options import (
     HELP_OPTIONS,
+    assignments_option,
     json_option,
     optional_pair_argument,
     output_option,
@@ -32,14 +33,7 @@ if TYPE_CHECKING:
     "--examples", type=click.IntRange(1), metavar="N", help="The training examples, where those here are a specimen's."
 )
 @click.option("--compile/--no-compile", "asks_compiler", default=True, help="Ask Google's TPU compiler, if it is here.")
-@click.option(
-    "-P",
-    "--parameter",
-    "assignments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Plan with another value of a parameter; repeatable.",
-)
+@assignments_option("Plan with another value of a parameter; repeatable.")
 @to_option("Which Kaggle to ask what is left of the week's quota: kaggle by default, if its token is here.")
 @workspace_option
 @output_option(metavar="DIRECTORY", default="output/PAIR")

@@ -1,7 +1,4 @@
-"""The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API.
-
-CompetitionNameError          text that is no competition's name
-"""
+"""The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,16 +13,6 @@ from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from generator.competition.survey.facts import Survey
-
-
-class CompetitionNameError(CompetitionError):
-    """Text that is no competition's name."""
-
-    def __init__(self, *, slug: str, known: list[str]) -> None:
-        super().__init__(
-            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
-            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -64,6 +51,15 @@ class Known:
     folder: Path | None = None
 
 
+def check_name(slug: str) -> None:
+    """Raises a CompetitionError for text that is no competition's name."""
+    if not is_slug(slug):
+        raise CompetitionError(
+            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.known())}"
+        )
+
+
 def look(slug: str, sources: Sources) -> Known:
     """Looks at what there is of a competition.
 
@@ -75,8 +71,7 @@ def look(slug: str, sources: Sources) -> Known:
         CompetitionError: There is nothing.
         KaggleError: It had to be asked, and could not answer.
     """
-    if not is_slug(slug):
-        raise CompetitionNameError(slug=slug, known=builtin.known())
+    check_name(slug)
     if sources.data is None and builtin.find(slug) is not None:
         return Known(slug)
     folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
