@@ -10,8 +10,9 @@ TandemError
 ├── LocalKaggleError          a Kaggle on this machine (generator.localkaggle)
 └── RunError                  running a pair on this machine (generator.run)
 
-The leaves stand beside the code that raises them. A constructor takes data by keyword and the class writes what
-is wrong, where, and what to do. Only `generator.cli` catches `TandemError`: one message on stderr, exit code 1.
+A message is what is wrong, where, and what to do. One that is said in a single place is written there; an error that is
+raised in several, that somebody catches, or that carries data, is a class, beside the code that raises it, whose
+constructor takes the data by keyword. Only `generator.cli` catches `TandemError`: one message on stderr, exit code 1.
 """
 
 from collections.abc import Iterable

@@ -3,6 +3,8 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -40,7 +42,7 @@ class FileReadError(TandemError):
         elif isinstance(cause, FileNotFoundError):
             why = "it does not exist"
         else:
-            why = reason(cause).replace("to write there", "to read it")
+            why = reason_not_read(cause)
         super().__init__(f"Cannot read {printable(str(path))}: {why}.")
 
 
@@ -53,9 +55,27 @@ class PathOutsideError(TandemError):
         )
 
 
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Says in a sentence which file or folder could not be written in the block, and why.
+
+    Raises:
+        FileWriteError: The operating system refused.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise FileWriteError(path=path, cause=error) from error
+
+
 def reason(cause: OSError) -> str:
     """Why the operating system refused, in words that fit behind a colon."""
     return _REASONS.get(cause.errno or 0) or printable(cause.strerror or str(cause))
+
+
+def reason_not_read(cause: OSError) -> str:
+    """The same of a file or folder that was to be read."""
+    return reason(cause).replace("to write there", "to read it")
 
 
 def write_and_sync(handle: int, content: bytes) -> None:

@@ -21,6 +21,16 @@ class PackageMissingError(TandemError):
         )
 
 
+def installed_version(package: str) -> str:
+    """The version of a package that is installed; "" of one that is not."""
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
 def template_folder() -> Path:
     """The kit's templates: inside of the package when it was installed from a wheel, else beside it in the clone."""
     installed = _PACKAGE / "templates"

@@ -3,15 +3,15 @@
 import json
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from generator.errors import TandemError
-from generator.files import FileWriteError, reason, write_and_sync
+from generator.files import reason
 from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
 
 ROOT_VARIABLE = "TANDEM_LOCAL_KAGGLE"
 RECORD_NAME = "server.json"
@@ -47,17 +47,7 @@ class ServerRecord:
             FileWriteError: There is no such folder, no space or no permission.
         """
         path = root / RECORD_NAME
-        try:
-            # mkstemp makes files that only their owner may read, and the name is given once the text is whole.
-            handle, name = tempfile.mkstemp(dir=root, prefix=f".{RECORD_NAME}.")
-            try:
-                write_and_sync(handle, json.dumps(asdict(self), indent=2).encode())
-                Path(name).replace(path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
-        except OSError as error:
-            raise FileWriteError(path=path, cause=error) from error
+        WorkspaceFiles(root).write(path, json.dumps(asdict(self), indent=2).encode(), mode=0o600)
         return path
 
     def is_running(self) -> bool:
@@ -119,7 +109,7 @@ def remove_record(root: Path, *, pid: int) -> None:
     except ServerRecordError:
         return
     if record is not None and record.pid == pid:
-        (root / RECORD_NAME).unlink(missing_ok=True)
+        WorkspaceFiles(root).remove(root / RECORD_NAME)
 
 
 def _fault(record: ServerRecord) -> str:

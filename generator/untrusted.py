@@ -1,5 +1,6 @@
 """Text and objects that somebody else wrote: for a terminal, Markdown or Python code, and out of JSON."""
 
+import json
 import math
 import re
 import unicodedata
@@ -106,6 +107,14 @@ class JsonObject(dict[str, Any]):
         """The value, if it is an object; else an empty one."""
         return cls(value) if isinstance(value, dict) else cls()
 
+    @classmethod
+    def parsed(cls, text: str | bytes) -> "JsonObject":
+        """The object that a text is as JSON; an empty one where it is none."""
+        try:
+            return cls.of(json.loads(text))
+        except (ValueError, RecursionError):
+            return cls()
+
     def text(self, name: str) -> str:
         """A field that is a text, or nothing."""
         value = self.get(name)
@@ -133,6 +142,11 @@ class JsonObject(dict[str, Any]):
     def section(self, name: str) -> "JsonObject":
         """A field that is an object, or an empty one."""
         return JsonObject.of(self.get(name))
+
+    def sections(self, name: str) -> "list[JsonObject]":
+        """The items of a field that is a list; what is no object among them is an empty one."""
+        value = self.get(name)
+        return [JsonObject.of(item) for item in value] if isinstance(value, list) else []
 
 
 def storable(text: str) -> str:

@@ -7,6 +7,7 @@ root, folder by folder, none of them through a link. Links above the root, and t
 UnsafePlaceError    a link or a device where the kit is to write or to remove
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import TandemError
-from generator.files import FileWriteError, PathOutsideError, write_and_sync
+from generator.files import PathOutsideError, write_and_sync, writing
 from generator.untrusted import printable
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -45,26 +46,25 @@ class WorkspaceFiles:
 
     root: Path
 
-    def write(self, path: Path, content: bytes) -> None:
+    def write(self, path: Path, content: bytes, *, mode: int = 0o666) -> None:
         """Writes a file as a whole or not at all, whatever happens meanwhile; folders below the root are made.
+
+        `mode` is what the file allows whom, less the umask.
 
         Raises:
             FileWriteError: No permission, no space; the previous file is untouched.
         """
         temporary = _temporary_name(path)
-        try:
-            with self._folder(path.parent, make=True) as folder:
-                _check(folder, path)
-                try:
-                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
-                    write_and_sync(os.open(temporary, flags, 0o666, dir_fd=folder), content)
-                    os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-                except BaseException:
-                    _remove_file(temporary, folder)
-                    raise
-                _sync(folder)
-        except OSError as error:
-            raise FileWriteError(path=path, cause=error) from error
+        with writing(path), self._folder(path.parent, make=True) as folder:
+            _check(folder, path)
+            try:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE
+                write_and_sync(os.open(temporary, flags, mode, dir_fd=folder), content)
+                os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                _remove_file(temporary, folder)
+                raise
+            _sync(folder)
 
     def append(self, path: Path, content: bytes, *, behind: int | None = None) -> None:
         """Adds to a file, which is made if there is none, and returns once that is on the disk.
@@ -123,6 +123,31 @@ class WorkspaceFiles:
                 yield path.parent / name
             finally:
                 shutil.rmtree(name, ignore_errors=True, dir_fd=folder)
+
+    @contextmanager
+    def filled(self, path: Path) -> Iterator[Path]:
+        """An empty folder to fill, which then takes the name; if another process was faster, what it made stays.
+
+        Raises:
+            FileWriteError: No permission, no space; nothing is left behind.
+        """
+        with writing(path):
+            created = self.make_folder(path.parent)
+            try:
+                with self.beside(path) as stage:
+                    content = stage / "new"
+                    content.mkdir()
+                    yield content
+                    self._move_unless_filled(content, path)
+            finally:
+                self.remove_empty(created)
+
+    def _move_unless_filled(self, source: Path, target: Path) -> None:
+        try:
+            self.move(source, target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
 
     def move(self, source: Path, target: Path) -> None:
         """Renames a file or a folder; a file takes the place of one that is there, a folder that of an empty one."""

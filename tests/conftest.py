@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from miniature import MINIATURE, Outcome, write_tree
+from miniature import MINIATURE, Outcome, replace_templates, write_tree
 
 from generator.cli.main import main
 from generator.pair.workspace import Workspace
@@ -79,9 +79,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def miniature_templates(tmp_path: Path) -> Path:
-    """A folder of templates that is small enough to be read in one glance."""
-    return write_tree(tmp_path / "miniature", MINIATURE)
+def miniature_templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Templates that are small enough to be read in one glance, in the place of the kit's."""
+    return replace_templates(monkeypatch, tmp_path / "miniature", MINIATURE)
 
 
 @pytest.fixture

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from generator import installation
+from generator.installation import template_folder
+
 MINIATURE = {
-    "families/image_classification/family.toml": """
-        title = "Image classification"
-        description = "One class for each image."
-        medium = "image"
-        targets = ["class"]
-    """,
     "families/image_classification/models/keras.py.j2": "",
     "families/image_classification/models/tensorflow.py.j2": "",
     "frameworks/keras/framework.toml": 'title = "Keras 3"\ndescription = "On JAX."\n',
@@ -51,7 +50,7 @@ print("predicting", TITLE)
 # {% endblock %}
 """.lstrip(),
 }
-"""The smallest templates that use what the real ones use."""
+"""The smallest templates that use what the real ones use, beside what those say of families."""
 
 
 def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
@@ -68,6 +67,18 @@ class Outcome:
     code: int
     out: str
     err: str
+
+
+def replace_templates(monkeypatch: pytest.MonkeyPatch, package: Path, files: Mapping[str, str]) -> Path:
+    """Makes templates of a folder those of the kit; what a family is, and a key of all tasks, stays known."""
+    known = template_folder()
+    folder = write_tree(package / "templates", files)
+    for path in known.glob("families/**/*.toml"):
+        link = folder / path.relative_to(known)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(path)
+    monkeypatch.setattr(installation, "_PACKAGE", package)
+    return folder
 
 
 def python(*arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":

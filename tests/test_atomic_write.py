@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from miniature import names_in
 
+from generator.errors import PairError
 from generator.files import FileWriteError
-from generator.pair.atomic_write import UnfinishedWriteError, base_of, commit, pair_files, recover
+from generator.pair.atomic_write import base_of, commit, pair_files, recover
 from generator.pair.folder import pair_folder
 from generator.pair.workspace import PairFolder, Workspace
 from generator.workspace_files import UnsafePlaceError
@@ -66,7 +67,7 @@ def test_a_full_disk_or_an_interrupt_at_any_step_leaves_the_old_pair_or_the_new_
             commit(old_pair, OLD)
         with monkeypatch.context() as patched:
             patched.setattr(os, function, failing_at(step, getattr(os, function), error))
-            with suppress(FileWriteError, UnfinishedWriteError, KeyboardInterrupt):
+            with suppress(FileWriteError, PairError, KeyboardInterrupt):
                 commit(old_pair, NEW)
         recover(old_pair)
         found = tree(old_pair.path)
@@ -161,9 +162,7 @@ def test_renames_that_fail_are_reported_and_finished_later(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(os, "replace", failing_at(2, os.replace, PermissionError(errno.EACCES, "denied")))
-        with pytest.raises(
-            UnfinishedWriteError, match="are complete, but cannot be put in place: there is no permission"
-        ):
+        with pytest.raises(PairError, match="are complete, but cannot be put in place: there is no permission"):
             commit(old_pair, NEW)
 
     recover(old_pair)

@@ -7,7 +7,6 @@ from notebook_competitions import write_digits
 from notebook_session import Mirror, Notebook, Sessions, names_below
 from test_notebook_images import digits_task
 
-from generator.installation import template_folder
 from generator.pair.template_catalog import frameworks
 
 pytestmark = pytest.mark.slow
@@ -39,7 +38,7 @@ def test_a_misspelt_backbone_stops_before_anything_is_written(sessions: Sessions
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN, BACKBONE="EfficientNetV2b0"))
 
     assert ended.cell == "check-backbone"
-    known = {each.name: list(each.backbones) for each in frameworks(template_folder())}
+    known = {each.name: list(each.backbones) for each in frameworks()}
     assert known["keras"] == known["tensorflow"]
     assert f"did you mean 'EfficientNetV2B0'? It can be {known['keras']}." in ended.error
     assert names_below(mirror.root) == []

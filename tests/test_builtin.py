@@ -11,8 +11,9 @@ from miniature import names_in
 from PIL import Image
 
 from generator.competition import builtin
-from generator.competition.builtin import BuiltIn, UnknownCompetitionError, ensure_data, require
+from generator.competition.builtin import BuiltIn, ensure_data, require
 from generator.competition.submission import SubmissionColumnsError, SubmissionIdsError, SubmissionRowError, validate
+from generator.errors import CompetitionError
 from generator.files import FileWriteError
 from generator.pair.workspace import Workspace
 
@@ -183,7 +184,7 @@ def test_a_process_that_was_faster_is_no_error(tmp_path: Path) -> None:
 
 
 def test_an_unknown_competition_is_told_with_the_known_ones_and_the_nearest() -> None:
-    with pytest.raises(UnknownCompetitionError) as caught:
+    with pytest.raises(CompetitionError) as caught:
         builtin.require("digit\n")
 
     assert str(caught.value) == (

@@ -12,6 +12,7 @@ from count_notebooks import gallery_choices
 from layouts import ALL_LAYOUTS, Layout, sampled
 from rendered_pairs import layout_choices
 
+from generator import installation
 from generator.installation import template_folder
 from generator.pair.choices import Choices
 from generator.pair.kernel_files import render_kernels
@@ -89,7 +90,9 @@ def pair_of(marked_templates: Path) -> Callable[[Layout], Pair]:
 
 def origins(choices: Choices, marked: Path) -> dict[Role, Notebook]:
     """The cells of both notebooks of a pair, by name."""
-    files = render_kernels(choices, templates=marked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(installation, "_PACKAGE", marked.parent)
+        files = render_kernels(choices)
     return {role: dict(_origins(files[Path(role, f"{role}.ipynb")])) for role in Role}
 
 

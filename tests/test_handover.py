@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.pair.handover import HandOverMissingError, HandOverUnreadableError, Score, read_handover
+from generator.pair.handover import HandOverError, Score, read_handover
 
 
 def test_a_handover_is_read(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_fields_of_the_wrong_type_count_as_left_out(tmp_path: Path) -> None:
 
 
 def test_a_missing_handover_names_the_way_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(HandOverMissingError, match="--only train"):
+    with pytest.raises(HandOverError, match="--only train"):
         read_handover(tmp_path)
 
 
@@ -46,5 +46,5 @@ def test_a_missing_handover_names_the_way_to_get_one(tmp_path: Path) -> None:
 def test_a_damaged_handover_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "handoff.json").write_bytes(content)
 
-    with pytest.raises(HandOverUnreadableError, match="damaged"):
+    with pytest.raises(HandOverError, match="damaged"):
         read_handover(tmp_path)

@@ -14,7 +14,8 @@ import pytest
 from count_notebooks import gallery_choices
 from miniature import Outcome, write_tree
 
-from generator.pair.backbones import BackboneError, without_foreign_backbone
+from generator.errors import PairError
+from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, MadeBy
 from generator.pair.kernel_files import render_kernels
 from generator.pair.workspace import PairFolder, Role
@@ -164,7 +165,7 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
 def test_a_backbone_of_another_framework_is_refused(framework: str, name: str, message: str) -> None:
     pair = gallery_choices("tpu-getting-started", framework)
     named = {each: Choice(value, MadeBy.HAND) for each, value in (("BACKBONE", name), ("FOLDS", 2))}
-    with pytest.raises(BackboneError, match=re.escape(message)):
+    with pytest.raises(PairError, match=re.escape(message)):
         render_kernels(replace(pair, parameters=named))
 
     render_kernels(replace(pair, parameters=without_foreign_backbone(named, framework)))

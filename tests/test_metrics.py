@@ -9,8 +9,6 @@ import pytest
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.metrics import (
     METRICS,
-    MetricParameterError,
-    UnknownMetricError,
     decision_of,
     find_metric,
     loss_of,
@@ -18,6 +16,7 @@ from generator.competition.metrics import (
     parsed,
     suited_metric,
 )
+from generator.errors import CompetitionError
 from generator.installation import template_folder
 from generator.pair.percent import CellKind, read_cells
 
@@ -180,7 +179,7 @@ def test_a_long_page_is_read_in_a_moment() -> None:
     ],
 )
 def test_a_metric_that_cannot_be_computed_is_said_in_a_sentence(metric: str, sentence: str) -> None:
-    with pytest.raises((UnknownMetricError, MetricParameterError), match=sentence):
+    with pytest.raises(CompetitionError, match=sentence):
         parsed(metric)
 
 

@@ -235,7 +235,7 @@ def test_jupytext_reads_hostile_columns_and_files_as_the_same_cells(slug: str, f
 
     spec = spec_of(choices(slug, framework, HOSTILE, **{name: f"{name} {HOSTILE}" for name in HOSTILE_FIELDS[slug]}))
     for role in Role:
-        text = render_text(spec, role, TEMPLATES)
+        text = render_text(spec, role)
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
         assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source.strip("\n")) for cell in theirs] == [
             (cell.name, str(cell.kind), cell.source.strip("\n")) for cell in read_cells(text)

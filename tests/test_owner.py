@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from generator.errors import PairError
 from generator.pair.choices import MadeBy
-from generator.pair.owner import PLACEHOLDER_OWNER, OwnerNameError, checked_owner, find_owner
+from generator.pair.owner import PLACEHOLDER_OWNER, checked_owner, find_owner
 
 
 def configure(path: Path, content: object) -> None:
@@ -66,5 +67,5 @@ def test_a_folder_in_place_of_the_file_counts_as_absent(tmp_path: Path) -> None:
 
 def test_an_owner_on_the_command_line_is_lower_cased_or_refused() -> None:
     assert checked_owner(" Ada-L ") == "ada-l"
-    with pytest.raises(OwnerNameError, match=r'"ada/x\\n" is not a Kaggle user name'):
+    with pytest.raises(PairError, match=r'"ada/x\\n" is not a Kaggle user name'):
         checked_owner("ada/x\n")

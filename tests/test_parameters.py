@@ -5,10 +5,8 @@ import datetime
 import pytest
 
 from generator.pair.parameters import (
-    AssignmentError,
-    ParameterRangeError,
+    ParameterError,
     ParametersCellError,
-    ParameterTypeError,
     UnknownParameterError,
     override,
     parse_assignment,
@@ -98,7 +96,7 @@ def test_the_default_says_how_a_value_is_read(text: str, name: str, value: objec
     ],
 )
 def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
-    with pytest.raises(ParameterTypeError) as caught:
+    with pytest.raises(ParameterError) as caught:
         parse_assignment(text, read_parameters(SOURCE))
 
     assert expected in str(caught.value)
@@ -119,18 +117,18 @@ def test_a_value_of_another_type_is_refused(text: str, expected: str) -> None:
     ],
 )
 def test_a_number_that_makes_no_sense_is_refused(text: str, default: float, expected: str) -> None:
-    with pytest.raises(ParameterRangeError) as caught:
+    with pytest.raises(ParameterError) as caught:
         parse_assignment(text, {text.partition("=")[0]: default})
     assert expected in str(caught.value)
 
 
 def test_a_list_with_something_that_python_has_no_literal_for_is_refused() -> None:
-    with pytest.raises(ParameterTypeError):
+    with pytest.raises(ParameterError, match="SIZES takes"):
         override(SOURCE, {"SIZES": [datetime.date(2026, 1, 1)]})
 
 
 def test_true_is_no_number() -> None:
-    with pytest.raises(ParameterTypeError):
+    with pytest.raises(ParameterError, match="EPOCHS takes a whole number"):
         override(SOURCE, {"EPOCHS": True})
 
 
@@ -143,7 +141,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
 
 @pytest.mark.parametrize("text", ["EPOCHS", "=3", ""])
 def test_text_that_sets_nothing_is_refused(text: str) -> None:
-    with pytest.raises(AssignmentError, match="write NAME=VALUE"):
+    with pytest.raises(ParameterError, match="write NAME=VALUE"):
         parse_assignment(text, read_parameters(SOURCE))
 
 

@@ -11,9 +11,10 @@ from generator.competition.description import CannotAskError, Description
 from generator.competition.facts import Competition
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import Survey
+from generator.errors import CompetitionError
 from generator.pair.kept_description import keep_description, kept_description
 from generator.pair.proposal import propose
-from generator.pair.sources import CompetitionUnknownError, Sources, look
+from generator.pair.sources import Sources, look
 from generator.pair.workspace import PairFolder
 
 FILES = {
@@ -98,7 +99,7 @@ def test_who_cannot_be_asked_is_named_in_the_one_sentence(tmp_path: Path) -> Non
         def describe(self, slug: str) -> Description:
             raise CannotAskError(why="There is no token here.")
 
-    with pytest.raises(CompetitionUnknownError, match=r'"heigths".* Kaggle was not asked\. There is no token here\.$'):
+    with pytest.raises(CompetitionError, match=r'"heigths".* Kaggle was not asked\. There is no token here\.$'):
         propose(look("heigths", Sources(mounted=tmp_path / "nothing", ask=Nobody(tmp_path))), decisions={})
 
 

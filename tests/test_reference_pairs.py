@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from miniature import write_tree
 
-from generator.competition.builtin import UnknownCompetitionError
+from generator.errors import CompetitionError, PairError
 from generator.pair import reference_pairs
-from generator.pair.choices_toml import MissingKeyError
-from generator.pair.reference_pairs import EditedPairsError, FlagshipError, NoPairsError
-from generator.pair.template_catalog import FrameworkOfFamilyError, UnknownTemplateError
+from generator.pair.choices_toml import ChoicesError
+from generator.pair.reference_pairs import EditedPairsError
+from generator.pair.template_catalog import UnknownTemplateError
 from generator.pair.workspace import Workspace
 
 DIGITS = '[pair]\ncompetition = "digits"\nowner = "ada"\nflagship = true\n'
@@ -24,17 +24,17 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_writing_makes_the_check_pass_and_leaves_pair_toml(workspace: Workspace, miniature_templates: Path) -> None:
-    assert len(reference_pairs.differences(workspace, templates=miniature_templates)) == 9
+    assert len(reference_pairs.differences(workspace)) == 9
 
-    assert len(reference_pairs.write(workspace, templates=miniature_templates)) == 9
+    assert len(reference_pairs.write(workspace)) == 9
 
-    assert reference_pairs.differences(workspace, templates=miniature_templates) == {}
-    assert reference_pairs.write(workspace, templates=miniature_templates) == []
+    assert reference_pairs.differences(workspace) == {}
+    assert reference_pairs.write(workspace) == []
     assert workspace.pair("digits").choices.read_text() == DIGITS
 
 
 def test_the_root_metadata_is_the_flagships_training_kernel(workspace: Workspace, miniature_templates: Path) -> None:
-    reference_pairs.write(workspace, templates=miniature_templates)
+    reference_pairs.write(workspace)
 
     root = (workspace.root / "kernel-metadata.json").read_text()
     train = (workspace.root / "kernels/digits/train/kernel-metadata.json").read_text()
@@ -46,18 +46,18 @@ def test_the_environment_changes_nothing(
     workspace: Workspace, miniature_templates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace.pair("digits").choices.write_text('[pair]\ncompetition = "digits"\n')
-    before = reference_pairs.rendered(workspace, templates=miniature_templates)
+    before = reference_pairs.rendered(workspace)
     monkeypatch.setenv("KAGGLE_USERNAME", "grace")
 
-    assert reference_pairs.rendered(workspace, templates=miniature_templates) == before
+    assert reference_pairs.rendered(workspace) == before
 
 
 def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_templates: Path) -> None:
-    reference_pairs.write(workspace, templates=miniature_templates)
+    reference_pairs.write(workspace)
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
 
-    diffs = reference_pairs.differences(workspace, templates=miniature_templates)
+    diffs = reference_pairs.differences(workspace)
 
     infer = Path("kernels/digits/infer/infer.ipynb")
     assert set(diffs) == {infer, Path("kernels/digits-tensorflow/infer/infer.ipynb")}
@@ -68,17 +68,17 @@ def test_a_change_is_shown_as_a_unified_diff(workspace: Workspace, miniature_tem
 def test_outputs_in_a_reference_notebook_are_drift_and_are_removed(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
-    reference_pairs.write(workspace, templates=miniature_templates)
+    reference_pairs.write(workspace)
     notebook = workspace.root / "kernels/digits/train/train.ipynb"
     notebook.write_text(notebook.read_text().replace('"execution_count": null', '"execution_count": 3'))
 
-    assert reference_pairs.write(workspace, templates=miniature_templates) == [Path("kernels/digits/train/train.ipynb")]
+    assert reference_pairs.write(workspace) == [Path("kernels/digits/train/train.ipynb")]
 
 
 def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
-    reference_pairs.write(workspace, templates=miniature_templates)
+    reference_pairs.write(workspace)
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
     notebook = workspace.root / "kernels/digits-tensorflow/infer/infer.ipynb"
@@ -88,23 +88,23 @@ def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
     before = {path: path.read_bytes() for path in workspace.root.rglob("*") if path.is_file()}
 
     with pytest.raises(EditedPairsError) as caught:
-        reference_pairs.write(workspace, templates=miniature_templates)
+        reference_pairs.write(workspace)
 
     assert "kernels/digits-tensorflow/infer/infer.ipynb (cells changed: work)" in str(caught.value)
     assert "  kernel-metadata.json (fields changed: is_private)" in str(caught.value)
     assert "kernels/digits/" not in str(caught.value)
     assert before == {path: path.read_bytes() for path in workspace.root.rglob("*") if path.is_file()}
-    assert len(reference_pairs.write(workspace, force=True, templates=miniature_templates)) == 3
+    assert len(reference_pairs.write(workspace, force=True)) == 3
 
 
 def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
     workspace: Workspace, miniature_templates: Path
 ) -> None:
-    reference_pairs.write(workspace, templates=miniature_templates)
+    reference_pairs.write(workspace)
     choices = workspace.pair("digits").choices
     choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
 
-    written = reference_pairs.write(workspace, templates=miniature_templates)
+    written = reference_pairs.write(workspace)
 
     assert Path("kernel-metadata.json") in written
 
@@ -112,8 +112,8 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
 @pytest.mark.parametrize(
     ("text", "error", "message"),
     [
-        ('[pair]\nowner = "ada"\n', MissingKeyError, r'pair\.toml: "pair\.competition" is missing'),
-        ('[pair]\ncompetition = "digit"\n', UnknownCompetitionError, 'Did you mean "digits"'),
+        ('[pair]\nowner = "ada"\n', ChoicesError, r'pair\.toml: "pair\.competition" is missing'),
+        ('[pair]\ncompetition = "digit"\n', CompetitionError, 'Did you mean "digits"'),
         (
             '[pair]\ncompetition = "digits"\nframework = "kears"\n',
             UnknownTemplateError,
@@ -121,7 +121,7 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
         ),
         (
             '[pair]\ncompetition = "digits"\nframework = "torch"\n',
-            FrameworkOfFamilyError,
+            PairError,
             'the family "image_classification" has no templates for the framework "torch"',
         ),
     ],
@@ -132,16 +132,16 @@ def test_a_pair_that_cannot_be_rendered_is_one_sentence(
     workspace.pair("digits").choices.write_text(text)
 
     with pytest.raises(error, match=message):
-        reference_pairs.rendered(workspace, templates=miniature_templates)
+        reference_pairs.rendered(workspace)
 
 
 def test_two_flagships_are_refused(workspace: Workspace, miniature_templates: Path) -> None:
     workspace.pair("digits-tensorflow").choices.write_text(TENSORFLOW + "flagship = true\n")
 
-    with pytest.raises(FlagshipError, match="not digits and digits-tensorflow"):
-        reference_pairs.rendered(workspace, templates=miniature_templates)
+    with pytest.raises(PairError, match="not digits and digits-tensorflow"):
+        reference_pairs.rendered(workspace)
 
 
 def test_a_workspace_without_pairs_is_one_sentence(tmp_path: Path, miniature_templates: Path) -> None:
-    with pytest.raises(NoPairsError, match="There is no pair in"):
-        reference_pairs.rendered(Workspace(tmp_path), templates=miniature_templates)
+    with pytest.raises(PairError, match="There is no pair in"):
+        reference_pairs.rendered(Workspace(tmp_path))

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from generator.competition import builtin
+from generator.errors import PairError
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernel_files import render_kernels
-from generator.pair.notebook import CellSyntaxError
-from generator.pair.parameters import ParameterTypeError, UnknownParameterError, read_parameters
+from generator.pair.parameters import ParameterError, UnknownParameterError, read_parameters
 from generator.pair.percent import PercentError
 from generator.pair.rendering import TemplateRenderError, compiled_templates, environment
 from generator.pair.workspace import Role
@@ -51,7 +51,7 @@ def cells_of(content: bytes) -> dict[str, str]:
 def test_any_title_survives_rendering(miniature_templates: Path, title: str) -> None:
     import nbformat
 
-    files = render_kernels(choices(title), templates=miniature_templates)
+    files = render_kernels(choices(title))
 
     for path in (TRAIN, INFER):
         nbformat.validate(nbformat.reads(files[path].decode(), as_version=4))
@@ -77,9 +77,7 @@ def test_any_title_survives_the_real_templates(title: str) -> None:
 
 
 def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None:
-    assert render_kernels(choices(), templates=miniature_templates) == render_kernels(
-        choices(), templates=miniature_templates
-    )
+    assert render_kernels(choices()) == render_kernels(choices())
     assert render_kernels(choices()) == render_kernels(choices())
 
 
@@ -87,14 +85,13 @@ def test_rendering_twice_gives_the_same_bytes(miniature_templates: Path) -> None
 def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> None:
     import jupytext
 
-    from generator.installation import template_folder
     from generator.pair.percent import read_cells
     from generator.pair.rendering import render_text
     from generator.pair.spec import spec_of
 
     spec = spec_of(merged(choices(), Choices(), flags={"framework": framework}))
     for role in Role:
-        text = render_text(spec, role, template_folder())
+        text = render_text(spec, role)
         theirs = jupytext.reads(text.lstrip(), fmt="py:percent").cells
 
         assert [(cell.metadata.get("name"), str(cell.cell_type), cell.source.strip("\n")) for cell in theirs] == [
@@ -103,7 +100,7 @@ def test_jupytext_reads_the_real_templates_as_the_same_cells(framework: str) -> 
 
 
 def test_a_users_parameter_goes_into_the_notebooks_that_have_it(miniature_templates: Path) -> None:
-    files = render_kernels(choices(EPOCHS=3, TITLE="mine"), templates=miniature_templates)
+    files = render_kernels(choices(EPOCHS=3, TITLE="mine"))
 
     assert "EPOCHS = 3\n" in cells_of(files[TRAIN])["parameters"]
     assert "EPOCHS" not in cells_of(files[INFER])["parameters"]
@@ -112,9 +109,9 @@ def test_a_users_parameter_goes_into_the_notebooks_that_have_it(miniature_templa
 
 def test_a_users_parameter_that_no_notebook_has_or_takes_is_refused(miniature_templates: Path) -> None:
     with pytest.raises(UnknownParameterError, match=r'no parameter "EPOCH".* Did you mean "EPOCHS"'):
-        render_kernels(choices(EPOCH=3), templates=miniature_templates)
-    with pytest.raises(ParameterTypeError, match="EPOCHS takes a whole number"):
-        render_kernels(choices(EPOCHS="three"), templates=miniature_templates)
+        render_kernels(choices(EPOCH=3))
+    with pytest.raises(ParameterError, match="EPOCHS takes a whole number"):
+        render_kernels(choices(EPOCHS="three"))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +132,7 @@ def test_a_template_that_cannot_be_rendered_is_named_with_its_line(
     (miniature_templates / file).write_text(text)
 
     with pytest.raises(TemplateRenderError, match=message):
-        render_kernels(choices(), templates=miniature_templates)
+        render_kernels(choices())
 
 
 def test_a_broken_include_is_named_and_not_the_template_that_includes_it(miniature_templates: Path) -> None:
@@ -143,7 +140,7 @@ def test_a_broken_include_is_named_and_not_the_template_that_includes_it(miniatu
     (miniature_templates / "part.py.j2").write_text("x = 1\nx = {{ pair.nothing }}\n")
 
     with pytest.raises(TemplateRenderError, match=r"The template part\.py\.j2, line 2 cannot be rendered"):
-        render_kernels(choices(), templates=miniature_templates)
+        render_kernels(choices())
 
 
 def test_a_wrong_cell_header_is_named_with_its_template_and_line(miniature_templates: Path) -> None:
@@ -153,14 +150,14 @@ def test_a_wrong_cell_header_is_named_with_its_template_and_line(miniature_templ
     )
 
     with pytest.raises(PercentError, match=r"the template part\.py\.j2, line 2: a cell needs a name"):
-        render_kernels(choices(), templates=miniature_templates)
+        render_kernels(choices())
 
 
 def test_rendered_code_that_is_not_python_is_named_by_its_cell(miniature_templates: Path) -> None:
     (miniature_templates / "infer.py.j2").write_text('# %% name="model"\nif:\n')
 
-    with pytest.raises(CellSyntaxError, match='The infer notebook\'s cell "model" is not Python'):
-        render_kernels(choices(), templates=miniature_templates)
+    with pytest.raises(PairError, match='The infer notebook\'s cell "model" is not Python'):
+        render_kernels(choices())
 
 
 def test_compiled_templates_are_kept_and_only_those_that_are_unchanged_are_used(
@@ -214,7 +211,7 @@ def test_a_cell_that_only_one_notebook_has_does_not_say_that_it_is_in_both(minia
     for name, others in {"train.py.j2": '# %% name="alone"\n' + shared, "infer.py.j2": ""}.items():
         (miniature_templates / name).write_text(f'# %% name="twice"\n{shared}{others}')
 
-    files = render_kernels(choices(), templates=miniature_templates)
+    files = render_kernels(choices())
 
     assert cells_of(files[TRAIN]) == {"twice": shared.rstrip("\n"), "alone": "def f():\n    pass"}
     assert cells_of(files[INFER]) == {"twice": shared.rstrip("\n")}

@@ -9,15 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from generator.errors import RunError
 from generator.run import kernel, kernel_process
-from generator.run.kernel import (
-    KernelSetup,
-    KernelStartError,
-    PackagesMissingError,
-    environment,
-    require_packages,
-    started_kernel,
-)
+from generator.run.kernel import KernelSetup, KernelStartError, environment, require_packages, started_kernel
 
 GUARDED = """
 import runpy, sys
@@ -119,7 +113,7 @@ def test_a_users_log_level_is_kept(tmp_path: Path) -> None:
 def test_without_a_kernel_the_install_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "REQUIRED_PACKAGES", ("papermill", "not_a_package"))
 
-    with pytest.raises(PackagesMissingError, match=r"not_a_package is not .*pip install -e '/.*\[run\]'$"):
+    with pytest.raises(RunError, match=r"not_a_package is not .*pip install -e '/.*\[run\]'$"):
         require_packages()
 
 

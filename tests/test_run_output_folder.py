@@ -8,7 +8,7 @@ import pytest
 
 from generator.errors import TandemError
 from generator.pair.workspace import Role
-from generator.run.output_folder import AlreadyRunningError, ForeignFolderError, NothingToResumeError, OutputFolder
+from generator.run.output_folder import AlreadyRunningError, OutputError, OutputFolder
 from generator.workspace_files import UnsafePlaceError
 
 
@@ -60,7 +60,7 @@ def test_files_that_no_run_wrote_are_never_emptied(tmp_path: Path) -> None:
     precious.parent.mkdir()
     precious.write_text("nine hours on a TPU")
 
-    with pytest.raises(ForeignFolderError, match="--output"), OutputFolder(tmp_path).locked():
+    with pytest.raises(OutputError, match="--output"), OutputFolder(tmp_path).locked():
         pass
 
     assert precious.is_file()
@@ -175,7 +175,7 @@ def test_what_a_user_put_where_runs_are_kept_is_not_replaced(folder: OutputFolde
     mine.parent.mkdir(parents=True)
     mine.touch()
 
-    with pytest.raises(ForeignFolderError, match=named):
+    with pytest.raises(OutputError, match=named):
         folder.keep(Role.TRAIN)
     folder.forget_interrupted("")
 
@@ -197,7 +197,7 @@ def test_a_link_is_no_place_to_keep_a_run_in(tmp_path: Path) -> None:
 
 
 def test_resuming_without_a_previous_training_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(NothingToResumeError, match="without --resume"):
+    with pytest.raises(OutputError, match="without --resume"):
         OutputFolder(tmp_path).set_aside()
 
 
@@ -233,9 +233,9 @@ def test_results_that_came_with_a_workspace_are_not_emptied(tmp_path: Path) -> N
     shutil.copytree(made.path, tmp_path / "sent")
     sent = OutputFolder(tmp_path / "sent")
 
-    with pytest.raises(ForeignFolderError, match="holds files that no `tandem run` wrote there"), sent.locked():
+    with pytest.raises(OutputError, match="holds files that no `tandem run` wrote there"), sent.locked():
         pass
-    with sent.locked([Role.INFER]), pytest.raises(ForeignFolderError):
+    with sent.locked([Role.INFER]), pytest.raises(OutputError, match="holds files that no `tandem run` wrote"):
         sent.empty(Role.TRAIN)
 
     assert (sent.working(Role.TRAIN) / "weights.h5").read_text() == "nine hours on a TPU"

@@ -1,28 +1,35 @@
 """The keys that `common.toml` and a `family.toml` declare, checked wherever a value comes from."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from miniature import write_tree
+from miniature import replace_templates
 
 from generator.competition.schema import SchemaError, common, families, keys_of, known_keys
-from generator.installation import template_folder
+from generator.errors import PairError
 from generator.pair.assignments import SettingError, setting_of
-from generator.pair.template_catalog import FrameworkOfFamilyError, NotOfFamilyError, check_offered
+from generator.pair.template_catalog import check_offered
 
 HEAD = 'title = "T"\ndescription = "D."\nmedium = "audio"\ntargets = ["number"]\n'
 
 
-def family(tmp_path: Path, keys: str, *, head: str = HEAD) -> Path:
-    return write_tree(tmp_path, {"families/waves/family.toml": head + keys})
+@pytest.fixture
+def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Adds a family `waves` to the kit's."""
+
+    def added(keys: str, *, head: str = HEAD, **files: str) -> None:
+        replace_templates(monkeypatch, tmp_path, {"families/waves/family.toml": head + keys, **files})
+
+    return added
 
 
-def test_a_family_in_a_folder_of_its_own_brings_its_keys(tmp_path: Path) -> None:
-    templates = family(tmp_path, '[task.rate]\ntype = "int"\nminimum = 1\nhelp = "hertz"\n')
+def test_a_family_in_a_folder_of_its_own_brings_its_keys(family: Callable[..., None]) -> None:
+    family('[task.rate]\ntype = "int"\nminimum = 1\nhelp = "hertz"\n')
 
-    rate = keys_of("waves", templates=templates)["rate"]
+    rate = keys_of("waves")["rate"]
     assert [rate.expected(value) for value in (8_000, 0, "fast")] == ["", "1 or more", "a whole number"]
-    assert "rate" not in keys_of("ripples", templates=templates)
+    assert "rate" not in keys_of("ripples")
 
 
 @pytest.mark.parametrize(
@@ -36,9 +43,11 @@ def test_a_family_in_a_folder_of_its_own_brings_its_keys(tmp_path: Path) -> None
         ("kind = 1\n", 'there is no "kind"'),
     ],
 )
-def test_a_key_that_cannot_be_is_told_with_the_file(tmp_path: Path, keys: str, message: str) -> None:
+def test_a_key_that_cannot_be_is_told_with_the_file(family: Callable[..., None], keys: str, message: str) -> None:
+    family(keys)
+
     with pytest.raises(SchemaError) as caught:
-        keys_of("waves", templates=family(tmp_path, keys))
+        keys_of("waves")
 
     assert message in str(caught.value)
 
@@ -93,20 +102,18 @@ def test_a_setting_that_cannot_be_is_one_printable_sentence(text: str, message: 
 def test_a_target_that_a_family_has_no_model_for_is_refused() -> None:
     wanted = {"target_kind": "mask", "submission": "run_length"}
 
-    with pytest.raises(NotOfFamilyError, match='the family "tabular" has no templates for the target_kind "mask"'):
-        check_offered(template_folder(), family="tabular", framework="keras", wanted=wanted, source="pair.toml")
+    with pytest.raises(PairError, match='the family "tabular" has no templates for the target_kind "mask"'):
+        check_offered(family="tabular", framework="keras", wanted=wanted, source="pair.toml")
 
 
-def test_a_family_has_the_frameworks_that_it_has_a_model_in(tmp_path: Path) -> None:
-    templates = write_tree(
-        family(tmp_path, ""),
-        {f"families/waves/models/{name}.py.j2": "" for name in ("jax", "torch")}
-        | {f"frameworks/{name}/framework.toml": 'title = "T"\ndescription = "D."\n' for name in ("jax", "keras")},
-    )
+def test_a_family_has_the_frameworks_that_it_has_a_model_in(family: Callable[..., None]) -> None:
+    models = {f"families/waves/models/{name}.py.j2": "" for name in ("jax", "torch")}
+    said = 'title = "T"\ndescription = "D."\n'
+    family("", **models, **{f"frameworks/{name}/framework.toml": said for name in ("jax", "keras")})
 
-    assert families(templates)["waves"].frameworks == ("jax", "torch")
-    with pytest.raises(FrameworkOfFamilyError, match='no templates for the framework "keras"; it has: jax, torch'):
-        check_offered(templates, family="waves", framework="keras", wanted={}, source="pair.toml")
+    assert families()["waves"].frameworks == ("jax", "torch")
+    with pytest.raises(PairError, match='no templates for the framework "keras"; it has: jax, torch'):
+        check_offered(family="waves", framework="keras", wanted={}, source="pair.toml")
 
 
 @pytest.mark.parametrize(
@@ -117,8 +124,10 @@ def test_a_family_has_the_frameworks_that_it_has_a_model_in(tmp_path: Path) -> N
         (HEAD.replace("title", "heading"), 'it needs the texts "title" and "description"'),
     ],
 )
-def test_a_family_that_cannot_be_is_told_with_the_file(tmp_path: Path, head: str, message: str) -> None:
+def test_a_family_that_cannot_be_is_told_with_the_file(family: Callable[..., None], head: str, message: str) -> None:
+    family("", head=head)
+
     with pytest.raises(SchemaError, match=r"families/waves/family\.toml cannot be used") as caught:
-        families(family(tmp_path, "", head=head))
+        families()
 
     assert message in str(caught.value)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.pair.shared_cells import SharedCellError, compare_shared_cells
+from generator.errors import PairError
+from generator.pair.shared_cells import compare_shared_cells
 
 TRAIN, INFER = Path("train.ipynb"), Path("infer.ipynb")
 MARK = "# The same in both notebooks."
@@ -22,13 +23,13 @@ def compare(train: str, infer: str) -> None:
 
 
 def test_all_cells_that_differ_are_named_in_one_message() -> None:
-    with pytest.raises(SharedCellError, match=r'The cells "a", "b" differ between train\.ipynb and infer\.ipynb'):
+    with pytest.raises(PairError, match=r'The cells "a", "b" differ between train\.ipynb and infer\.ipynb'):
         compare(text(("a", f"{MARK}\n1"), ("b", f"{MARK}\n1")), text(("a", f"{MARK}\n2"), ("b", f"{MARK}\n2")))
 
 
 @pytest.mark.parametrize(("train", "infer"), [(f"{MARK}\n1", "1"), ("1", f"{MARK}\n1"), (MARK, "")])
 def test_a_mark_that_only_one_notebook_lost_counts(train: str, infer: str) -> None:
-    with pytest.raises(SharedCellError):
+    with pytest.raises(PairError, match='The cell "model" differs'):
         compare(text(("model", train)), text(("model", infer)))
 
 
@@ -48,7 +49,7 @@ def test_other_cells_may_differ(train: tuple[str | None, str], infer: tuple[str 
 
 
 def test_terminal_codes_in_a_cells_id_are_not_printed() -> None:
-    with pytest.raises(SharedCellError) as caught:
+    with pytest.raises(PairError) as caught:
         compare(text(("\x1b[31m", f"{MARK}\n1")), text(("\x1b[31m", f"{MARK}\n2")))
 
     assert "\x1b" not in str(caught.value)

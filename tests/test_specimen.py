@@ -16,7 +16,7 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
 from generator.competition.specimen import MARKER, SpecimenSummary, write_specimen
 from generator.competition.specimen import specimen as writing
-from generator.competition.specimen.writing import NotASpecimenError, SpecimenExistsError
+from generator.competition.specimen.writing import NotASpecimenError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import (
     AudioFormat,
@@ -30,7 +30,7 @@ from generator.competition.survey.facts import (
     Table,
     TableFormat,
 )
-from generator.errors import TandemError
+from generator.errors import CompetitionError, TandemError
 from generator.files import FileWriteError
 
 DECIDED = ("family", "metric", "target_kind", "submission", "id_column", "targets", "submission_file")
@@ -495,7 +495,7 @@ def test_a_specimen_is_replaced_only_when_asked_and_real_data_never_are(tmp_path
     layout.write(tmp_path / "data")
     survey, task = layout.survey, task_of(layout.survey, layout)
 
-    with pytest.raises(SpecimenExistsError, match="--force"):
+    with pytest.raises(CompetitionError, match="--force"):
         write_specimen(survey, task, folder, rows=12, seed=1, signal=True)
     write_specimen(survey, task, folder, rows=12, seed=1, signal=True, replace=True)
     assert len(cells(folder / "train.csv")) == 12

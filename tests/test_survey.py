@@ -19,7 +19,6 @@ import pytest
 from PIL import Image
 
 from generator.competition.survey import survey_files, survey_folder
-from generator.competition.survey.errors import EmptyFolderError, MissingFolderError
 from generator.competition.survey.facts import (
     AudioFormat,
     ColumnKind,
@@ -30,6 +29,7 @@ from generator.competition.survey.facts import (
 )
 from generator.competition.survey.files import DiskFiles, SurveyLimits
 from generator.competition.survey.listing import Directory
+from generator.errors import CompetitionError
 
 # Two examples written by tf.io.TFRecordWriter: id "ab1" and "ab2", a grey PNG of 3 x 2 pixels, class -1 and 103,
 # box (0.5, 2.0) and (1.5).
@@ -609,9 +609,9 @@ def test_what_may_not_be_read_is_said(tmp_path: Path) -> None:
 def test_a_folder_without_files_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
 
-    with pytest.raises(EmptyFolderError, match=r"There are no files in .* tandem generate --data DIR"):
+    with pytest.raises(CompetitionError, match=r"There are no files in .* tandem generate --data DIR"):
         survey_folder(tmp_path)
-    with pytest.raises(MissingFolderError, match=r"does not exist.* tandem generate --data DIR"):
+    with pytest.raises(CompetitionError, match=r"does not exist.* tandem generate --data DIR"):
         survey_folder(tmp_path / "nowhere")
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from generator.errors import TandemError
-from generator.tpu_compiler.compilation import CompileOptions, compile_steps, libtpu_version
+from generator.installation import installed_version
+from generator.tpu_compiler.compilation import CompileOptions, compile_steps
 from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.targets import NotebookTarget
@@ -219,7 +220,9 @@ def test_what_is_no_notebook_is_an_error(tmp_path: Path) -> None:
         compile_steps(NotebookTarget(tmp_path / "x.ipynb"), ON_THE_CPU, cache=ResultCache(tmp_path))
 
 
-@pytest.mark.skipif(libtpu_version() is None, reason="the TPU's compiler is an extra of 684 MB: pip install '.[tpu]'")
+@pytest.mark.skipif(
+    not installed_version("libtpu"), reason="the TPU's compiler is an extra of 684 MB: pip install '.[tpu]'"
+)
 def test_the_tpus_compiler_says_what_fits(compiled: Callable[..., CompileReport]) -> None:
     report = compiled(*RAGGED, options=CompileOptions(time_limit=300, batch_per_core=64 << 20))
 

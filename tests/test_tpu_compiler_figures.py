@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from generator.errors import TandemError
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.told import Told
-from generator.tpu_compiler.topologies import UnknownTopologyError, find_topology
+from generator.tpu_compiler.topologies import find_topology
 from generator.tpu_compiler.worker.batch_search import Fit, largest_batch
 from generator.tpu_compiler.worker.program_text import read_program
 from generator.untrusted import JsonObject
@@ -189,5 +190,5 @@ def test_what_pytorch_leaves_to_the_host_and_to_one_core_has_its_own_remedies() 
 
 
 def test_an_unknown_topology_is_named_with_one_that_is_near() -> None:
-    with pytest.raises(UnknownTopologyError, match=r'no topology "v5e:2x5" to compile for\. Did you mean "v5e:2x4"'):
+    with pytest.raises(TandemError, match=r'no topology "v5e:2x5" to compile for\. Did you mean "v5e:2x4"'):
         find_topology("v5e:2x5")

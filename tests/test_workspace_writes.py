@@ -54,7 +54,6 @@ ALLOWED = {
     ),
     "competition/builtin/digits.py": ("an empty folder that was just made", {"mkdir", "save"}),
     "competition/builtin/built_in.py": ("an empty folder that was just made", {"open"}),
-    "competition/builtin/__init__.py": ("makes that folder, in one that was just made", {"mkdir"}),
     "competition/specimen/images.py": ("in memory", {"save"}),
     "competition/specimen/sounds.py": ("in memory", {"open"}),
     "competition/specimen/specimen.py": ("an empty folder that was just made", {"write_bytes"}),
@@ -67,7 +66,6 @@ ALLOWED = {
     "kaggle/data_download.py": ("a folder that was just checked, and is locked", {"mkdir", "rename", "unlink"}),
     "kaggle/downloads.py": ("a handle of workspace_files", {"fdopen"}),
     "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
-    "local_server.py": ("the root of the local Kaggle", {"replace", "tempfile.mkstemp", "unlink"}),
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
     "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
@@ -83,10 +81,7 @@ ALLOWED = {
     "run/baseline.py": ("a temporary folder of the system", {"open"}),
     "run/output_folder.py": ("a handle of workspace_files", {"os.truncate"}),
     "tpu_compiler/child.py": ("a temporary folder of the system", {"mkdir", "open", "fdopen"}),
-    "tpu_compiler/result_cache.py": (
-        "the user's own cache",
-        {"mkdir", "fdopen", "replace", "tempfile.mkstemp", "unlink"},
-    ),
+    "tpu_compiler/result_cache.py": ("the user's own cache", {"mkdir"}),
     "tpu_compiler/worker/process.py": ("its pipes", {"fdopen"}),
     "kaggle/chain/git.py": (
         "a temporary folder of the system",

@@ -131,15 +131,13 @@ class NotebookCode:
 
 def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
     """Read the code cells of a notebook; what is no cell is passed by."""
-    cells = notebook.get("cells")
     found: list[CodeCell] = []
     length = 0
-    for number, cell in enumerate(cells[:_MOST_CELLS] if isinstance(cells, list) else (), start=1):
-        known = JsonObject.of(cell)
-        if known.get("cell_type") == "code":
-            source = joined(known.get("source"))
+    for number, cell in enumerate(JsonObject(notebook).sections("cells")[:_MOST_CELLS], start=1):
+        if cell.get("cell_type") == "code":
+            source = joined(cell.get("source"))
             length += len(source)
-            found.append(code_cell(cell_name(known, number), source, is_too_much=length > _MOST_CODE))
+            found.append(code_cell(cell_name(cell, number), source, is_too_much=length > _MOST_CODE))
     return NotebookCode(path, tuple(found))
 
 

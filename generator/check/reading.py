@@ -13,7 +13,7 @@ from generator.check.code import NotebookCode, code_cell, read_code
 from generator.check.source import Fault, KernelSource, Part, Purpose
 from generator.competition.facts import Task
 from generator.errors import CheckError
-from generator.files import FileReadError, PathOutsideError, contained, read_bytes, reason
+from generator.files import FileReadError, PathOutsideError, contained, read_bytes, reason_not_read
 from generator.pair.choices import Choice
 from generator.pair.folder import read_choices
 from generator.pair.workspace import PairFolder, Role
@@ -26,16 +26,6 @@ _MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
 _MOST_CHARACTERS = 512 * 2**20  # of all files together, which are held at once
 _RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
 _PURPOSES = {Role.TRAIN: Purpose.TRAINING, Role.INFER: Purpose.INFERENCE}
-
-
-class NothingToCheckError(CheckError):
-    """A place where there is neither a kernel nor a notebook."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(
-            f"There is no {METADATA} and no notebook in {printable(str(path))}; name a pair, a notebook (.ipynb), or a "
-            "folder with one."
-        )
 
 
 class TooMuchToCheckError(CheckError):
@@ -93,7 +83,7 @@ def read_target(path: Path, *, is_code_competition: bool = False) -> list[Kernel
         is_code_competition: Whether inference has to do without the internet, where no `pair.toml` says it.
 
     Raises:
-        NothingToCheckError: There is nothing of the kind.
+        CheckError: There is nothing of the kind.
         TooMuchToCheckError: It is no folder of kernels.
     """
     if path.is_file() and path.suffix == ".ipynb" and not (path.parent / METADATA).is_file():
@@ -102,7 +92,10 @@ def read_target(path: Path, *, is_code_competition: bool = False) -> list[Kernel
         path = path.parent
     kernels = list(_kernels_below(path, is_code_competition=is_code_competition)) if path.is_dir() else []
     if not kernels:
-        raise NothingToCheckError(path=path)
+        raise CheckError(
+            f"There is no {METADATA} and no notebook in {printable(str(path))}; name a pair, a notebook (.ipynb), or a "
+            "folder with one."
+        )
     return kernels
 
 
@@ -173,7 +166,7 @@ def _text(path: Path) -> tuple[str, str]:
     except UnicodeDecodeError:
         return "", "It is not UTF-8 text"
     except OSError as error:
-        return "", f"It cannot be read ({reason(error).replace('to write there', 'to read it')})"
+        return "", f"It cannot be read ({reason_not_read(error)})"
 
 
 def _json_object(text: str, *, longest: int) -> tuple[JsonObject | None, str]:

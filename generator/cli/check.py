@@ -19,7 +19,7 @@ from generator.errors import CheckError, did_you_mean
 from generator.untrusted import is_slug, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from generator.check.finding import Finding
     from generator.check.source import KernelSource
@@ -28,15 +28,6 @@ if TYPE_CHECKING:
 
 _SILENT_SECONDS = 2.0
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
-
-
-class UnknownRuleError(CheckError):
-    """A rule that does not exist."""
-
-    def __init__(self, *, rule: str, known: "Sequence[str]") -> None:
-        super().__init__(
-            f'There is no rule "{printable(rule)}".{did_you_mean(rule, known)} `tandem check --explain all` lists them.'
-        )
 
 
 @click.command(context_settings=HELP_OPTIONS)
@@ -233,7 +224,8 @@ def _explained(name: str) -> str:
         return "\n".join(f"{rule.id}  {rule.severity:<8} {rule.name}" for rule in RULES)
     found = next((rule for rule in RULES if name.casefold() in (rule.id.casefold(), rule.name)), None)
     if found is None:
-        raise UnknownRuleError(rule=name, known=[rule.id for rule in RULES])
+        nearest = did_you_mean(name, [rule.id for rule in RULES])
+        raise CheckError(f'There is no rule "{printable(name)}".{nearest} `tandem check --explain all` lists them.')
     return f"{found.id} {found.name} ({found.severity})\n\n{found.explanation}"
 
 

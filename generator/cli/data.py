@@ -37,9 +37,10 @@ def data(**options: Any) -> int:
     tandem data titanic --dry-run
     """  # noqa: D301 - click wants the character itself
     from generator.competition import builtin
+    from generator.pair.sources import check_name
 
     workspace, slug = options["workspace"], options["competition"]
-    _check_name(slug)
+    check_name(slug)
     folder = workspace.competition_data(slug)
     built_in = builtin.find(slug)
     if built_in is not None and options["to"] != "local":
@@ -58,15 +59,6 @@ def data(**options: Any) -> int:
     with _Progress() as progress:
         done = download_data(kaggle, slug, folder, workspace.files, tell=progress)
     return _report({"files": done.files, "size": done.size, "was_there": done.was_there}, done.folder, options)
-
-
-def _check_name(slug: str) -> None:
-    from generator.competition import builtin
-    from generator.pair.sources import CompetitionNameError
-    from generator.untrusted import is_slug
-
-    if not is_slug(slug):
-        raise CompetitionNameError(slug=slug, known=builtin.known())
 
 
 def _report(facts: dict[str, Any], folder: Path, options: dict[str, Any]) -> int:

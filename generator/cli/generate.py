@@ -26,7 +26,6 @@ from generator.cli.terminal import warn
 from generator.competition import builtin
 from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, Key, common, families, keys_of
-from generator.installation import template_folder
 from generator.pair import generation
 from generator.pair.generation import Draft, GenerateOptions
 from generator.pair.owner import checked_owner
@@ -63,7 +62,7 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
     if key == "metric":
         return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]
     if key == "framework":
-        return [framework.name for framework in frameworks(template_folder())]
+        return [framework.name for framework in frameworks()]
     return families() if key == "family" else rule.options
 
 
@@ -192,19 +191,18 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
 
 
 def _show_list(*, as_json: bool) -> int:
-    templates = template_folder()
     if as_json:
         report = {
-            "families": [_family_as_json(family) for family in families(templates).values()],
-            "frameworks": [vars(framework) for framework in frameworks(templates)],
+            "families": [_family_as_json(family) for family in families().values()],
+            "frameworks": [vars(framework) for framework in frameworks()],
             "competitions": builtin.known(),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
         click.echo(json.dumps(report, indent=2))
         return 0
-    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families(templates).values()]
+    rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
-    rows = [[framework.name, framework.title, framework.description] for framework in frameworks(templates)]
+    rows = [[framework.name, framework.title, framework.description] for framework in frameworks()]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
     rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.known()]
     click.echo(table(["competition", "title"], rows) + "\n")

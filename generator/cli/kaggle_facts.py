@@ -19,23 +19,6 @@ if TYPE_CHECKING:
 _SECONDS_BETWEEN_LINES = 2.0
 
 
-class NoSuchCompetitionError(CompetitionError):
-    """The Kaggle that was asked knows no such competition; `local` is the address of that Kaggle, if it is a local one.
-
-    A local one hosts the built-in competitions, the `known` ones, and folders that its user named.
-    """
-
-    def __init__(self, *, slug: str, known: list[str], local: str = "") -> None:
-        name = f'competition "{printable(slug)}"'
-        problem = (
-            f"The local Kaggle hosts no {name}: see {local}/competitions, or host a folder by starting it again with "
-            "`tandem serve --competition DIR`."
-            if local
-            else f"Kaggle knows no {name}; its name is the last part of its address, kaggle.com/competitions/NAME."
-        )
-        super().__init__(f"{problem}{did_you_mean(slug, known)}")
-
-
 @dataclass
 class KaggleFactSource:
     """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
@@ -58,8 +41,14 @@ class KaggleFactSource:
         try:
             self._described[slug] = facts.describe(slug)
         except NotFoundError as error:
-            local = facts.kaggle.address if facts.kaggle.is_local else ""
-            raise NoSuchCompetitionError(slug=slug, known=builtin.known(), local=local) from error
+            name = f'competition "{printable(slug)}"'
+            problem = (
+                f"The local Kaggle hosts no {name}: see {facts.kaggle.address}/competitions, or host a folder by "
+                "starting it again with `tandem serve --competition DIR`."
+                if facts.kaggle.is_local
+                else f"Kaggle knows no {name}; its name is the last part of its address, kaggle.com/competitions/NAME."
+            )
+            raise CompetitionError(f"{problem}{did_you_mean(slug, builtin.known())}") from error
         return self._described[slug]
 
     def survey(self, slug: str) -> "Survey":

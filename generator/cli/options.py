@@ -20,14 +20,6 @@ TARGETS = ("kaggle", "local")
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class PairElsewhereError(PairError):
-    """A path to a pair of another workspace than the command works in."""
-
-    def __init__(self, *, path: str, workspace: str) -> None:
-        found = f"with --workspace {printable(workspace)} it is found"
-        super().__init__(f'"{printable(path)}" is in another workspace; {found}.')
-
-
 def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) -> str | None:
     """The name of a pair, where the text is the path of its folder as well, as a shell types it."""
     if text is None or os.path.basename(text) == text:  # noqa: PTH119 - pathlib drops the slash at the end
@@ -36,7 +28,8 @@ def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) 
     if path.parent.name != "kernels":
         return text
     if path.parent.parent.absolute() != context.params["workspace"].root.absolute():
-        raise PairElsewhereError(path=text, workspace=str(path.parent.parent))
+        workspace = printable(str(path.parent.parent))
+        raise PairError(f'"{printable(text)}" is in another workspace; with --workspace {workspace} it is found.')
     return path.name
 
 

@@ -6,6 +6,7 @@ import click
 
 from generator.cli.options import (
     HELP_OPTIONS,
+    assignments_option,
     json_option,
     optional_pair_argument,
     output_option,
@@ -32,14 +33,7 @@ if TYPE_CHECKING:
     "--examples", type=click.IntRange(1), metavar="N", help="The training examples, where those here are a specimen's."
 )
 @click.option("--compile/--no-compile", "asks_compiler", default=True, help="Ask Google's TPU compiler, if it is here.")
-@click.option(
-    "-P",
-    "--parameter",
-    "assignments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Plan with another value of a parameter; repeatable.",
-)
+@assignments_option("Plan with another value of a parameter; repeatable.")
 @to_option("Which Kaggle to ask what is left of the week's quota: kaggle by default, if its token is here.")
 @workspace_option
 @output_option(metavar="DIRECTORY", default="output/PAIR")
@@ -89,7 +83,7 @@ def _planned(options: dict[str, Any]) -> "PlannedPair":
 
 
 def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
-    from generator.files import FileWriteError
+    from generator.files import writing
     from generator.plan.picture import roofline_picture
     from generator.workspace_files import WorkspaceFiles
 
@@ -97,10 +91,8 @@ def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
     path: Path = (options["output"] or workspace.output(planned.name)) / "plan.svg"
     files = WorkspaceFiles(options["output"]) if options["output"] else workspace.files
     drawn = roofline_picture(planned.plan, title=f"{planned.name}: a training step", here=planned.here)
-    try:
+    with writing(path):
         files.make_folder(path.parent)
-    except OSError as error:
-        raise FileWriteError(path=path, cause=error) from error
     files.write(path, drawn.encode("utf-8"))
     return path
 

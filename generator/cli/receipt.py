@@ -11,7 +11,7 @@ import click
 from generator.cli.chain_options import to_option
 from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
 from generator.cli.status import chosen_journal
-from generator.kaggle.chain.errors import NoSuchChainError
+from generator.kaggle.chain.errors import ChainError
 from generator.kaggle.chain.journal import Journal, Journals
 from generator.kaggle.receipt import as_html, as_markdown, receipt_of, receipts
 from generator.untrusted import printable
@@ -61,5 +61,7 @@ def receipt(**options: Any) -> int:
 def _numbered(journals: Sequence[Journal], number: int, *, pair: str) -> Journal:
     found = next((journal for journal in journals if journal.number == number), None)
     if found is None:
-        raise NoSuchChainError(pair=pair, number=number, last=journals[-1].number)
+        raise ChainError(
+            f"There is no chain {number} of {printable(pair)}; its last one is chain {journals[-1].number}."
+        )
     return found

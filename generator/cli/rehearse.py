@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.options import HELP_OPTIONS, json_option, pair_argument, shortest, workspace_option
+from generator.cli.options import (
+    HELP_OPTIONS,
+    assignments_option,
+    json_option,
+    pair_argument,
+    shortest,
+    workspace_option,
+)
 from generator.cli.progress import clock
 from generator.cli.table import table
 from generator.untrusted import printable
@@ -21,14 +28,7 @@ if TYPE_CHECKING:
 @click.command(context_settings=HELP_OPTIONS)
 @pair_argument
 @click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
-@click.option(
-    "-P",
-    "--parameter",
-    "assignments",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.",
-)
+@assignments_option("Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.")
 @click.option(
     "--examples",
     type=click.IntRange(min=1),

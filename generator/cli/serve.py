@@ -5,20 +5,20 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.options import HELP_OPTIONS
 from generator.errors import LocalKaggleError
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.installation import install_command
 from generator.local_server import ServerRecord, default_root, read_record, remove_record, serve_command
+from generator.pair.signals import handled_signals
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -32,37 +32,6 @@ _CLEARED = (
     *("KAGGLE_USERNAME", "KAGGLE_KEY", "KAGGLE_PATH", "KAGGLE_COMPETITION", "KAGGLE_API_V1_TOKEN"),
     *("VERBOSE", "VERBOSE_OUTPUT", "XDG_CONFIG_HOME", "NETRC"),
 )
-
-
-class NotServedError(LocalKaggleError):
-    """No server runs on this folder."""
-
-    def __init__(self, *, root: Path) -> None:
-        super().__init__(
-            f"No local Kaggle runs on {printable(str(root))}, so there is nothing to set, and clients in this shell "
-            f"reach the Kaggle that they did before. Start one with `{serve_command(root)}`, and ask again."
-        )
-
-
-class ServeNotInstalledError(LocalKaggleError):
-    """A package that the server is made of is missing."""
-
-    def __init__(self, *, package: str) -> None:
-        super().__init__(
-            f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
-            f"Install what it is made of: {install_command('serve')}"
-        )
-
-
-class UncontainedError(LocalKaggleError):
-    """Notebooks would run as root, with nothing to hold them."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "You are root and there is no bubblewrap here that works, so a notebook could do anything to this machine. "
-            "Install it (apt-get install bubblewrap), start the server as an ordinary user, or add "
-            "--i-trust-these-notebooks if you know them all."
-        )
 
 
 @click.command(context_settings=HELP_OPTIONS)
@@ -131,7 +100,10 @@ def serve(**options: Any) -> int:
 def _serve(root: Path, options: Mapping[str, Any]) -> int:
     for package in ("starlette", "uvicorn", "httptools", "python_multipart"):
         if find_spec(package) is None:
-            raise ServeNotInstalledError(package=package)
+            raise LocalKaggleError(
+                f"The local Kaggle needs {package}, which is not installed beside {printable(sys.executable)}. "
+                f"Install what it is made of: {install_command('serve')}"
+            )
     from generator.localkaggle.faults import Faults, parse_rule
     from generator.localkaggle.local_kaggle import LocalKaggle
     from generator.localkaggle.server import Server
@@ -141,7 +113,12 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     listening = _listening(options)
     isolation = best_isolation()
     if os.geteuid() == 0 and not isolation.is_sandbox and not options["i_trust_these_notebooks"]:
-        raise UncontainedError
+        raise LocalKaggleError(
+            "You are root and there is no bubblewrap here that works, so a notebook could do anything to this machine. "
+            "Install it (apt-get install bubblewrap), start the server as an ordinary user, or add "
+            "--i-trust-these-notebooks if you know them all."
+        )
+    received: set[int] = set()
     faults = Faults([parse_rule(rule) for rule in options["faults"]], seed=options["seed"])
     local_kaggle = LocalKaggle(
         root,
@@ -153,7 +130,13 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
     )
     try:
         server = Server(local_kaggle, listening)
-        with _recorded(root, server, local_kaggle), _ended_by_signals(server.end) as received:
+
+        def end(number: int, _: object) -> None:
+            # In good order: its sessions have to be stopped before it.
+            received.add(number)
+            server.end()
+
+        with _recorded(root, server, local_kaggle), handled_signals(end):
             print(f"{server.address}/?token={local_kaggle.token}", flush=True)
             _tell(local_kaggle, options["faults"])
             server.run()
@@ -189,23 +172,6 @@ def _recorded(root: Path, server: "Server", local_kaggle: "LocalKaggle") -> Iter
         remove_record(root, pid=pid)
 
 
-@contextmanager
-def _ended_by_signals(end: Callable[[], None]) -> Iterator[set[int]]:
-    """Has the usual signals end the server in good order: its sessions have to be stopped before it."""
-    received: set[int] = set()
-
-    def handle(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of handlers
-        received.add(number)
-        end()
-
-    previous = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield received
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
 def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     from generator.localkaggle.web.formats import size
 
@@ -226,7 +192,10 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
 def _print_environment(root: Path) -> int:
     record = read_record(root)
     if record is None or not record.is_running():
-        raise NotServedError(root=root)
+        raise LocalKaggleError(
+            f"No local Kaggle runs on {printable(str(root))}, so there is nothing to set, and clients in this shell "
+            f"reach the Kaggle that they did before. Start one with `{serve_command(root)}`, and ask again."
+        )
     for line in _environment(root, record):
         print(line)
     return 0
@@ -235,10 +204,8 @@ def _print_environment(root: Path) -> int:
 def _environment(root: Path, record: ServerRecord) -> list[str]:
     """Shell lines after which Kaggle's clients reach the local server or nothing, and read no one's credentials."""
     home = root / "clients"
-    try:
+    with writing(home):
         home.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise FileWriteError(path=home, cause=error) from error
     values = {
         # Clients speak plain HTTP to http://localhost through the proxy; it refuses to connect to anything else.
         "KAGGLE_API_ENVIRONMENT": "LOCALHOST",

@@ -17,8 +17,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.colab.errors import CommandError, CommandLineMissingError, SignInError
+from generator.colab.errors import ColabError, CommandError, CommandLineMissingError
 from generator.run.terminal_text import strip_ansi
+from generator.untrusted import printable
 
 PROGRAM = "colab"
 _LINES, _LONGEST = 2_000, 65_536
@@ -88,7 +89,7 @@ class CommandLine:
             tell: Hears each line that it prints, at once.
 
         Raises:
-            SignInError: It asks who is there.
+            ColabError: It asks who is there.
         """
         lines: deque[str] = deque(maxlen=_LINES)
         with self._started(arguments) as process, _limited(process, seconds) as is_late:
@@ -99,7 +100,10 @@ class CommandLine:
                     tell(shown)
             code = process.wait()
         if code and any(sign in line for line in lines for sign in _UNSIGNED):
-            raise SignInError(program=self.program)
+            raise ColabError(
+                f"Google's command line is not signed in: run `{printable(self.program)} sessions` once in a terminal "
+                "and follow its link, or use Application Default Credentials (--auth adc)."
+            )
         return Answer(code, tuple(lines), is_late.is_set())
 
     def run(self, *arguments: str, seconds: float) -> tuple[str, ...]:
@@ -107,7 +111,7 @@ class CommandLine:
 
         Raises:
             CommandError: It failed, or its time was over.
-            SignInError: It asks who is there.
+            ColabError: It asks who is there.
         """
         answer = self.answer(*arguments, seconds=seconds)
         if answer.code or answer.is_late:

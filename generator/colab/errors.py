@@ -2,10 +2,6 @@
 
 ColabError
 ├── CommandLineMissingError   Google's command line is not installed
-├── SignInError               it has nobody's permission
-├── UnknownMachineError       it would take another machine without a word
-├── OtherPlatformError        the pair trains elsewhere
-├── NoDataError               there is no way for the competition's files to get there
 ├── StillRentedError          a machine of an earlier run may still cost units
 ├── CommandError              a command of it failed
 ├── SubstituteError           it got another machine than asked for
@@ -17,7 +13,7 @@ ColabError
 from collections.abc import Iterable
 from pathlib import Path
 
-from generator.errors import TandemError, did_you_mean
+from generator.errors import TandemError
 from generator.untrusted import printable, quoted
 
 
@@ -33,46 +29,6 @@ class CommandLineMissingError(ColabError):
             f"There is no program {printable(program)}: install Google's command line for Colab, on Linux or macOS, "
             "into an environment of its own (`pipx install google-colab-cli` or `uv tool install google-colab-cli`; it "
             "needs Python 3.12), or name it with --program."
-        )
-
-
-class SignInError(ColabError):
-    """Google's command line asks who is there."""
-
-    def __init__(self, *, program: str) -> None:
-        super().__init__(
-            f"Google's command line is not signed in: run `{printable(program)} sessions` once in a terminal and "
-            "follow its link, or use Application Default Credentials (--auth adc)."
-        )
-
-
-class UnknownMachineError(ColabError):
-    """A machine that Google's command line would answer with an A100, or a v6e1, without a word."""
-
-    def __init__(self, *, name: str, known: Iterable[str]) -> None:
-        names = list(known)
-        super().__init__(f'Colab has no "{printable(name)}": choose {", ".join(names)}.{did_you_mean(name, names)}')
-
-
-class OtherPlatformError(ColabError):
-    """A pair that was not rendered for Colab."""
-
-    def __init__(self, *, pair: str, competition: str) -> None:
-        name = f" --name {printable(pair)}" if pair != competition else ""
-        super().__init__(
-            f"The training of {printable(pair)} is rendered for Kaggle: "
-            f"`tandem generate --competition {printable(competition)}{name} --platform colab` renders it for Colab."
-        )
-
-
-class NoDataError(ColabError):
-    """The competition's files are neither here, or too large to be sent, nor to be had there."""
-
-    def __init__(self, *, competition: str, folder: Path, limit: int) -> None:
-        super().__init__(
-            f"The machine cannot get the files of {printable(competition)}: {printable(str(folder))} does not have "
-            f"them, or has more than {limit >> 20} MiB, and there is no token of Kaggle to download them there. "
-            "Make one at https://www.kaggle.com/settings/api, and save it as ~/.kaggle/access_token."
         )
 
 

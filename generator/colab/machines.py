@@ -7,7 +7,9 @@ v6e-1; so nothing else is passed on. Prices and figures stand in `generator.acce
 from dataclasses import dataclass
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.colab.errors import UnknownMachineError
+from generator.colab.errors import ColabError
+from generator.errors import did_you_mean
+from generator.untrusted import printable
 
 
 @dataclass(frozen=True)
@@ -55,12 +57,13 @@ def machine_named(name: str) -> Machine:
     """The machine of a name, in upper or lower case.
 
     Raises:
-        UnknownMachineError: There is none.
+        ColabError: There is none.
     """
     for machine in MACHINES:
         if machine.name.lower() == name.lower():
             return machine
-    raise UnknownMachineError(name=name, known=[machine.name for machine in MACHINES])
+    names = [machine.name for machine in MACHINES]
+    raise ColabError(f'Colab has no "{printable(name)}": choose {", ".join(names)}.{did_you_mean(name, names)}')
 
 
 def usual_machine(kind: AcceleratorKind) -> Machine:

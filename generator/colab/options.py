@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.accelerators.catalog import Service
-from generator.colab.errors import OtherPlatformError
+from generator.colab.errors import ColabError
 from generator.colab.machines import Machine, usual_machine
 from generator.colab.transfer import size_of
 from generator.competition.facts import Value
@@ -17,6 +17,7 @@ from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.output_folder import OutputFolder
 from generator.run.parameters import ROOTS, RootParameterError, read_notebook_parameters
+from generator.untrusted import printable
 
 INPUT, WORKING = "/content/input", "/content/working"
 MOST_SENT = 256 * 2**20  # bytes of a competition; more is downloaded there, from Kaggle
@@ -78,13 +79,17 @@ class PlannedTraining:
         """Reads the pair, and makes sure that it can be trained on Colab.
 
         Raises:
-            OtherPlatformError: It is rendered for Kaggle.
+            ColabError: It is rendered for Kaggle.
             PairError: It cannot be read, or takes no such parameter.
         """
         folder = existing_pair(options.workspace, options.pair)
         spec = read_pair(folder)
         if spec.platform is not Service.COLAB:
-            raise OtherPlatformError(pair=options.pair, competition=spec.competition.slug)
+            name = f" --name {printable(options.pair)}" if options.pair != spec.competition.slug else ""
+            raise ColabError(
+                f"The training of {printable(options.pair)} is rendered for Kaggle: "
+                f"`tandem generate --competition {spec.competition.slug}{name} --platform colab` renders it for Colab."
+            )
         check_shared_cells(folder)
         defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults
         said = dict(_assignment(text, defaults) for text in options.assignments)

@@ -8,14 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.colab.command_line import CommandLine
-from generator.colab.errors import (
-    ColabError,
-    NoDataError,
-    NoReceiptError,
-    NotebookFailedError,
-    StillRentedError,
-    TransferError,
-)
+from generator.colab.errors import ColabError, NoReceiptError, NotebookFailedError, StillRentedError, TransferError
 from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
 from generator.colab.receipt import Receipt, ReceiptFile, now, read_receipt
 from generator.colab.rental import FOLDER, Patience, Rental, check_device, give_back, rented
@@ -28,7 +21,7 @@ from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_obje
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.kernel import private_folder
-from generator.untrusted import JsonObject
+from generator.untrusted import JsonObject, printable
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 
@@ -68,7 +61,12 @@ def train_on_colab(
     if built_in is not None:
         builtin.ensure_data(built_in, planned.options.workspace)
     if login is None and not planned.sends_data:
-        raise NoDataError(competition=planned.spec.competition.slug, folder=planned.data, limit=MOST_SENT)
+        raise ColabError(
+            f"The machine cannot get the files of {printable(planned.spec.competition.slug)}: "
+            f"{printable(str(planned.data))} does not have them, or has more than {MOST_SENT >> 20} MiB, and there is "
+            "no token of Kaggle to download them there. Make one at https://www.kaggle.com/settings/api, and save it "
+            "as ~/.kaggle/access_token."
+        )
     command_line.check_installed()
     with handled_signals(signal.default_int_handler), planned.output.locked([Role.TRAIN]), private_folder() as private:
         command_line = replace(command_line, temporary=private, secrets=login.secrets if login else ())

@@ -56,9 +56,6 @@ _NAMED = re.compile(
     r"(?:\.(?:gz|bz2|xz|zip))?)\b",
     re.IGNORECASE,
 )
-_NO_TPU = re.compile(
-    r"\btpus?\b[^.\n]{0,40}?\bnot (?:be )?(?:available|supported|allowed|permitted)\b|\bno tpus?\b", re.IGNORECASE
-)
 _DEVICES = ("cpu", "gpu", "tpu")
 # Rules and prizes have other hours, and other files, in plenty.
 _TELLING_PAGES = ("code", "notebook", "kernel", "evaluation", "overview", "description", "abstract")
@@ -91,18 +88,11 @@ class Rules:
         hours: How long a submitted notebook may run, by "cpu", "gpu" and "tpu", the strictest where several are said.
         file_name: What the submission has to be called.
         internet: "off" or "on".
-        no_tpu: That a submission may not use a TPU.
     """
 
     hours: Mapping[str, Rule] = field(default_factory=dict)
     file_name: Rule | None = None
     internet: Rule | None = None
-    no_tpu: Rule | None = None
-
-    def hours_on(self, device: str) -> float | None:
-        """The hours that a submitted notebook may run on a device, or None if no page says."""
-        rule = self.hours.get(device)
-        return None if rule is None else float(rule.value)
 
 
 def read_rules(pages: Mapping[str, str]) -> Rules:
@@ -116,7 +106,6 @@ def read_rules(pages: Mapping[str, str]) -> Rules:
         hours=_hours(texts),
         file_name=_first(texts, _NAMED, lambda found: found["name"]),
         internet=_first(texts, _NO_INTERNET, lambda _: "off") or _first(texts, _INTERNET, lambda _: "on"),
-        no_tpu=_first(texts, _NO_TPU, lambda _: "no TPU"),
     )
 
 

@@ -130,22 +130,22 @@ def common() -> Mapping[str, Mapping[str, Key]]:
     return {section: _keys(path, described) for section, described in _read(path).items()}
 
 
-def families(templates: Path | None = None) -> Mapping[str, Family]:
-    """Returns all families that a folder of templates offers, by name; by default the kit's own.
+def families() -> Mapping[str, Family]:
+    """Returns all families that the templates offer, by name.
 
     Raises:
         SchemaError: A declaration is broken.
     """
-    return _families(templates or template_folder())
+    return _families(template_folder())
 
 
-def keys_of(family: str, *, templates: Path | None = None) -> dict[str, Key]:
+def keys_of(family: str) -> dict[str, Key]:
     """Returns every key that a task of this family has, in the order of `pair.toml`; of an unknown one the common keys.
 
     Raises:
         SchemaError: A declaration is broken.
     """
-    known = families(templates).get(family)
+    known = families().get(family)
     return {**common()["task"], **(known.task if known is not None else {})}
 
 

@@ -15,7 +15,7 @@ from generator.kaggle.errors import CredentialsError, CredentialsRefusedError, K
 from generator.kaggle.http_errors import Endpoint, Operation, refusal, transient_error
 from generator.kaggle.retries import RetryPolicy, retried
 from generator.kaggle.transport import Request, Response, Route, StreamedResponse, Timeouts, Transport
-from generator.untrusted import printable
+from generator.untrusted import JsonObject, printable
 
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _LARGEST_ANSWER = 64 << 20  # bytes; a long log and a long notebook are in answers
@@ -247,7 +247,5 @@ def _json(body: bytes) -> Any:
 def _message(reply: Response) -> str:
     """The words of an error's answer, or what it is in place of words."""
     if reply.media_type == "application/json":
-        value = _json(reply.body)
-        message = value.get("message") if isinstance(value, dict) else None
-        return message if isinstance(message, str) else ""
+        return JsonObject.of(_json(reply.body)).text("message")
     return "a page of HTML in place of a reason" if b"<html" in reply.body[:2_000].lower() else ""

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from generator.kaggle.errors import NoLocalKaggleError, OtherKaggleError
-from generator.local_server import ServerRecord, default_root, read_record
+from generator.kaggle.errors import KaggleError, OtherKaggleError
+from generator.local_server import ServerRecord, default_root, read_record, serve_command
+from generator.untrusted import printable
 
 if TYPE_CHECKING:
     from generator.kaggle.gateway import Kaggle
@@ -32,7 +33,7 @@ def connect(to: Target, *, environment: Mapping[str, str] = os.environ) -> "Kagg
     Raises:
         OtherKaggleError: The real one is chosen where `KAGGLE_API_ENVIRONMENT` names another.
         CredentialsError: There are no credentials for the real Kaggle on this machine.
-        NoLocalKaggleError: No local Kaggle runs.
+        KaggleError: No local Kaggle runs.
     """
     from generator.kaggle.credentials import AccessToken, find_credentials
     from generator.kaggle.gateway import Kaggle
@@ -54,10 +55,13 @@ def running_server(environment: Mapping[str, str] = os.environ) -> ServerRecord:
     """The local Kaggle that runs on the root that the environment names.
 
     Raises:
-        NoLocalKaggleError: None runs there.
+        KaggleError: None runs there.
     """
     root = default_root(environment)
     record = read_record(root)
     if record is None or not record.is_running():
-        raise NoLocalKaggleError(root=root)
+        raise KaggleError(
+            f"No local Kaggle runs on {printable(str(root))}: start one with `{serve_command(root)}` in another "
+            "terminal, or set TANDEM_LOCAL_KAGGLE to the folder of the one that runs."
+        )
     return record

@@ -21,7 +21,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from generator.files import open_file, reason
+from generator.files import open_file, reason_not_read
 from generator.kaggle.errors import CredentialsError
 from generator.kaggle.sdk import moment
 from generator.untrusted import printable
@@ -217,7 +217,7 @@ def _text(path: Path) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        why = f"{printable(str(path))} cannot be read, {reason(error).replace('to write there', 'to read it')}"
+        why = f"{printable(str(path))} cannot be read, {reason_not_read(error)}"
         raise CredentialsError(why=why, remedy="mend that file, or take it away") from error
     except UnicodeDecodeError:
         # `from None`: the decoder's error carries the file's bytes.

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.kaggle.api_types import RemoteFile, total_size
 from generator.kaggle.errors import ForbiddenError, KaggleError, NotFoundError, RulesNotAcceptedError
 from generator.kaggle.gateway import Kaggle
@@ -27,36 +27,6 @@ class DataInTheWayError(KaggleError):
         super().__init__(
             f"{printable(str(folder))} is not empty, and not the competition's data: {problem}; move it away, then run "
             "the command again."
-        )
-
-
-class NoFilesError(KaggleError):
-    """The competition has no files to download."""
-
-    def __init__(self, *, slug: str) -> None:
-        super().__init__(
-            f"Kaggle lists no files of {printable(slug)}: look at "
-            f"https://www.kaggle.com/competitions/{printable(slug)}/data, and accept the rules there if it asks for it."
-        )
-
-
-class NotEnoughSpaceError(KaggleError):
-    """The disk is too small for the data."""
-
-    def __init__(self, *, slug: str, needed: int, free: int, folder: Path) -> None:
-        super().__init__(
-            f"The data of {printable(slug)} take {needed / _GIGABYTE:,.1f} GB to download and unpack, and "
-            f"{free / _GIGABYTE:,.1f} GB are free in {printable(str(folder))}: make room, use --workspace on another "
-            f"disk, or rehearse without them: tandem specimen {printable(slug)}."
-        )
-
-
-class AlreadyDownloadingError(KaggleError):
-    """Another process downloads the same data."""
-
-    def __init__(self, *, slug: str) -> None:
-        super().__init__(
-            f"Another `tandem data {printable(slug)}` is at work in this workspace: wait until it is done."
         )
 
 
@@ -102,22 +72,22 @@ def download_data(kaggle: Kaggle, slug: str, folder: Path, files: WorkspaceFiles
     """
     listed = kaggle.competition_files(slug)
     if not listed:
-        raise NoFilesError(slug=slug)
+        raise KaggleError(
+            f"Kaggle lists no files of {printable(slug)}: look at "
+            f"https://www.kaggle.com/competitions/{printable(slug)}/data, and accept the rules there if it asks for it."
+        )
     if _is_there(folder, listed):
         return Downloaded(folder, len(listed), total_size(listed), was_there=True)
-    try:
-        with _work_folder(folder, slug, files) as work:
-            _check_space(slug, work, listed)
-            files.check(work / "archive")
-            archive = _fetch(kaggle, slug, work / "archive", tell)
-            files.remove_tree(work / "files")
-            files.make_folder(work / "files")
-            _unpack(slug, archive, work / "files", listed=listed, tell=tell)
-            files.move(work / "files", folder)
-            with suppress(OSError):
-                files.remove_tree(work)
-    except OSError as error:
-        raise FileWriteError(path=folder, cause=error) from error
+    with writing(folder), _work_folder(folder, slug, files) as work:
+        _check_space(slug, work, listed)
+        files.check(work / "archive")
+        archive = _fetch(kaggle, slug, work / "archive", tell)
+        files.remove_tree(work / "files")
+        files.make_folder(work / "files")
+        _unpack(slug, archive, work / "files", listed=listed, tell=tell)
+        files.move(work / "files", folder)
+        with suppress(OSError):
+            files.remove_tree(work)
     return Downloaded(folder, len(listed), total_size(listed))
 
 
@@ -146,7 +116,9 @@ def _work_folder(folder: Path, slug: str, files: WorkspaceFiles) -> Iterator[Pat
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise AlreadyDownloadingError(slug=slug) from error
+            raise KaggleError(
+                f"Another `tandem data {printable(slug)}` is at work in this workspace: wait until it is done."
+            ) from error
         yield work
 
 
@@ -154,7 +126,11 @@ def _check_space(slug: str, work: Path, listed: tuple[RemoteFile, ...]) -> None:
     """The archive is hardly larger than what is in it; how much smaller nobody says beforehand."""
     needed, free = total_size(listed), shutil.disk_usage(work).free
     if free < needed:
-        raise NotEnoughSpaceError(slug=slug, needed=needed, free=free, folder=work.parent)
+        raise KaggleError(
+            f"The data of {printable(slug)} take {needed / _GIGABYTE:,.1f} GB to download and unpack, and "
+            f"{free / _GIGABYTE:,.1f} GB are free in {printable(str(work.parent))}: make room, use --workspace on "
+            f"another disk, or rehearse without them: tandem specimen {printable(slug)}."
+        )
 
 
 def _fetch(kaggle: Kaggle, slug: str, archive: Path, tell: Tell) -> Path:

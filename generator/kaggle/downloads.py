@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
-from generator.files import FileWriteError
+from generator.files import FileWriteError, writing
 from generator.kaggle import guards
 from generator.kaggle.api_client import ApiClient
 from generator.kaggle.api_types import RemoteFile
@@ -61,15 +61,13 @@ class Downloads(ApiClient):
     def fetch_output(self, file: RemoteFile, destination: Path) -> None:
         """Fetches a file of an output whole, status and size checked, and only then gives it its name."""
         operation, files = Operation(f"fetch {file.name}"), WorkspaceFiles(destination.parent)
-        try:
+        with writing(destination):
             files.make_folder(destination.parent)
             # A folder of its own, that nobody else can look into or put something into.
             with files.beside(destination) as folder:
                 for _ in self._download(file.url, folder / "file", file.size or None, operation):
                     pass
                 files.move(folder / "file", destination)
-        except OSError as error:
-            raise FileWriteError(path=destination, cause=error) from error
 
     def _range(self, url: str, start: int, length: int) -> bytes:
         operation = Operation("read a part of a file")

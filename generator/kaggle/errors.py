@@ -3,7 +3,6 @@
 KaggleError
 ├── CredentialsError              no credentials here, or some that cannot be used
 │   └── CredentialsRefusedError   Kaggle does not accept them (401)
-├── NoLocalKaggleError            no local Kaggle runs on this machine
 ├── OtherKaggleError              the environment points at another Kaggle than the real one
 ├── UnreachableError              no connection, a connection that broke, or no answer in time
 ├── NotKaggleError                an answer that is not of Kaggle's API: HTML, no JSON, a type that is not known
@@ -29,10 +28,8 @@ printable and cut short before it becomes part of a sentence.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 
 from generator.errors import TandemError
-from generator.local_server import serve_command
 from generator.untrusted import printable
 
 _LONGEST_QUOTE = 300  # characters of what a server said
@@ -64,16 +61,6 @@ class CredentialsRefusedError(CredentialsError):
         super().__init__(
             why=f"the credentials from {printable(source)} are not accepted, they may have expired",
             remedy=f"make a new token at {site}/settings/api and put it in their place",
-        )
-
-
-class NoLocalKaggleError(KaggleError):
-    """No local Kaggle runs where one is looked for."""
-
-    def __init__(self, *, root: Path) -> None:
-        super().__init__(
-            f"No local Kaggle runs on {printable(str(root))}: start one with `{serve_command(root)}` in another "
-            "terminal, or set TANDEM_LOCAL_KAGGLE to the folder of the one that runs."
         )
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 
+from generator.installation import installed_version
 from generator.kaggle import sdk
 from generator.kaggle.competitions import Competitions
 from generator.kaggle.credentials import AccessToken, exposed_files
@@ -68,14 +69,9 @@ class Kaggle(Competitions, LogStream, DatasetsAndModels, Downloads):
 
 def _certificate_warning() -> str:
     """A sentence on certificates that are too old, or nothing."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        installed = version("certifi")
-    except PackageNotFoundError:
-        return ""
+    installed = installed_version("certifi")
     parts = tuple(int(part) for part in installed.split(".")[:3] if part.isdigit())
-    if parts >= _OLDEST_SAFE:
+    if not installed or parts >= _OLDEST_SAFE:
         return ""
     return (
         f"certifi {installed} trusts certificates that were compromised, with which a stranger could take your Kaggle "

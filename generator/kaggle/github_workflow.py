@@ -1,23 +1,10 @@
-"""A GitHub Actions workflow that pushes a pair, from the text beside this module; secrets by name only.
-
-WorkflowEditedError   the workflow that is there says something else than the kit writes
-"""
+"""A GitHub Actions workflow that pushes a pair, from the text beside this module; secrets by name only."""
 
 from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_text
 from generator.untrusted import printable
-
-
-class WorkflowEditedError(PairError):
-    """Writing the workflow again would lose what somebody made of it."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(
-            f"{printable(str(path))} says something else than the kit writes, and is left as it is; move it away "
-            "to have it written anew."
-        )
 
 
 def check_unedited(path: Path, pair: str) -> None:
@@ -28,11 +15,14 @@ def check_unedited(path: Path, pair: str) -> None:
         pair: The pair's name, a slug.
 
     Raises:
-        WorkflowEditedError: One is there that was edited.
+        PairError: One is there that was edited.
     """
     ours = [github_workflow(pair, submit=is_submitting) for is_submitting in (False, True)]
     if path.exists() and read_text(path) not in ours:
-        raise WorkflowEditedError(path=path)
+        raise PairError(
+            f"{printable(str(path))} says something else than the kit writes, and is left as it is; move it away to "
+            "have it written anew."
+        )
 
 
 def github_workflow(pair: str, *, submit: bool) -> str:

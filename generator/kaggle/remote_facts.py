@@ -14,17 +14,6 @@ from generator.kaggle.remote_listing import list_competition
 from generator.untrusted import printable
 
 
-class NoRemoteFilesError(KaggleError):
-    """A competition that hands out no files."""
-
-    def __init__(self, *, slug: str, source: str) -> None:
-        super().__init__(
-            f"{source} lists no files of {printable(slug)}: join the competition and accept its rules at "
-            f"https://www.kaggle.com/competitions/{printable(slug)}/rules, or name a folder with its files: "
-            "tandem generate --data DIR."
-        )
-
-
 @dataclass(frozen=True)
 class RemoteFacts:
     """The facts of competitions as an account can learn them; `tell` is told what is looked at."""
@@ -67,6 +56,10 @@ class RemoteFacts:
         """
         listing = list_competition(self.kaggle, slug)
         if not listing.sizes:
-            raise NoRemoteFilesError(slug=slug, source=self.source)
+            raise KaggleError(
+                f"{self.source} lists no files of {printable(slug)}: join the competition and accept its rules at "
+                f"https://www.kaggle.com/competitions/{printable(slug)}/rules, or name a folder with its files: "
+                "tandem generate --data DIR."
+            )
         files = RemoteFiles(self.kaggle, slug, listing.sizes, tell=self.tell)
         return survey_files(files, sorted(listing.directories, key=lambda found: found.path), listing.notes)

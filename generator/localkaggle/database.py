@@ -24,26 +24,6 @@ _OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
 Record = TypeVar("Record")
 
 
-class DatabaseUnusableError(LocalKaggleError):
-    """The file of the database is damaged, or something else."""
-
-    def __init__(self, *, path: Path, cause: sqlite3.Error) -> None:
-        super().__init__(
-            f"{printable(str(path))} cannot be used as the database of a local Kaggle: {printable(str(cause))}. "
-            "Put a copy of it back, or choose another folder with --root."
-        )
-
-
-class DatabaseOfAnotherVersionError(LocalKaggleError):
-    """The database has the tables of another version of the kit."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(
-            f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose another "
-            "folder with --root, or remove this one if nothing in it is needed."
-        )
-
-
 class Database:
     """A SQLite database in WAL mode; any thread may use it, each through a connection of its own."""
 
@@ -51,8 +31,7 @@ class Database:
         """Opens the database, and makes the tables that are not there yet.
 
         Raises:
-            DatabaseUnusableError: The file is none.
-            DatabaseOfAnotherVersionError: It has other tables.
+            LocalKaggleError: The file is none, or has other tables.
         """
         self._path = path
         self._connections = threading.local()
@@ -63,12 +42,18 @@ class Database:
             version = self._connection().execute("PRAGMA user_version").fetchone()[0]
             if has_tables and version != _TABLES_VERSION:
                 self.close()
-                raise DatabaseOfAnotherVersionError(path=path)
+                raise LocalKaggleError(
+                    f"{printable(str(path))} was written by another version of Tandem, and is left as it is. Choose "
+                    "another folder with --root, or remove this one if nothing in it is needed."
+                )
             for schema in schemas:
                 self._connection().executescript(schema)
             self._connection().execute(f"PRAGMA user_version = {_TABLES_VERSION}")
         except sqlite3.DatabaseError as error:
-            raise DatabaseUnusableError(path=path, cause=error) from error
+            raise LocalKaggleError(
+                f"{printable(str(path))} cannot be used as the database of a local Kaggle: {printable(str(error))}. "
+                "Put a copy of it back, or choose another folder with --root."
+            ) from error
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

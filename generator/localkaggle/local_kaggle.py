@@ -27,15 +27,6 @@ _KEEPERS = (Accounts, Blobs, Tickets, Datasets, Models, Competitions, Kernels)
 """Whatever has tables in the database."""
 
 
-class AccountNameError(LocalKaggleError):
-    """No name for an account."""
-
-    def __init__(self, *, name: str) -> None:
-        super().__init__(
-            f'"{printable(name)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
-        )
-
-
 class LocalKaggle:
     """One local Kaggle; what it knows stands in its folder, so that the next one there goes on where it stopped."""
 
@@ -62,12 +53,13 @@ class LocalKaggle:
             rules: How many sessions run at a time, and under which limits.
 
         Raises:
-            AccountNameError: The account's name is none.
-            RootInUseError: Another local Kaggle has the folder.
+            LocalKaggleError: The account's name is none, or another local Kaggle has the folder.
             HostedFolderError: A folder is no competition that can be hosted.
         """
         if not is_slug(account):
-            raise AccountNameError(name=account)
+            raise LocalKaggleError(
+                f'"{printable(account)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
+            )
         # Looked at first: a folder that cannot be hosted is no reason to take the root.
         hosted = host(root.resolve(), competitions)
         self._root = RootFolder(root)

@@ -5,20 +5,11 @@ import os
 from pathlib import Path
 
 from generator.errors import LocalKaggleError
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.untrusted import printable
 
 _LOCK = "server.lock"
 _ONLY_MINE = 0o700
-
-
-class RootInUseError(LocalKaggleError):
-    """Another server has this folder."""
-
-    def __init__(self, *, root: Path) -> None:
-        super().__init__(
-            f"Another local Kaggle runs on {printable(str(root))}; stop it, or choose another folder with --root."
-        )
 
 
 class RootFolder:
@@ -28,23 +19,23 @@ class RootFolder:
         """Takes the folder.
 
         Raises:
-            RootInUseError: Another server has it.
+            LocalKaggleError: Another server has it.
             FileWriteError: It cannot be made, or not be written to.
         """
         self.path = root.resolve()
-        try:
+        with writing(root):
             # In it are the account's notebooks, and its token.
             self.path.mkdir(mode=_ONLY_MINE, parents=True, exist_ok=True)
             self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             # A folder that was there before may be open to others; the database, which holds the token, never is.
             os.close(os.open(self.database, os.O_RDWR | os.O_CREAT, 0o600))
-        except OSError as error:
-            raise FileWriteError(path=root, cause=error) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._lock)
-            raise RootInUseError(root=root) from error
+            raise LocalKaggleError(
+                f"Another local Kaggle runs on {printable(str(root))}; stop it, or choose another folder with --root."
+            ) from error
 
     @property
     def database(self) -> Path:

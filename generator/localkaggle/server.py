@@ -24,15 +24,6 @@ _KEEP_ALIVE_SECONDS = 20
 _GRACE_SECONDS = 1
 
 
-class PortRefusedError(LocalKaggleError):
-    """The port cannot be listened at."""
-
-    def __init__(self, *, host: str, port: int, cause: OSError) -> None:
-        super().__init__(
-            f"Cannot listen at {printable(host)}:{port}: {reason(cause)}. Choose another --port, or 0 for any free one."
-        )
-
-
 @dataclass(frozen=True)
 class Listening:
     """The address that the server listens at, and host names that it answers to beside those of the loopback."""
@@ -51,7 +42,7 @@ class Server:
         """Opens the socket, so that the address is known.
 
         Raises:
-            PortRefusedError: The port is taken, or may not be used.
+            LocalKaggleError: The port is taken, or may not be used.
         """
         listening = listening or Listening()
         limits = limits or Limits()
@@ -123,7 +114,10 @@ def _listen(listening: Listening) -> socket.socket:
         opened = socket.create_server((listening.host, listening.port), family=family, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         cause = error if isinstance(error, OSError) else OSError(str(error))
-        raise PortRefusedError(host=listening.host, port=listening.port, cause=cause) from error
+        raise LocalKaggleError(
+            f"Cannot listen at {printable(listening.host)}:{listening.port}: {reason(cause)}. "
+            "Choose another --port, or 0 for any free one."
+        ) from error
     # asyncio does so only where a socket names its protocol; the accepted ones inherit it. Without it, an answer in two
     # parts waits 40 ms for the client to acknowledge the first.
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

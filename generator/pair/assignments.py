@@ -4,11 +4,9 @@ A knob that is called as a key of the task, as EPOCHS is, sets that key: what th
 PRETRAINED where it names a model for Kaggle to attach; a path, "" and what is fetched are for the notebook alone.
 
 SettingError                  text that sets no key of a task, or not to a value that it can have
-└── UnknownSettingError       there is no such key
-AssignedTwiceError            a knob that `pair.toml` sets as a parameter already, under the name of a key
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,7 +15,7 @@ from generator.competition.schema import TYPE_NAMES, expected_anywhere, families
 from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.kernel_files import default_parameters
-from generator.pair.parameters import FIXED, FixedParameterError, parse_assignment, value_of
+from generator.pair.parameters import FIXED, ParameterError, parse_assignment, value_of
 from generator.pair.percent import Cell
 from generator.pair.pretrained_models import is_model
 from generator.pair.spec import spec_of
@@ -32,29 +30,6 @@ class SettingError(PairError):
 
     def __init__(self, *, text: str, problem: str, option: str = "--set") -> None:
         super().__init__(f'{option} "{printable(text)}": {problem}')
-
-
-class UnknownSettingError(SettingError):
-    """A key that no task of the family has."""
-
-    def __init__(self, *, text: str, family: str, parameters: Iterable[str]) -> None:
-        key, knobs = _key_of(text), list(parameters)
-        nearest = did_you_mean(key, [*knobs, *keys_of(family)])
-        if any(f'"{name}"' in nearest for name in knobs):
-            nearest += " That is a knob of the notebooks: -P NAME=VALUE sets it."
-        few = f" Some that it has: {', '.join(_tuned(family))}; docs/knobs.md tells of all."
-        problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or few}'
-        super().__init__(text=text, problem=problem)
-
-
-class AssignedTwiceError(PairError):
-    """A key of the task that `pair.toml` overrules."""
-
-    def __init__(self, *, path: Path, name: str) -> None:
-        super().__init__(
-            f"{printable(str(path))} sets {name} in its section parameters, which overrules the key {name.lower()}: "
-            f"say -P {name}=VALUE, or remove it there."
-        )
 
 
 @dataclass(frozen=True)
@@ -82,11 +57,13 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
 
     Raises:
         SettingError: A value is of another kind than its key.
-        FixedParameterError: What is to be set is no knob.
+        ParameterError: What is to be set is no knob.
     """
     for text in assignments:
         if _key_of(text) in FIXED:
-            raise FixedParameterError(name=_key_of(text))
+            raise ParameterError(
+                f"{printable(_key_of(text))} is no knob: by it the notebooks find their inputs and one another."
+            )
     of_task = [text for text in assignments if _key_of(text).lower() in known_keys() and "=" in text]
     of_task = [text for text in of_task if _key_of(text).isupper() and _is_of_task(text, kept)]
     unknown = [text for text in settings if "=" in text and _key_of(text) not in known_keys()]
@@ -99,6 +76,17 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
     return Assignments(task, knobs, unknown)
 
 
+def _unknown(text: str, family: str, knobs: list[str]) -> SettingError:
+    """The error for a key that no task of the family has."""
+    key = _key_of(text)
+    nearest = did_you_mean(key, [*knobs, *keys_of(family)])
+    if any(f'"{name}"' in nearest for name in knobs):
+        nearest += " That is a knob of the notebooks: -P NAME=VALUE sets it."
+    few = f" Some that it has: {', '.join(_tuned(family))}; docs/knobs.md tells of all."
+    problem = f'a task of the family {printable(family)} has no key "{printable(key)}".{nearest or few}'
+    return SettingError(text=text, problem=problem)
+
+
 def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Cell]], *, path: Path) -> Choices:
     """Adds to the choices of a pair the knobs that the command line sets.
 
@@ -109,22 +97,25 @@ def with_knobs(choices: Choices, said: Assignments, cells: Mapping[Role, list[Ce
         path: The pair's `pair.toml`, for messages.
 
     Raises:
-        UnknownSettingError: The command line sets a key that there is not.
+        SettingError: The command line sets a key that there is not.
         UnknownKeyError: It sets one of another family.
-        AssignedTwiceError: It sets a key that the file overrules.
         ParameterError: A knob that no notebook has, or a value of another kind.
-        PretrainedModelError: A pretrained model that is none, for a notebook that starts from nothing else.
+        PairError: It sets a key that the file overrules; or a pretrained model that is none, for a notebook that starts
+            from nothing else.
     """
     defaults, family = default_parameters(cells), str(choices.pair["family"].value)
     if said.unknown:
-        raise UnknownSettingError(text=said.unknown[0], family=family, parameters=defaults)
+        raise _unknown(said.unknown[0], family, list(defaults))
     for key in said.task:
         if key not in keys_of(family):
             from generator.competition.introspection.errors import UnknownKeyError
 
             raise UnknownKeyError(key=key, family=family, keys=keys_of(family))
         if key.upper() in choices.parameters:
-            raise AssignedTwiceError(path=path, name=key.upper())
+            raise PairError(
+                f"{printable(str(path))} sets {key.upper()} in its section parameters, which overrules the key {key}: "
+                f"say -P {key.upper()}=VALUE, or remove it there."
+            )
     if _PRETRAINED not in defaults and "pretrained" in keys_of(family):
         said = replace(said, knobs=[text for text in said.knobs if not _is_from_scratch(text, choices)])
     made = dict(parse_assignment(text, defaults) for text in said.knobs)

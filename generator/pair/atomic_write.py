@@ -22,16 +22,6 @@ from generator.workspace_files import UnsafePlaceError
 _MARKER = "complete"
 
 
-class UnfinishedWriteError(PairError):
-    """A pair was written completely, but its files could not be moved to their places."""
-
-    def __init__(self, *, path: Path, cause: OSError) -> None:
-        super().__init__(
-            f"The new files of {printable(str(path))} are complete, but cannot be put in place: {reason(cause)}; "
-            "the next command finishes the work once that is mended."
-        )
-
-
 def pair_files() -> list[Path]:
     """The files of a pair, by their paths inside of its folder."""
     relative = PairFolder(Path())
@@ -47,7 +37,7 @@ def recover(folder: PairFolder) -> None:
     """Ends what an earlier write left undone: a complete stage takes effect, an incomplete one is removed.
 
     Raises:
-        UnfinishedWriteError: The files still cannot be put in place.
+        PairError: The files still cannot be put in place.
         UnsafePlaceError: A folder of the pair, or a file, is a link.
     """
     folder.files.check(_stage(folder))
@@ -65,7 +55,7 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
 
     Raises:
         FileWriteError: Nothing was changed, and no folder that was not there before is left.
-        UnfinishedWriteError: Everything is written, but not in place.
+        PairError: Everything is written, but not in place.
         UnsafePlaceError: A folder of the pair, or a file, is a link.
     """
     targets = [folder.path / path for path in files]
@@ -118,7 +108,10 @@ def _put_in_place(folder: PairFolder) -> None:
         # What is left of a stage when this fails is a marker without files, which the next recovery removes.
         _discard_stage(folder)
     except OSError as error:
-        raise UnfinishedWriteError(path=folder.path, cause=error) from error
+        raise PairError(
+            f"The new files of {printable(str(folder.path))} are complete, but cannot be put in place: "
+            f"{reason(error)}; the next command finishes the work once that is mended."
+        ) from error
 
 
 def _write_stage(folder: PairFolder, files: Mapping[Path, bytes]) -> None:

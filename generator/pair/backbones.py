@@ -4,23 +4,12 @@ from collections.abc import Collection, Mapping
 
 from generator.competition.facts import TargetKind, Value
 from generator.errors import PairError, did_you_mean
-from generator.installation import template_folder
 from generator.pair.choices import Choice
 from generator.pair.spec import PairSpec
 from generator.pair.template_catalog import frameworks
 from generator.untrusted import printable
 
 KNOB = "BACKBONE"
-
-
-class BackboneError(PairError):
-    """A backbone that the framework does not have."""
-
-    def __init__(self, *, name: str, framework: str, known: Collection[str], default: Value) -> None:
-        nearest = did_you_mean(name, known) or f' Take another, such as "{printable(str(default))}".'
-        super().__init__(
-            f'BACKBONE is "{printable(name)}", which the framework {printable(framework)} does not have here.{nearest}'
-        )
 
 
 def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping[str, Value]) -> None:
@@ -32,7 +21,7 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
         defaults: All that there are.
 
     Raises:
-        BackboneError: It cannot.
+        PairError: It cannot.
     """
     if KNOB not in knobs or KNOB not in defaults:
         return
@@ -41,7 +30,10 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
     if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
         known = (*of_others, *of_photographs)  # of sounds
     if not _is_possible(name, known):
-        raise BackboneError(name=name, framework=spec.framework, known=known, default=defaults[KNOB])
+        nearest = did_you_mean(name, known) or f' Take another, such as "{printable(str(defaults[KNOB]))}".'
+        raise PairError(
+            f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.{nearest}'
+        )
 
 
 def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dict[str, Choice]:
@@ -52,11 +44,11 @@ def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dic
 
 
 def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:
-    found = [each for each in frameworks(template_folder()) if each.name == framework]
+    found = [each for each in frameworks() if each.name == framework]
     return (found[0].backbones, found[0].encoders) if found else ((), ())
 
 
 def _is_possible(name: str, known: Collection[str]) -> bool:
     """True unless the name is known to be wrong: timm, which has many, writes all of its own in lower case."""
-    elsewhere = {other for each in frameworks(template_folder()) for other in each.backbones}
+    elsewhere = {other for each in frameworks() for other in each.backbones}
     return name in known if known else name.islower() or name not in elsewhere

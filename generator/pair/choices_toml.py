@@ -3,7 +3,6 @@
 ChoicesError                  pair.toml cannot be used as it stands
 ├── BrokenChoicesError        it is not TOML
 ├── UnknownKeyError           a section or key that does not exist
-├── MissingKeyError           a key without which the pair is not known
 └── WrongValueError           a value of the wrong type, or one that is not allowed
 """
 
@@ -54,13 +53,6 @@ class UnknownKeyError(ChoicesError):
             f'{printable(str(path))}: there is no "{printable(key)}"; known here: {", ".join(names)}.'
             f"{did_you_mean(key, names)}"
         )
-
-
-class MissingKeyError(ChoicesError):
-    """A key without which the pair is not known."""
-
-    def __init__(self, *, path: Path, key: str) -> None:
-        super().__init__(f'{printable(str(path))}: "{key}" is missing; add it, or run `tandem generate` again.')
 
 
 class WrongValueError(ChoicesError):

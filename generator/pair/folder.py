@@ -16,40 +16,6 @@ from generator.pair.workspace import PairFolder, Workspace
 from generator.untrusted import is_slug, printable
 
 
-class PairNameError(PairError):
-    """A name that cannot be a folder below `kernels/`."""
-
-    def __init__(self, *, name: str) -> None:
-        super().__init__(
-            f'"{printable(name)}" cannot be the name of a pair; use lower-case letters, digits and hyphens.'
-        )
-
-
-class MissingPairError(PairError):
-    """A pair that was not generated yet."""
-
-    def __init__(self, *, name: str, known: list[str], kernels: Path) -> None:
-        competition, _, framework = name.rpartition("-")
-        is_variant = any(each.name == framework for each in frameworks(template_folder()))
-        options = f"{competition} --framework {framework}" if is_variant else name
-        there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
-        super().__init__(
-            f'There is no pair "{name}" in {printable(str(kernels))}; '
-            f"make one with `tandem generate --competition {options}`.{there}"
-        )
-
-
-class EditedPairError(PairError):
-    """Files of a pair were edited since they were rendered, so that writing them again would lose the edits."""
-
-    def __init__(self, *, folder: PairFolder, edited: Mapping[Path, Edits]) -> None:
-        files = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in edited.items())
-        super().__init__(
-            f"{printable(str(folder.path))} was edited since it was rendered, and is left as it is:\n{files}\n"
-            "Generate under another name with --name, or overwrite these edits with --force."
-        )
-
-
 class FileState(StrEnum):
     """The effect of writing a pair on one of its files."""
 
@@ -61,11 +27,13 @@ def pair_folder(workspace: Workspace, name: str) -> PairFolder:
     """The folder that a pair of this name has, whether it exists or not, after recovery from a write that was cut off.
 
     Raises:
-        PairNameError: The name is not one.
+        PairError: The name is not one.
         PathOutsideError: The folder is a link to somewhere else.
     """
     if not is_slug(name):
-        raise PairNameError(name=name)
+        raise PairError(
+            f'"{printable(name)}" cannot be the name of a pair; use lower-case letters, digits and hyphens.'
+        )
     folder = workspace.pair(name)
     contained(folder.path, root=folder.path.parent)
     recover(folder)
@@ -76,13 +44,19 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
     """The folder of a pair that was generated before.
 
     Raises:
-        PairNameError: The name is not one.
-        MissingPairError: There is no such pair; the message lists those that there are.
+        PairError: The name is not one, or there is no such pair; the message lists those that there are.
     """
     folder = pair_folder(workspace, name)
     if not folder.choices.is_file():
         known = [pair.name for pair in workspace.pairs()]
-        raise MissingPairError(name=name, known=known, kernels=folder.path.parent)
+        competition, _, framework = name.rpartition("-")
+        is_variant = any(each.name == framework for each in frameworks(template_folder()))
+        options = f"{competition} --framework {framework}" if is_variant else name
+        there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
+        raise PairError(
+            f'There is no pair "{name}" in {printable(str(folder.path.parent))}; '
+            f"make one with `tandem generate --competition {options}`.{there}"
+        )
     return folder
 
 
@@ -122,11 +96,15 @@ def planned(
             that somebody cloned. Called only then.
 
     Raises:
-        EditedPairError: Which cells and fields were edited; never with `force`.
+        PairError: Which cells and fields were edited; never with `force`.
     """
     lost = {} if force else edited(folder, files, without_base=without_base)
     if lost:
-        raise EditedPairError(folder=folder, edited=lost)
+        edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost.items())
+        raise PairError(
+            f"{printable(str(folder.path))} was edited since it was rendered, and is left as it is:\n{edits}\n"
+            "Generate under another name with --name, or overwrite these edits with --force."
+        )
     return {
         path: FileState.UNCHANGED if _is_current(folder, path, rendered) else FileState.WRITTEN
         for path, rendered in files.items()
@@ -165,7 +143,7 @@ def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[
 
     Raises:
         FileWriteError: Nothing was changed.
-        UnfinishedWriteError: Everything is written, but not in place.
+        PairError: Everything is written, but not in place.
     """
     changes = {path: files[path] for path, state in states.items() if state is FileState.WRITTEN}
     for path, rendered in files.items():

@@ -11,11 +11,10 @@ from generator.competition.facts import Value
 from generator.competition.schema import common, keys_of
 from generator.errors import TandemError
 from generator.files import read_text
-from generator.installation import template_folder
 from generator.pair.assignments import Assignments, read_assignments, with_knobs
 from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
-from generator.pair.choices_toml import MissingKeyError, check_storable, text_of
+from generator.pair.choices_toml import ChoicesError, check_storable, text_of
 from generator.pair.edits import edits
 from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
@@ -29,7 +28,7 @@ from generator.pair.sources import Known, Sources, look
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.template_catalog import check_offered, check_tpu
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.untrusted import is_slug
+from generator.untrusted import is_slug, printable
 
 DEFAULT_FRAMEWORK = "keras"
 
@@ -89,16 +88,13 @@ class Draft:
     states: Mapping[Path, FileState]
 
 
-def draft(
-    workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None, templates: Path | None = None
-) -> Draft:
+def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None) -> Draft:
     """Infers, merges with what the user chose before, and renders. Nothing is written.
 
     Args:
         workspace: The user's workspace.
         options: What is asked for.
         ask: Adds to the options what the user answers to what is not clear, before anything is rendered.
-        templates: The folder of templates; by default the kit's own.
 
     Raises:
         CompetitionError: The competition is not known.
@@ -129,12 +125,12 @@ def draft(
     proposal = proposed(made.competition, made.task, framework=DEFAULT_FRAMEWORK, owner=find_owner())
     choices = merged(proposal, kept, flags=flags, task_flags=options.task_flags)
     source = "The command line" if {"family", "framework"} & set(options.flags) else str(folder.choices)
-    _check_templates(choices, templates, source=source)
-    choices, cells = _rendered_with_knobs(choices, said, folder, templates)
+    _check_templates(choices, source=source)
+    choices, cells = _rendered_with_knobs(choices, said, folder)
     existing = read_text(folder.choices) if folder.choices.exists() else None
     text = text_of(choices, existing=existing, may_leave_open=made.is_built_in)
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
-    before = partial(_as_it_says_now, folder, templates)
+    before = partial(_as_it_says_now, folder)
     return Draft(
         folder=folder,
         choices=choices,
@@ -182,10 +178,10 @@ def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
     said = read_assignments((), assignments, read_choices(folder))
     kept = complete_choices(folder)
     choices = replace(kept, task={**kept.task, **{key: Choice(value, MadeBy.FLAG) for key, value in said.task.items()}})
-    choices, cells = _rendered_with_knobs(choices, said, folder, None)
+    choices, cells = _rendered_with_knobs(choices, said, folder)
     text = text_of(choices, existing=read_text(folder.choices))
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
-    states = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder, None))
+    states = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder))
     write_pair(folder, files, states)
 
 
@@ -194,12 +190,14 @@ def complete_choices(folder: PairFolder) -> Choices:
 
     Raises:
         ChoicesError: The file cannot be used, or does not name the competition.
-        UnknownCompetitionError: It leaves something open, and the competition is not a built-in one.
+        CompetitionError: It leaves something open, and the competition is not a built-in one.
     """
     written = read_choices(folder)
     competition = written.pair.get("competition")
     if competition is None:
-        raise MissingKeyError(path=folder.choices, key="pair.competition")
+        raise ChoicesError(
+            f'{printable(str(folder.choices))}: "pair.competition" is missing; add it, or run `tandem generate` again.'
+        )
     if _is_complete(written):
         return written
     known = builtin.require(str(competition.value))
@@ -212,28 +210,28 @@ def read_pair(folder: PairFolder) -> PairSpec:
 
     Raises:
         ChoicesError: Its `pair.toml` cannot be used.
-        UnknownCompetitionError: As for `complete_choices`.
+        CompetitionError: As for `complete_choices`.
     """
     return spec_of(complete_choices(folder))
 
 
-def render_again(folder: PairFolder, *, templates: Path | None = None) -> dict[Path, bytes]:
+def render_again(folder: PairFolder) -> dict[Path, bytes]:
     """Renders the kernels of an existing pair purely from its `pair.toml`.
 
     Raises:
         PairError: As for `draft`.
     """
     choices = complete_choices(folder)
-    _check_templates(choices, templates, source=str(folder.choices))
-    return render_kernels(choices, templates=templates, own=read_own_cells(folder))
+    _check_templates(choices, source=str(folder.choices))
+    return render_kernels(choices, own=read_own_cells(folder))
 
 
 def is_rendered(folder: PairFolder, role: Role) -> bool:
     """True if a notebook says what the kit renders of `pair.toml`, without a cell that anybody wrote."""
     try:
         choices = complete_choices(folder)
-        _check_templates(choices, None, source=str(folder.choices))
-        rendered = render_kernels(choices, templates=None, own={})
+        _check_templates(choices, source=str(folder.choices))
+        rendered = render_kernels(choices)
         content = read_text(folder.notebook(role)).encode()
     except TandemError:
         return False
@@ -255,24 +253,23 @@ def _understood(known: Known, kept: Choices, options: GenerateOptions) -> Propos
 
 
 def _rendered_with_knobs(
-    choices: Choices, said: Assignments, folder: PairFolder, templates: Path | None
+    choices: Choices, said: Assignments, folder: PairFolder
 ) -> tuple[Choices, dict[Role, list[Cell]]]:
     """The choices with the knobs that were set now, and the cells that they render to."""
     own = read_own_cells(folder)
-    cells = rendered_cells(choices, templates=templates, own=own)
+    cells = rendered_cells(choices, own=own)
     made = with_knobs(choices, said, cells, path=folder.choices)
     check_storable(made, path=folder.choices)
     # An accelerator has another name and other hours.
     spec = spec_of(made)
-    known = templates or template_folder()
-    check_tpu(known, framework=spec.framework, platform=spec.platform, accelerator=spec.accelerator)
-    return made, cells if made == choices else rendered_cells(made, templates=templates, own=own)
+    check_tpu(framework=spec.framework, platform=spec.platform, accelerator=spec.accelerator)
+    return made, cells if made == choices else rendered_cells(made, own=own)
 
 
-def _as_it_says_now(folder: PairFolder, templates: Path | None) -> dict[Path, bytes]:
+def _as_it_says_now(folder: PairFolder) -> dict[Path, bytes]:
     """Renders the pair's `pair.toml` as it is before it is changed; nothing if it does not render."""
     try:
-        return render_again(folder, templates=templates) if folder.choices.exists() else {}
+        return render_again(folder) if folder.choices.exists() else {}
     except TandemError:
         return {}
 
@@ -284,7 +281,7 @@ def _is_complete(choices: Choices) -> bool:
     return all(key in choices.task for key, rule in keys.items() if rule.default is None)
 
 
-def _check_templates(choices: Choices, templates: Path | None, *, source: str) -> None:
+def _check_templates(choices: Choices, *, source: str) -> None:
     family, framework = str(choices.pair["family"].value), str(choices.pair["framework"].value)
     wanted = {key: str(choices.task[key].value) for key in ("target_kind", "submission") if key in choices.task}
-    check_offered(templates or template_folder(), family=family, framework=framework, wanted=wanted, source=source)
+    check_offered(family=family, framework=framework, wanted=wanted, source=source)

@@ -1,9 +1,4 @@
-"""The hand-over, `handoff.json`: what training says of itself, for inference, for a run here and for a chain on Kaggle.
-
-HandOverError
-├── HandOverMissingError     the training notebook ended without one
-└── HandOverUnreadableError  it is not what the training notebook writes
-"""
+"""The hand-over, `handoff.json`: what training says of itself, for inference, a run here and a chain on Kaggle."""
 
 import hashlib
 import json
@@ -21,23 +16,6 @@ FILE_NAME = "handoff.json"
 
 class HandOverError(RunError):
     """Training left nothing that inference can use."""
-
-
-class HandOverMissingError(HandOverError):
-    """There is no hand-over."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(
-            f"{printable(str(path))} does not exist, so there is no model to predict with. "
-            f"Run the training notebook to its end: the same command without --only, or with --only train."
-        )
-
-
-class HandOverUnreadableError(HandOverError):
-    """The hand-over is not JSON, or not an object."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(f"{printable(str(path))} is damaged: it is not a JSON object. Run the training again.")
 
 
 class DamagedError(ValueError):
@@ -123,8 +101,7 @@ class HandOver:
     @property
     def folds(self) -> tuple[TrainedFold, ...]:
         """The folds that were trained; none of which it does not say a score."""
-        folds = self.fields.get("folds")
-        found = [_trained_fold(JsonObject.of(fold)) for fold in folds] if isinstance(folds, list) else []
+        found = map(_trained_fold, self.fields.sections("folds"))
         return tuple(fold for fold in found if fold is not None)
 
     @property
@@ -139,8 +116,7 @@ class HandOver:
 
 
 def _trained_fold(fields: JsonObject) -> TrainedFold | None:
-    score, history = fields.number("score"), fields.get("history")
-    epochs = [JsonObject.of(epoch) for epoch in history] if isinstance(history, list) else []
+    score, epochs = fields.number("score"), fields.sections("history")
     scores, losses = ([epoch.number(name) for epoch in epochs] for name in ("score", "loss"))
     known = [[value for value in values if value is not None] for values in (scores, losses)]
     if score is None:
@@ -153,16 +129,20 @@ def read_handover(folder: Path) -> HandOver:
     """Reads the hand-over in a training output.
 
     Raises:
-        HandOverMissingError: There is none.
-        HandOverUnreadableError: It is damaged.
+        HandOverError: There is none, or it is damaged.
     """
     path = folder / FILE_NAME
     try:
         return HandOver(json_object(path))
     except FileNotFoundError:
-        raise HandOverMissingError(path=path) from None
+        raise HandOverError(
+            f"{printable(str(path))} does not exist, so there is no model to predict with. Run the training notebook "
+            "to its end: the same command without --only, or with --only train."
+        ) from None
     except DamagedError as error:
-        raise HandOverUnreadableError(path=path) from error
+        raise HandOverError(
+            f"{printable(str(path))} is damaged: it is not a JSON object. Run the training again."
+        ) from error
 
 
 def json_object(path: Path) -> JsonObject:

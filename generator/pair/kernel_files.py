@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.facts import Value
-from generator.installation import template_folder
 from generator.pair.backbones import check_backbone
 from generator.pair.choices import Choices
 from generator.pair.kernel_metadata import metadata_text
@@ -22,14 +21,11 @@ from generator.pair.workspace import PairFolder, Role
 _RELATIVE = PairFolder(Path())
 
 
-def render_kernels(
-    choices: Choices, *, templates: Path | None = None, own: Mapping[Path, str] | None = None
-) -> dict[Path, bytes]:
+def render_kernels(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Path, bytes]:
     """Renders both notebooks of a pair with their metadata.
 
     Args:
         choices: A complete set of choices.
-        templates: The folder of templates; by default the kit's own.
         own: What stands in the place of cells, by the user's file that has it; see `read_own_cells`.
 
     Returns:
@@ -39,12 +35,10 @@ def render_kernels(
         PairError: A template cannot be rendered, or a parameter that the user sets does not exist or fit, or a file of
             the user's has no cell whose place it can take.
     """
-    return kernel_files(choices, rendered_cells(choices, templates=templates, own=own))
+    return kernel_files(choices, rendered_cells(choices, own=own))
 
 
-def rendered_cells(
-    choices: Choices, *, templates: Path | None = None, own: Mapping[Path, str] | None = None
-) -> dict[Role, list[Cell]]:
+def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -> dict[Role, list[Cell]]:
     """Renders the cells of both notebooks as they are where the user sets no parameter.
 
     Raises:
@@ -53,12 +47,12 @@ def rendered_cells(
     """
     spec = spec_of(choices)
     spec.check_model()
-    known, backend = templates or template_folder(), spec.inference_backend
-    check_backend(known, family=spec.family, framework=spec.framework, backend=backend)
-    rendered = {role: render_cells(spec, role, templates=templates, own=own) for role in Role}
+    backend = spec.inference_backend
+    check_backend(family=spec.family, framework=spec.framework, backend=backend)
+    rendered = {role: render_cells(spec, role, own=own) for role in Role}
     check_own_cells(rendered.values(), own or {})
     if own and backend != spec.framework:
-        without_them = [render_cells(spec, role, templates=templates) for role in Role]
+        without_them = [render_cells(spec, role) for role in Role]
         check_own_cells_suit(backend, without_them, own)
     return rendered
 

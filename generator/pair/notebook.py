@@ -19,16 +19,6 @@ _METADATA = {
 }
 
 
-class CellSyntaxError(PairError):
-    """A rendered code cell that is not Python."""
-
-    def __init__(self, *, notebook: str, cell: str, line: int | None, problem: str) -> None:
-        super().__init__(
-            f'The {notebook} notebook\'s cell "{cell}" is not Python: {printable(problem)}'
-            f"{f' in its line {line}' if line else ''}; mend its template."
-        )
-
-
 class NotebookReadError(PairError):
     """A file that is no notebook."""
 
@@ -69,16 +59,17 @@ def check_syntax(cells: Iterable[Cell], *, notebook: str) -> None:
         notebook: What to call the notebook in a message.
 
     Raises:
-        CellSyntaxError: The first cell that is not.
+        PairError: The first cell that is not.
     """
     for cell in cells:
         if cell.kind is CellKind.CODE:
             try:
                 ast.parse(cell.source)
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-                line = error.lineno if isinstance(error, SyntaxError) else None
-                problem = error.msg if isinstance(error, SyntaxError) else str(error)
-                raise CellSyntaxError(notebook=notebook, cell=cell.name, line=line, problem=problem) from error
+                problem = printable(error.msg if isinstance(error, SyntaxError) else str(error))
+                place = f" in its line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+                which = f'The {notebook} notebook\'s cell "{cell.name}"'
+                raise PairError(f"{which} is not Python: {problem}{place}; mend its template.") from error
 
 
 def written_cells(content: bytes, *, path: Path) -> dict[str, WrittenCell]:

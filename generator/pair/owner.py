@@ -1,6 +1,5 @@
 """The owner of the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration."""
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from generator.errors import PairError
 from generator.files import open_file
 from generator.pair.choices import Choice, MadeBy
-from generator.untrusted import is_slug, printable
+from generator.untrusted import JsonObject, is_slug, printable
 
 PLACEHOLDER_OWNER = "your-kaggle-username"
 """Stands where no user name is known; `push` refuses it."""
@@ -16,25 +15,18 @@ PLACEHOLDER_OWNER = "your-kaggle-username"
 _LARGEST_CONFIGURATION = 64 * 1024
 
 
-class OwnerNameError(PairError):
-    """Text that cannot be a Kaggle user name."""
-
-    def __init__(self, *, owner: str) -> None:
-        super().__init__(
-            f'"{printable(owner)}" is not a Kaggle user name: --owner takes lower-case letters, digits and hyphens, '
-            "as in the address of your profile, kaggle.com/NAME."
-        )
-
-
 def checked_owner(owner: str) -> str:
     """The user name in lower case.
 
     Raises:
-        OwnerNameError: It cannot be one.
+        PairError: It cannot be one.
     """
     name = owner.strip().lower()
     if not is_slug(name):
-        raise OwnerNameError(owner=owner)
+        raise PairError(
+            f'"{printable(owner)}" is not a Kaggle user name: --owner takes lower-case letters, digits and hyphens, as '
+            "in the address of your profile, kaggle.com/NAME."
+        )
     return name
 
 
@@ -86,8 +78,6 @@ def _username_in(path: Path) -> str | None:
     try:
         with open_file(path) as file:
             content = file.read(_LARGEST_CONFIGURATION + 1)
-        data = json.loads(content) if len(content) <= _LARGEST_CONFIGURATION else None
-    except (OSError, ValueError, RecursionError):
+    except OSError:
         return None
-    name = data.get("username") if isinstance(data, dict) else None
-    return name if isinstance(name, str) else None
+    return JsonObject.parsed(content).text("username") if len(content) <= _LARGEST_CONFIGURATION else None

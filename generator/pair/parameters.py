@@ -2,11 +2,7 @@
 
 ParameterError
 ├── ParametersCellError       the cell is something else than literals by name
-├── UnknownParameterError     no parameter of this name
-├── FixedParameterError       a constant of the cell that is no knob
-├── ParameterTypeError        a value of another type than the default's
-├── ParameterRangeError       a number that the parameter cannot be
-└── AssignmentError           text that is not NAME=VALUE
+└── UnknownParameterError     no parameter of this name
 """
 
 import ast
@@ -20,7 +16,7 @@ from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES
 from generator.errors import PairError, did_you_mean
 from generator.pair.percent import Cell
-from generator.pair.ranges import Range, range_of
+from generator.pair.ranges import range_of
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
@@ -54,40 +50,6 @@ class UnknownParameterError(ParameterError):
         few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
         nearest = did_you_mean(name, names) or few
         super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')
-
-
-class FixedParameterError(ParameterError):
-    """A constant that the kit writes itself."""
-
-    def __init__(self, *, name: str) -> None:
-        super().__init__(f"{printable(name)} is no knob: by it the notebooks find their inputs and one another.")
-
-
-class ParameterTypeError(ParameterError):
-    """A value of another type than the parameter's default."""
-
-    def __init__(self, *, name: str, value: object, default: Value) -> None:
-        super().__init__(
-            f"The parameter {printable(name)} takes {_TYPE_NAMES[type(default)]}, as its default "
-            f"{printable(python_literal(default))}, and not {printable(repr(value))}."
-        )
-
-
-class ParameterRangeError(ParameterError):
-    """A number that the parameter cannot be."""
-
-    def __init__(self, *, name: str, value: Value, default: Value, expected: Range) -> None:
-        super().__init__(
-            f"The parameter {printable(name)} must be {expected}, as its default "
-            f"{printable(python_literal(default))} is, and not {printable(repr(value))}."
-        )
-
-
-class AssignmentError(ParameterError):
-    """Text that sets no parameter."""
-
-    def __init__(self, *, text: str) -> None:
-        super().__init__(f'"{printable(text)}" sets no parameter; write NAME=VALUE, such as EPOCHS=3.')
 
 
 def parameters_cell(cells: Iterable[Cell]) -> Cell | None:
@@ -134,8 +96,7 @@ def override(source: str, values: Mapping[str, Value]) -> str:
 
     Raises:
         UnknownParameterError: The cell does not have a parameter of such a name.
-        ParameterTypeError: A value is of another type than its default.
-        ParameterRangeError: A number is out of range.
+        ParameterError: A value is of another type than its default, or out of range.
         ParametersCellError: The cell cannot be read.
     """
     assignments = {name: (default, node) for name, default, node in _assignments(source)}
@@ -157,17 +118,22 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
     """Makes sure that a value fits a parameter; a whole number becomes a float where the default is one.
 
     Raises:
-        ParameterTypeError: It is of another type than the default.
-        ParameterRangeError: It is out of the parameter's range.
+        ParameterError: It is of another type than the default, or out of the parameter's range.
     """
     fitting = value
     if isinstance(default, float) and type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]
         fitting = float(value)  # type: ignore[arg-type]
     elif type(value) is not type(default) or isinstance(default, float) or not _has_literal(value):
-        raise ParameterTypeError(name=name, value=value, default=default)
+        raise ParameterError(
+            f"The parameter {printable(name)} takes {_TYPE_NAMES[type(default)]}, as its default "
+            f"{printable(python_literal(default))}, and not {printable(repr(value))}."
+        )
     expected = range_of(name, default)
     if isinstance(fitting, int | float) and fitting not in expected:
-        raise ParameterRangeError(name=name, value=fitting, default=default, expected=expected)
+        raise ParameterError(
+            f"The parameter {printable(name)} must be {expected}, as its default {printable(python_literal(default))} "
+            f"is, and not {printable(repr(fitting))}."
+        )
     return fitting
 
 
@@ -182,15 +148,13 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
         The name and the value.
 
     Raises:
-        AssignmentError: There is no `=`, or no name before it.
         UnknownParameterError: There is no parameter of this name.
-        ParameterTypeError: The value is not of the default's type.
-        ParameterRangeError: A number is out of range.
+        ParameterError: There is no `=`, or no name before it; the value is not of the default's type, or out of range.
     """
     name, separator, value_text = text.partition("=")
     name, value_text = name.strip(), value_text.strip()
     if not separator or not name:
-        raise AssignmentError(text=text)
+        raise ParameterError(f'"{printable(text)}" sets no parameter; write NAME=VALUE, such as EPOCHS=3.')
     if name not in defaults:
         raise UnknownParameterError(name=name, known=defaults)
     default = defaults[name]

@@ -6,23 +6,10 @@ from collections.abc import Mapping
 from generator.competition.presets import Preset, presets_of
 from generator.competition.schema import families
 from generator.errors import PairError
-from generator.installation import template_folder
 from generator.pair.template_catalog import frameworks
 from generator.untrusted import printable
 
 _HANDLE = re.compile(r"[a-z0-9-]+/[A-Za-z0-9_.-]+/[A-Za-z]+/[A-Za-z0-9_.-]+/[1-9]\d*")
-
-
-class ModelOfFrameworkError(PairError):
-    """The user named a pretrained model that the framework does not read."""
-
-    def __init__(self, *, handle: str, framework: str, suggested: Mapping[str, Preset], readers: list[str]) -> None:
-        others = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
-        if suggested:
-            others = f"It reads {', '.join(suggested)}, and others that Kaggle has for the same library."
-        super().__init__(
-            f'pretrained is "{printable(handle)}", which the framework "{framework}" does not read. {others}'
-        )
 
 
 def is_handle(name: str) -> bool:
@@ -50,15 +37,20 @@ def check_model(preset: Preset | None, *, family: str, framework: str) -> None:
         framework: The framework's name.
 
     Raises:
-        ModelOfFrameworkError: It does not.
+        PairError: It does not.
     """
     kinds = _kinds_read()
     if preset is None or preset.kind in kinds.get(framework, ()):
         return
     readers = [name for name, read in kinds.items() if preset.kind in read] or [name for name in kinds if kinds[name]]
     suggested = suggested_models(family, framework)
-    raise ModelOfFrameworkError(handle=preset.handle, framework=framework, suggested=suggested, readers=readers)
+    others = f"Leave pretrained out, or choose a framework that reads it: {', '.join(readers)}."
+    if suggested:
+        others = f"It reads {', '.join(suggested)}, and others that Kaggle has for the same library."
+    raise PairError(
+        f'pretrained is "{printable(preset.handle)}", which the framework "{framework}" does not read. {others}'
+    )
 
 
 def _kinds_read() -> dict[str, tuple[str, ...]]:
-    return {each.name: each.models for each in frameworks(template_folder())}
+    return {each.name: each.models for each in frameworks()}

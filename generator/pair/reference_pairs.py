@@ -19,20 +19,6 @@ from generator.untrusted import printable
 _ROOT_METADATA = Path("kernel-metadata.json")
 
 
-class NoPairsError(PairError):
-    """A workspace without pairs."""
-
-    def __init__(self, *, kernels: Path) -> None:
-        super().__init__(f"There is no pair in {kernels}; make one with `tandem generate --competition X`.")
-
-
-class FlagshipError(PairError):
-    """More than one pair wants to be the workspace's flagship."""
-
-    def __init__(self, *, names: list[str]) -> None:
-        super().__init__(f"Only one pair can have `flagship = true` in its pair.toml, not {' and '.join(names)}.")
-
-
 class EditedPairsError(PairError):
     """Files of some pairs were edited since they were rendered, so that writing all of them would lose the edits."""
 
@@ -45,7 +31,7 @@ class EditedPairsError(PairError):
         )
 
 
-def rendered(workspace: Workspace, *, templates: Path | None = None) -> dict[Path, bytes]:
+def rendered(workspace: Workspace) -> dict[Path, bytes]:
     """Renders every pair of a workspace purely from its `pair.toml`.
 
     The pair with `flagship = true` also gives the metadata at the workspace's root, so that Kaggle's own client pushes
@@ -59,27 +45,32 @@ def rendered(workspace: Workspace, *, templates: Path | None = None) -> dict[Pat
     """
     pairs = [pair_folder(workspace, pair.name) for pair in workspace.pairs()]
     if not pairs:
-        raise NoPairsError(kernels=workspace.pair("x").path.parent)
+        raise PairError(
+            f"There is no pair in {workspace.pair('x').path.parent}; make one with `tandem generate --competition X`."
+        )
     files: dict[Path, bytes] = {}
     for pair in pairs:
-        for path, content in render_again(pair, templates=templates).items():
+        for path, content in render_again(pair).items():
             files[pair.path.relative_to(workspace.root) / path] = content
     flagships = [pair for pair in pairs if _is_flagship(pair)]
     if len(flagships) > 1:
-        raise FlagshipError(names=[pair.name for pair in flagships])
+        raise PairError(
+            "Only one pair can have `flagship = true` in its pair.toml, not "
+            f"{' and '.join(pair.name for pair in flagships)}."
+        )
     for flagship in flagships:
         files[_ROOT_METADATA] = _root_metadata(workspace, flagship)
     return files
 
 
-def differences(workspace: Workspace, *, templates: Path | None = None) -> dict[Path, str]:
+def differences(workspace: Workspace) -> dict[Path, str]:
     """Compares every file with what it should hold.
 
     Returns:
         A unified diff, from the file to what it should hold, for each file that differs.
     """
     diffs: dict[Path, str] = {}
-    for path, content in rendered(workspace, templates=templates).items():
+    for path, content in rendered(workspace).items():
         existing = _existing(workspace.root / path)
         if existing != content:
             diffs[path] = _diff(path, existing or b"", content)
@@ -108,7 +99,7 @@ def edits_of(workspace: Workspace, files: Mapping[Path, bytes]) -> dict[Path, Ed
     return found
 
 
-def write(workspace: Workspace, *, force: bool = False, templates: Path | None = None) -> list[Path]:
+def write(workspace: Workspace, *, force: bool = False) -> list[Path]:
     """Writes every file that does not hold what it should, outputs in notebooks included: all pairs, or none.
 
     `pair.toml` and the kit's copy of it stay as they are, so that an edit in it is still noticed later.
@@ -116,7 +107,6 @@ def write(workspace: Workspace, *, force: bool = False, templates: Path | None =
     Args:
         workspace: The workspace.
         force: Whether edits may be overwritten.
-        templates: The folder of templates; by default the kit's own.
 
     Returns:
         The files that were written, by their paths inside of the workspace.
@@ -125,7 +115,7 @@ def write(workspace: Workspace, *, force: bool = False, templates: Path | None =
         EditedPairsError: Some were edited; nothing is written. Never with `force`.
         FileWriteError: The pair at hand is unchanged; those before it are written.
     """
-    files = rendered(workspace, templates=templates)
+    files = rendered(workspace)
     lost = {} if force else edits_of(workspace, files)
     if lost:
         raise EditedPairsError(edited=lost)

@@ -32,15 +32,12 @@ class TemplateRenderError(PairError):
         super().__init__(f"The template {where} cannot be rendered: {printable(problem)}.")
 
 
-def render_cells(
-    spec: PairSpec, role: Role, *, templates: Path | None = None, own: Mapping[Path, str] | None = None
-) -> list[Cell]:
+def render_cells(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:
     """Renders one notebook of a pair.
 
     Args:
         spec: What the templates are told, as `pair`, `competition` and `task`.
         role: Which notebook, told to the templates as `role`.
-        templates: The folder of templates; by default the kit's own.
         own: What stands in the place of cells, by the user's file that has it.
 
     Returns:
@@ -51,23 +48,22 @@ def render_cells(
         OwnCellError: A file of the user's cannot take the place of its cell.
         PercentError: What was rendered is no sequence of named cells; with the template and line if they are known.
     """
-    folder = templates or template_folder()
-    text = render_text(spec, role, folder)
+    text = render_text(spec, role)
     try:
         cells = read_cells(text)
     except PercentError as error:
-        source = _line_in_templates(folder, error.text)
+        source = _line_in_templates(error.text)
         raise PercentError(line=error.line, text=error.text, problem=error.problem, source=source) from error
     return gathered(with_own_cells(cells, own or {}))
 
 
-def render_text(spec: PairSpec, role: Role, folder: Path) -> str:
-    """Renders one notebook of a pair from the templates in a folder to py:percent text.
+def render_text(spec: PairSpec, role: Role) -> str:
+    """Renders one notebook of a pair to py:percent text.
 
     Raises:
         TemplateRenderError: With the template and its line.
     """
-    top = f"{role}.py.j2"
+    top, folder = f"{role}.py.j2", template_folder()
     try:
         template = environment(folder).get_template(top)
         return template.render(
@@ -75,7 +71,7 @@ def render_text(spec: PairSpec, role: Role, folder: Path) -> str:
             competition=spec.competition,
             task=SimpleNamespace(**spec.task_values_for(role)),
             backend=spec.framework if role is Role.TRAIN else spec.inference_backend,
-            framework=next(each for each in frameworks(folder) if each.name == spec.framework),
+            framework=next(each for each in frameworks() if each.name == spec.framework),
             role=role,
         )
     except jinja2.TemplateSyntaxError as error:
@@ -130,8 +126,9 @@ def _place(error: Exception, folder: Path) -> tuple[str, int | None] | None:
     return None
 
 
-def _line_in_templates(folder: Path, text: str) -> str:
+def _line_in_templates(text: str) -> str:
     """The template and line that a rendered line was copied from, if one has it word for word."""
+    folder = template_folder()
     for path in sorted(folder.rglob(_PATTERN)):
         for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), start=1):
             if text.strip() and line == text:

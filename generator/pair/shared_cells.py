@@ -14,23 +14,11 @@ SHARED_MARK = "# The same in both notebooks."
 """The first line of such a cell; a cell that is changed in one notebook only is found by it in either."""
 
 
-class SharedCellError(PairError):
-    """A cell that must be the same in both notebooks, and is not."""
-
-    def __init__(self, *, cells: list[str], train: Path, infer: Path) -> None:
-        names = ", ".join(f'"{printable(name)}"' for name in cells)
-        which = f"The cell {names} differs" if len(cells) == 1 else f"The cells {names} differ"
-        super().__init__(
-            f"{which} between {printable(str(train))} and {printable(str(infer))}, so that inference would not compute "
-            "what was trained. Copy the text that you mean into the other notebook."
-        )
-
-
 def check_shared_cells(folder: PairFolder) -> None:
     """Makes sure that the notebooks of a pair, as they are on the disk, agree where they have to.
 
     Raises:
-        SharedCellError: Cells that do not.
+        PairError: Cells that do not.
         NotebookReadError: One is no notebook.
         FileReadError: One cannot be read.
     """
@@ -47,7 +35,7 @@ def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
         notebooks: The text of both by their path, training first.
 
     Raises:
-        SharedCellError: Cells that say in either notebook that they are the same in both, and are not.
+        PairError: Cells that say in either notebook that they are the same in both, and are not.
         NotebookReadError: One is no notebook.
     """
     train, infer = (_cells(text, path) for path, text in notebooks.items())
@@ -58,7 +46,12 @@ def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
     ]
     if different:
         train_path, infer_path = notebooks
-        raise SharedCellError(cells=different, train=train_path, infer=infer_path)
+        names = ", ".join(f'"{printable(name)}"' for name in different)
+        which = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
+        raise PairError(
+            f"{which} between {printable(str(train_path))} and {printable(str(infer_path))}, so that inference would "
+            "not compute what was trained. Copy the text that you mean into the other notebook."
+        )
 
 
 def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:

@@ -1,9 +1,4 @@
-"""The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API.
-
-CompetitionNameError          text that is no competition's name
-CompetitionUnknownError       neither a built-in competition nor one whose files are there, and nobody can be asked
-DataFolderError               the folder that was named cannot be the competition's data
-"""
+"""The sources of what is known of a competition: the kit itself, a folder of files, or Kaggle's API."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,43 +7,12 @@ from typing import TYPE_CHECKING
 from generator.competition import builtin
 from generator.competition.description import CannotAskError, Description, FactSource
 from generator.errors import CompetitionError, did_you_mean
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.untrusted import is_slug, printable
 from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from generator.competition.survey.facts import Survey
-
-
-class CompetitionNameError(CompetitionError):
-    """Text that is no competition's name."""
-
-    def __init__(self, *, slug: str, known: list[str]) -> None:
-        super().__init__(
-            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
-            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, known)}"
-        )
-
-
-class CompetitionUnknownError(CompetitionError):
-    """Neither a built-in competition nor one whose files are there, and nobody can be asked."""
-
-    def __init__(self, *, slug: str, folder: Path, known: list[str], reason: str = "") -> None:
-        super().__init__(
-            f'There are no files of a competition "{printable(slug)}" in {printable(str(folder))}: put them there, as '
-            f"Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
-            f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
-        )
-
-
-class DataFolderError(CompetitionError):
-    """The folder that was named cannot be the competition's data."""
-
-    def __init__(self, *, folder: Path, linked: Path, problem: str) -> None:
-        super().__init__(
-            f"{printable(str(folder))} cannot become {printable(str(linked))}: {problem}. Leave out --data to use what "
-            "is there, or move it away."
-        )
 
 
 @dataclass(frozen=True)
@@ -87,6 +51,15 @@ class Known:
     folder: Path | None = None
 
 
+def check_name(slug: str) -> None:
+    """Raises a CompetitionError for text that is no competition's name."""
+    if not is_slug(slug):
+        raise CompetitionError(
+            f'"{printable(slug)}" is no name of a competition: it has lower-case letters, digits and hyphens, as in '
+            f"its address, kaggle.com/competitions/NAME.{did_you_mean(slug, builtin.known())}"
+        )
+
+
 def look(slug: str, sources: Sources) -> Known:
     """Looks at what there is of a competition.
 
@@ -98,8 +71,7 @@ def look(slug: str, sources: Sources) -> Known:
         CompetitionError: There is nothing.
         KaggleError: It had to be asked, and could not answer.
     """
-    if not is_slug(slug):
-        raise CompetitionNameError(slug=slug, known=builtin.known())
+    check_name(slug)
     if sources.data is None and builtin.find(slug) is not None:
         return Known(slug)
     folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
@@ -120,17 +92,18 @@ def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
         Whether a link was made.
 
     Raises:
-        DataFolderError: Something else stands there.
+        CompetitionError: Something else stands there.
         FileWriteError: The link cannot be made.
     """
     if mounted.exists():
         if mounted.resolve() != data.resolve():
-            raise DataFolderError(folder=data, linked=mounted, problem="other files stand there")
+            raise CompetitionError(
+                f"{printable(str(data))} cannot become {printable(str(mounted))}: other files stand there. Leave out "
+                "--data to use what is there, or move it away."
+            )
         return False
-    try:
+    with writing(mounted):
         files.link(mounted, data.resolve())
-    except OSError as error:
-        raise FileWriteError(path=mounted, cause=error) from error
     return True
 
 
@@ -148,4 +121,9 @@ def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
             return sources.ask.survey(slug), description
         except CannotAskError as error:
             reason = error.message
-    raise CompetitionUnknownError(slug=slug, folder=sources.mounted, known=builtin.known(), reason=reason)
+    known = builtin.known()
+    raise CompetitionError(
+        f'There are no files of a competition "{printable(slug)}" in {printable(str(sources.mounted))}: put them '
+        f"there, as Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
+        f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
+    )

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,47 +16,6 @@ from generator.pair.pretrained_models import check_model, is_handle, suggested_m
 from generator.pair.task_properties import TaskProperties
 from generator.pair.workspace import Role
 from generator.untrusted import printable
-
-
-class PretrainedModelError(PairError):
-    """The user named a pretrained model that Kaggle could not attach."""
-
-    def __init__(self, *, handle: str, suggested: Collection[str]) -> None:
-        names = f"{', '.join(suggested)}, or " if suggested else ""
-        super().__init__(
-            f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
-            "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
-            f"{did_you_mean(handle, suggested)}"
-        )
-
-
-class NoAcceleratorError(PairError):
-    """The user asked for an accelerator that no notebook knows."""
-
-    def __init__(self, *, value: str) -> None:
-        known = ", ".join(f'"{kind}"' for kind in AcceleratorKind)
-        super().__init__(
-            f'ACCELERATOR is "{printable(value)}", and notebooks know {known}.{did_you_mean(value, AcceleratorKind)}'
-        )
-
-
-class NoPlatformError(PairError):
-    """The user asked for training where no notebook is rendered for."""
-
-    def __init__(self, *, value: str) -> None:
-        known = [str(Service.KAGGLE), str(Service.COLAB)]
-        named = f'The platform is "{printable(value)}"'
-        super().__init__(f"{named}, and training runs on {' or '.join(known)}.{did_you_mean(value, known)}")
-
-
-class UnusedModelError(PairError):
-    """The user named a pretrained model for images that are learned from scratch."""
-
-    def __init__(self, *, handle: str) -> None:
-        super().__init__(
-            f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs have a '
-            "backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
-        )
 
 
 @dataclass(frozen=True)
@@ -147,17 +105,24 @@ class PairSpec(TaskProperties):
         """Makes sure that the pretrained model that the user named, if any, can be attached and read.
 
         Raises:
-            PretrainedModelError: It cannot be a Kaggle Model.
-            ModelOfFrameworkError: It is one of texts that the framework does not read.
-            UnusedModelError: These images are no photographs.
+            PairError: It cannot be a Kaggle Model; it is one of texts that the framework does not read; or these images
+                are no photographs.
         """
         handle = self._handle
         if handle and not is_handle(handle):
             suggested = suggested_models(self.family, self.framework)
-            raise PretrainedModelError(handle=handle, suggested=suggested)
+            names = f"{', '.join(suggested)}, or " if suggested else ""
+            raise PairError(
+                f'pretrained is "{printable(handle)}", which is no Kaggle Model: it takes {names}'
+                "owner/model/framework/variation/version, such as keras/bert/keras/bert_small_en_uncased/3."
+                f"{did_you_mean(handle, suggested)}"
+            )
         check_model(self.preset, family=self.family, framework=self.framework)
         if handle and "image_size" in self.task.details and not self.has_backbone:
-            raise UnusedModelError(handle=handle)
+            raise PairError(
+                f'pretrained is "{printable(handle)}", and these images are learned from scratch: only photographs '
+                "have a backbone. Set channels = 3 and image_size = 96 or more as well, or leave pretrained out."
+            )
 
     @property
     def _handle(self) -> str:
@@ -211,12 +176,16 @@ def _accelerator(choices: Choices) -> AcceleratorKind:
     try:
         return AcceleratorKind(str(said.value))
     except ValueError:
-        raise NoAcceleratorError(value=str(said.value)) from None
+        value, known = str(said.value), ", ".join(f'"{kind}"' for kind in AcceleratorKind)
+        nearest = did_you_mean(value, AcceleratorKind)
+        raise PairError(f'ACCELERATOR is "{printable(value)}", and notebooks know {known}.{nearest}') from None
 
 
 def _platform(name: str) -> Service:
     if name not in (Service.KAGGLE, Service.COLAB):
-        raise NoPlatformError(value=name)
+        known = [str(Service.KAGGLE), str(Service.COLAB)]
+        nearest = did_you_mean(name, known)
+        raise PairError(f'The platform is "{printable(name)}", and training runs on {" or ".join(known)}.{nearest}')
     return Service(name)
 
 

@@ -3,7 +3,6 @@
 MeasurementError                the training notebook did not get as far as its first epoch
 """
 
-import json
 import os
 from dataclasses import dataclass
 from inspect import getsource
@@ -188,8 +187,8 @@ def _said(path: Path) -> JsonObject:
     """The answer of the probe, which any notebook could have written in its place; empty if it is none."""
     try:
         with open_file(path) as file:
-            return JsonObject.of(json.loads(file.read(_LONGEST_ANSWER)))
-    except (OSError, ValueError, RecursionError):
+            return JsonObject.parsed(file.read(_LONGEST_ANSWER))
+    except OSError:
         return JsonObject()
 
 

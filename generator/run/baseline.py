@@ -72,10 +72,7 @@ def baseline_process(
 def _baselines(said: str) -> Iterator[Baseline]:
     """The scores in what the process said; a line that it did not get to the end of is none."""
     for line in said.splitlines():
-        try:
-            fields = JsonObject.of(json.loads(line))
-        except ValueError:
-            continue
+        fields = JsonObject.parsed(line)
         score = fields.number("score")
         if score is not None:
             yield Baseline(printable(fields.text("name"))[:_LONGEST_NAME], score, fields.count("rows"))

@@ -46,16 +46,6 @@ _INTERFERENCE = (
 )
 
 
-class PackagesMissingError(RunError):
-    """The kit was installed without what running notebooks takes."""
-
-    def __init__(self, *, packages: list[str]) -> None:
-        super().__init__(
-            f"No Jupyter kernel can be started: {', '.join(packages)} {'is' if len(packages) == 1 else 'are'} not "
-            f"installed beside {sys.executable}. Install what a run needs: {install_command('run')}"
-        )
-
-
 class KernelStartError(RunError):
     """The kernel's process ended, or said nothing, before the first cell."""
 
@@ -95,11 +85,14 @@ def require_packages() -> None:
     """Check that a kernel can be started from this installation, without importing anything heavy.
 
     Raises:
-        PackagesMissingError: The extra `run` is not installed.
+        RunError: The extra `run` is not installed.
     """
     missing = [package for package in REQUIRED_PACKAGES if find_spec(package) is None]
     if missing:
-        raise PackagesMissingError(packages=missing)
+        raise RunError(
+            f"No Jupyter kernel can be started: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not "
+            f"installed beside {sys.executable}. Install what a run needs: {install_command('run')}"
+        )
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,7 @@ Its marker file holds the number of the process that writes, and the inode of ev
 workspace that was copied or sent, marker and all, has other inodes: its results are somebody's, and are not emptied.
 
 OutputError
-├── AlreadyRunningError     another process runs this pair into the same folder
-├── ForeignFolderError      the folder holds files that no run wrote
-└── NothingToResumeError    no earlier training left anything
+└── AlreadyRunningError     another process runs this pair into the same folder
 """
 
 import errno
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.errors import RunError
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.pair.handover import HandOverError, read_handover
 from generator.pair.workspace import Role
 from generator.untrusted import printable
@@ -42,26 +40,6 @@ class AlreadyRunningError(OutputError):
         super().__init__(
             f"Another run (process {printable(process) or 'unknown'}) is writing to {printable(str(folder))}. "
             f"Wait for it to end, or give this one a folder of its own with --output."
-        )
-
-
-class ForeignFolderError(OutputError):
-    """Emptying the folder could destroy what the user wants to keep."""
-
-    def __init__(self, *, folder: Path) -> None:
-        super().__init__(
-            f"{printable(str(folder))} holds files that no `tandem run` wrote there, and a run begins by emptying it. "
-            f"Move them away, or choose another folder with --output."
-        )
-
-
-class NothingToResumeError(OutputError):
-    """`--resume` without an earlier training."""
-
-    def __init__(self, *, folder: Path) -> None:
-        super().__init__(
-            f"There is nothing to resume: no earlier training left a checkpoint in {printable(str(folder))}. "
-            f"Run it without --resume."
         )
 
 
@@ -109,19 +87,17 @@ class OutputFolder:
 
         Raises:
             AlreadyRunningError: Another run is in it.
-            ForeignFolderError: A folder that is to be emptied holds files that no run wrote there.
+            OutputError: A folder that is to be emptied holds files that no run wrote there.
             UnsafePlaceError: Something there is a link.
             FileWriteError: It cannot be written to.
         """
-        try:
+        with writing(self.path):
             for path in (self.path / MARKER, self.report, self.previous.path, self.interrupted.path):
                 self.files.check(path)
             for role in emptied:
                 self._refuse_foreign(self.working(role))
             self.files.make_folder(self.path)
             handle = self.files.open(self.path / MARKER, os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            raise FileWriteError(path=self.path, cause=error) from error
         try:
             _lock(handle, self.path)
             noted = f"{os.getpid()}\n" + "".join(map(_note, self._made()))
@@ -136,18 +112,16 @@ class OutputFolder:
         """Makes the working folder as empty as a session on Kaggle finds it.
 
         Raises:
-            ForeignFolderError: It holds files that no run wrote there.
+            OutputError: It holds files that no run wrote there.
             UnsafePlaceError: It is a link.
             FileWriteError: It cannot be written to.
         """
         folder = self.working(role)
-        try:
+        with writing(folder):
             self._refuse_foreign(folder)
             self.files.make_folder(folder)
             self._remember(folder)
             self.files.empty(folder)
-        except OSError as error:
-            raise FileWriteError(path=folder, cause=error) from error
 
     def keep(self, role: Role) -> Path | None:
         """Moves what the next run of a notebook would replace out of its way, and returns where it is.
@@ -156,7 +130,7 @@ class OutputFolder:
         inference alone. A training without an end goes to `interrupted`. What got nowhere stays, to be emptied.
 
         Raises:
-            ForeignFolderError: Something else has the place.
+            OutputError: Something else has the place.
             FileWriteError: It cannot be moved.
         """
         kept, roles = self.previous, tuple(Role) if role is Role.TRAIN else (role,)
@@ -164,7 +138,7 @@ class OutputFolder:
             if role is not Role.TRAIN or not _has_progress(self.working(role)):
                 return None
             kept, roles = self.interrupted, (role,)
-        try:
+        with writing(kept.path):
             for place in (*map(kept.working, roles), kept.report):
                 self._refuse_foreign(place)
             self.files.make_folder(kept.path)
@@ -176,8 +150,6 @@ class OutputFolder:
             if kept == self.previous:
                 self.files.remove(kept.report)
                 self._move(self.report, kept.report)
-        except OSError as error:
-            raise FileWriteError(path=kept.path, cause=error) from error
         return kept.path
 
     def set_aside(self) -> Path:
@@ -186,8 +158,8 @@ class OutputFolder:
         A training that got nowhere does not replace the one before it.
 
         Raises:
-            NothingToResumeError: There is no training output with anything to go on from.
-            ForeignFolderError: What it would take the place of is nothing that a run wrote there.
+            OutputError: There is no training output with anything to go on from, or what it would take the place of is
+                nothing that a run wrote there.
             UnsafePlaceError: One of the folders is a link.
             FileWriteError: It cannot be moved.
         """
@@ -195,7 +167,10 @@ class OutputFolder:
         for candidate in (self.interrupted, self.previous):
             if _has_progress(candidate.working(Role.TRAIN)):
                 return candidate.working(Role.TRAIN)
-        raise NothingToResumeError(folder=self.working(Role.TRAIN))
+        raise OutputError(
+            "There is nothing to resume: no earlier training left a checkpoint in "
+            f"{printable(str(self.working(Role.TRAIN)))}. Run it without --resume."
+        )
 
     def forget_interrupted(self, run: str) -> None:
         """Removes the training without an end that a run has finished; a file that cannot be removed is left.
@@ -230,7 +205,10 @@ class OutputFolder:
     def _refuse_foreign(self, folder: Path) -> None:
         self.files.check(folder)
         if folder.is_dir() and any(folder.iterdir()) and folder.stat().st_ino not in self._made():
-            raise ForeignFolderError(folder=folder)
+            raise OutputError(
+                f"{printable(str(folder))} holds files that no `tandem run` wrote there, and a run begins by emptying "
+                "it. Move them away, or choose another folder with --output."
+            )
 
     def _made(self) -> list[int]:
         """The inodes of the folders that runs made here, as far as they are still here."""

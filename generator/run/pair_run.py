@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
 from generator.competition.submission import SubmissionSummary, summarize, tolerance_of, validate
-from generator.errors import TandemError
+from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
 from generator.pair.handover import HandOver, Score, read_handover
@@ -19,13 +19,7 @@ from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.baseline import baseline_process
-from generator.run.errors import (
-    FolderNameError,
-    NotebookMissingError,
-    SpecimenMissingError,
-    SubmissionMissingError,
-    TrainingIncompleteError,
-)
+from generator.run.errors import NotebookMissingError, SpecimenMissingError
 from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import Execution
 from generator.run.input_mounts import KernelSources, Mount, lay_out, mounts, read_sources
@@ -33,7 +27,7 @@ from generator.run.kernel import KernelSetup, private_folder, require_packages
 from generator.run.output_folder import OutputFolder
 from generator.run.parameters import NotebookParameters, read_notebook_parameters, set_parameters
 from generator.run.result import RunResult
-from generator.untrusted import storable
+from generator.untrusted import printable, storable
 
 
 @dataclass(frozen=True)
@@ -99,7 +93,10 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
     is_smoke = any(pair.parameters[role].value("SMOKE_TEST") is True for role in options.roles)
     folder = options.output_folder(is_smoke=is_smoke)
     if storable(str(folder)) != str(folder):
-        raise FolderNameError(folder=folder)
+        raise RunError(
+            f"{printable(str(folder))} has a name that is not UTF-8, which no notebook can be told: rename it, or "
+            "choose another folder with --output."
+        )
     output = OutputFolder(folder, options.output or options.workspace.root.absolute())
     result = RunResult(
         pair=pair.folder.name,
@@ -172,7 +169,7 @@ class _PairRun:
         name = self.pair.parameters[Role.INFER].value("SUBMISSION_FILE")
         submission = self.output.working(Role.INFER) / (name if isinstance(name, str) else "submission.csv")
         if not submission.is_file():
-            raise SubmissionMissingError(path=submission)
+            raise RunError(f"The inference notebook ended without writing {printable(str(submission))}.")
         self.result.submission = self._checked(submission)
         if not self.options.specimen:
             self.result.hidden_test = _hidden_test_score(self.pair.spec.competition.slug, submission)
@@ -200,7 +197,11 @@ class _PairRun:
         self.result.handover = handover
         accepts_incomplete = self.pair.parameters[Role.INFER].value("ACCEPT_INCOMPLETE") is True
         if not (handover.is_complete or accepts_incomplete):
-            raise TrainingIncompleteError(folder=self.output.working(Role.TRAIN))
+            folder = printable(str(self.output.working(Role.TRAIN)))
+            raise RunError(
+                f"Training stopped before its last epoch to stay within its time; its checkpoints are in {folder}. "
+                "Go on with --resume, or predict with what there is: --only infer -P ACCEPT_INCOMPLETE=true"
+            )
 
     def _empty_output(self, role: Role) -> None:
         """Leaves a notebook an empty folder; of runs that measure something, what was there is kept."""

@@ -149,7 +149,7 @@ class Worker:
                 if not chunk or len(rest) > _LONGEST_LINE:
                     break
                 for line in lines:
-                    event = _parsed(line)
+                    event = JsonObject.parsed(line)
                     if line_of := printable(event.text("progress")[:200]):
                         doing, since = line_of, time.monotonic()
                         progress(doing)
@@ -165,13 +165,6 @@ class Worker:
                 os.write(self.answers, (known if len(known) <= _LONGEST_ANSWER else b"null") + b"\n")
         elif key := event.text("keep"):
             self.cache.put(key, event.section("figures"))
-
-
-def _parsed(line: bytes) -> JsonObject:
-    try:
-        return JsonObject.of(json.loads(line))
-    except (ValueError, RecursionError):
-        return JsonObject()
 
 
 def _too_late(doing: str) -> Problem:

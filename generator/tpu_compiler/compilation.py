@@ -6,8 +6,8 @@ its inputs.
 
 import signal
 import time
-from importlib.metadata import PackageNotFoundError, version
 
+from generator.installation import installed_version
 from generator.pair.signals import handled_signals
 from generator.run.kernel import private_folder, require_packages
 from generator.tpu_compiler.child import Job, Progress
@@ -20,21 +20,13 @@ from generator.tpu_compiler.told import Told
 from generator.tpu_compiler.topologies import find_topology
 from generator.untrusted import JsonObject
 
-__all__ = ["CompileOptions", "compile_steps", "libtpu_version"]
+__all__ = ["CompileOptions", "compile_steps"]
 
 _NOT_KNOWN_WITHOUT = (
     "libtpu is not installed, so the TPU's compiler has not seen the step: whether it takes every operation, and how "
     "much memory, traffic, padding and time the step takes on a TPU, is not known. FLOPs are known, and whether JAX "
     "lowers the step for a TPU."
 )
-
-
-def libtpu_version() -> str | None:
-    """The version of the TPU's compiler, or None where it is not installed."""
-    try:
-        return version("libtpu")
-    except PackageNotFoundError:
-        return None
 
 
 def compile_steps(
@@ -61,9 +53,10 @@ def compile_steps(
     """
     options, cache, started = options or CompileOptions(), cache or ResultCache(), time.monotonic()
     wanted = find_topology(options.topology)
-    compiler = libtpu_version() if options.use_libtpu else None
+    compiler = installed_version("libtpu") if options.use_libtpu else ""
     topology = wanted if compiler else None
-    named = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {_version('jaxlib')}"
+    jaxlib = installed_version("jaxlib") or "that is missing"
+    named = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
     told = Told(topology)
     if topology is None:
         told.unknown.append(_NOT_KNOWN_WITHOUT)
@@ -72,9 +65,8 @@ def compile_steps(
     key = fingerprint(target, options)
     kept = cache.get(key) if key else None
     if kept is not None:
-        events = kept.get("events")
-        for event in events if isinstance(events, list) else ():
-            told.add(_as_kept(JsonObject.of(event)))
+        for event in kept.sections("events"):
+            told.add(_as_kept(event))
     else:
         require_packages()
         # All of them end the process that compiles.
@@ -106,10 +98,3 @@ def _as_kept(event: JsonObject) -> JsonObject:
     if "figures" not in event:
         return event
     return JsonObject(event | {"figures": event.section("figures") | {"in_cache": True}})
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "that is missing"

@@ -6,10 +6,10 @@ import os
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from generator.files import FileReadError, read_bytes
+from generator.installation import installed_version
 from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.targets import NotebookTarget
 
@@ -32,7 +32,7 @@ def fingerprint(target: NotebookTarget, options: CompileOptions) -> str | None:
         raise FileReadError(path=target.path, cause=error) from error
     mounts = [str(mount.at) for mount in target.mounted]
     about = [asdict(options), dict(target.parameters), mounts, target.is_specimen, platform.python_version()]
-    digest = hashlib.sha256(json.dumps([about, [_version(name) for name in _PACKAGES]], default=str).encode())
+    digest = hashlib.sha256(json.dumps([about, [installed_version(name) for name in _PACKAGES]], default=str).encode())
     digest.update(content)
     for module in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(module.read_bytes())
@@ -54,10 +54,3 @@ def _listing(folder: Path) -> Iterator[str]:
             except OSError:
                 continue
             yield f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""

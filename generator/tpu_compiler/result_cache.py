@@ -3,12 +3,13 @@
 import json
 import os
 import re
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from generator.errors import TandemError
 from generator.untrusted import JsonObject
+from generator.workspace_files import WorkspaceFiles
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 _LARGEST = 1 << 16  # bytes of an entry
@@ -27,26 +28,18 @@ class ResultCache:
             return None
         try:
             with (self._folder / f"{key}.json").open("rb") as file:
-                value = json.loads(file.read(_LARGEST))
-        except (OSError, ValueError, RecursionError):
+                return JsonObject.parsed(file.read(_LARGEST)) or None
+        except OSError:
             return None
-        return JsonObject(value) if isinstance(value, dict) else None
 
     def put(self, key: str, value: dict[str, Any]) -> None:
         """Keeps a value, as a whole or not at all."""
         content = json.dumps(value).encode()
         if not _KEY.fullmatch(key) or len(content) > _LARGEST:
             return
-        with suppress(OSError):
+        with suppress(OSError, TandemError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self._folder)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                Path(name).replace(self._folder / f"{key}.json")
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            WorkspaceFiles(self._folder).write(self._folder / f"{key}.json", content, mode=0o600)
 
 
 def _own_folder() -> Path:

@@ -1,7 +1,4 @@
-"""The TPUs that can be compiled for: a name of the compiler's, with what its library wants to hear beside it.
-
-UnknownTopologyError    no such name
-"""
+"""The TPUs that can be compiled for: a name of the compiler's, with what its library wants to hear beside it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +7,6 @@ from generator.errors import TandemError, did_you_mean
 from generator.untrusted import printable
 
 _MIB = 1 << 20
-
-
-class UnknownTopologyError(TandemError):
-    """A name that is no topology."""
-
-    def __init__(self, *, name: str) -> None:
-        near = did_you_mean(name, TOPOLOGIES) or f" It can be {', '.join(TOPOLOGIES)}."
-        super().__init__(f'There is no topology "{printable(name)}" to compile for.{near}')
 
 
 @dataclass(frozen=True)
@@ -57,9 +46,10 @@ def find_topology(name: str) -> Topology:
     """The topology of this name.
 
     Raises:
-        UnknownTopologyError: There is none.
+        TandemError: There is none.
     """
     try:
         return TOPOLOGIES[name]
     except KeyError:
-        raise UnknownTopologyError(name=name) from None
+        near = did_you_mean(name, TOPOLOGIES) or f" It can be {', '.join(TOPOLOGIES)}."
+        raise TandemError(f'There is no topology "{printable(name)}" to compile for.{near}') from None

@@ -96,7 +96,7 @@ def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
     table.kaggle.states["train"] = [ERROR]
     table.stops(errors.SessionFailedError)
 
-    table.stops(errors.NothingToGoBackToError, match="a training that ended well", back_to=Step.INFER)
+    table.stops(errors.ChainError, match="a training that ended well", back_to=Step.INFER)
     assert table.counts == (1, 0)
 
 
@@ -108,7 +108,7 @@ def test_a_training_notebook_that_was_changed_under_way_is_asked_about(table: Ta
     table.stops(errors.WaitedInVainError)
 
     edit_notebook(table.folder, "train")
-    table.stops(errors.ChangedError, match="--from infer")
+    table.stops(errors.ChainError, match="--from infer")
     assert table.counts == (2, 0)
 
 
@@ -124,7 +124,7 @@ def test_a_pair_that_is_rendered_anew_after_its_score_begins_a_new_chain(table: 
 def test_an_inference_notebook_that_was_changed_after_its_score_is_asked_about(table: Table) -> None:
     table.push()
     edit_notebook(table.folder, "infer")
-    table.stops(errors.ChangedError, match="--from infer")
+    table.stops(errors.ChainError, match="--from infer")
 
     table.push(back_to=Step.INFER)
     assert table.counts == (3, 2)
@@ -149,14 +149,14 @@ def test_a_line_that_a_crash_cut_off_is_left_out_and_written_over(table: Table) 
 
 def test_a_built_in_competition_is_refused_on_the_real_kaggle(table: Table) -> None:
     table.kaggle.is_local = False
-    table.stops(errors.BuiltInError, match="tandem serve")
+    table.stops(errors.ChainError, match="tandem serve")
     assert table.kaggle.calls == []
 
 
 def test_kernels_of_somebody_else_are_refused_on_the_real_kaggle(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     table.as_of_a_real_competition(monkeypatch)
     table.kaggle.account = "somebody"
-    table.stops(errors.OwnerError, match="--owner somebody")
+    table.stops(errors.ChainError, match="--owner somebody")
     assert table.kaggle.pushes == 0
 
 

@@ -7,10 +7,10 @@ import pytest
 from chain_pair import training_output
 from chain_table import Table
 
-from generator.kaggle.chain.errors import HandOverUnfitError
+from generator.kaggle.chain.errors import ChainError, HandOverUnfitError
 from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.state import Outcome, Step
-from generator.kaggle.chain.trained_elsewhere import KernelHandoffError, TrainedAnewError, TrainingMissingError
+from generator.kaggle.chain.trained_elsewhere import TrainingMissingError
 from generator.pair.generation import GenerateOptions, draft, write
 
 DATASET = "local/digits-keras-train-handover"
@@ -51,7 +51,7 @@ def test_without_a_training_nothing_is_sent_and_the_command_that_makes_one_is_na
     colab.stops(TrainingMissingError, match="tandem colab run digits --resume")
     (folder / "handoff.json").unlink()
     colab.stops(TrainingMissingError, match="`tandem colab run digits` makes one")
-    colab.stops(KernelHandoffError, match="--handoff dataset", handoff=Handoff.KERNEL)
+    colab.stops(ChainError, match="--handoff dataset", handoff=Handoff.KERNEL)
     trained_on_colab(colab, pair_id="another")
     colab.stops(HandOverUnfitError, match="it is of the pair")
     trained_on_colab(colab)
@@ -76,7 +76,7 @@ def test_another_training_while_inference_runs_is_asked_about(colab: Table) -> N
     with pytest.raises(KeyboardInterrupt):
         colab.push()
     trained_on_colab(colab, epochs_done=[8])
-    colab.stops(TrainedAnewError, match="`--from infer`")
+    colab.stops(ChainError, match="`--from infer`")
     colab.push(back_to=Step.INFER)
 
     assert colab.counts == (2, 1)

@@ -112,7 +112,7 @@ def test_without_pyarrow_a_submission_of_parquet_goes_unchecked_and_that_is_said
 
 def test_nothing_is_submitted_on_a_day_without_submissions(table: Table) -> None:
     table.kaggle.allowed = 0
-    table.stops(errors.NoSubmissionLeftError, match="tandem submit digits")
+    table.stops(errors.ChainError, match="tandem submit digits")
     assert table.counts == (2, 0)
 
     table.kaggle.allowed = 1
@@ -167,7 +167,7 @@ def test_a_dataset_that_kaggle_cannot_process_fails_the_step(table: Table) -> No
 
 def test_another_way_of_handing_over_takes_another_push_of_inference(table: Table) -> None:
     table.push()
-    table.stops(errors.HandoffChangedError, match="--from infer", handoff=Handoff.DATASET)
+    table.stops(errors.ChainError, match="--from infer", handoff=Handoff.DATASET)
 
     table.push(handoff=Handoff.DATASET, back_to=Step.INFER)
     assert table.counts == (3, 2)

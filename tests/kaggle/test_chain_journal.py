@@ -9,7 +9,7 @@ from chain_table import Table
 
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import ChainResult
-from generator.kaggle.chain.errors import JournalDamagedError, JournalNewerError
+from generator.kaggle.chain.errors import JournalDamagedError, JournalError
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.state import Outcome
 from generator.kaggle.receipt import receipts
@@ -107,8 +107,8 @@ def test_a_journal_of_a_newer_kit_is_refused_rather_than_half_understood(table: 
     newer = json.loads(carried.journal.path.read_bytes().splitlines()[-1]) | {"event": "teleported"}
     carried.journal.append("teleported", at=table.time.now(), why=newer["event"])  # type: ignore[arg-type] # that is it
 
-    table.stops(JournalNewerError, match=r"Line \d+ of .*0001\.jsonl was written by a newer version of the kit")
-    table.stops(JournalNewerError, repair=True)
+    table.stops(JournalError, match=r"Line \d+ of .*0001\.jsonl was written by a newer version of the kit")
+    table.stops(JournalError, match="a newer version of the kit", repair=True)
     assert table.counts == (2, 0)
 
     table.push(restart=True)

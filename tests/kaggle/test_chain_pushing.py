@@ -55,7 +55,7 @@ def test_a_kernel_that_somebody_else_pushed_meanwhile_is_not_taken_for_ours(tabl
         raise LOST
 
     table.kaggle.wrong["push-after"] = [pushed_by_hand]
-    table.stops(errors.UndecidedError, match="tandem push digits --to local --from train")
+    table.stops(errors.ChainError, match="tandem push digits --to local --from train")
     assert table.kaggle.pushes == 2
 
 

@@ -12,16 +12,8 @@ from folder_kaggle import FolderKaggle
 from greedy_lzma import greedy_zip
 from miniature import write_tree
 
-from generator.kaggle.data_download import (
-    AlreadyDownloadingError,
-    DataInTheWayError,
-    Downloaded,
-    NoFilesError,
-    NotEnoughSpaceError,
-    Step,
-    download_data,
-)
-from generator.kaggle.errors import ForbiddenError, RulesNotAcceptedError, UnreachableError
+from generator.kaggle.data_download import DataInTheWayError, Downloaded, Step, download_data
+from generator.kaggle.errors import ForbiddenError, KaggleError, RulesNotAcceptedError, UnreachableError
 from generator.kaggle.unpacking import ArchiveError, unpack
 from generator.workspace_files import WorkspaceFiles
 
@@ -158,7 +150,7 @@ def test_two_downloads_of_one_competition_do_not_meet(kaggle: FolderKaggle, plac
     handle = os.open(work, os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_EX)
 
-    with pytest.raises(AlreadyDownloadingError):
+    with pytest.raises(KaggleError, match="Another `tandem data some-thing` is at work"):
         download(kaggle, place)
     os.close(handle)
     download(kaggle, place)
@@ -167,7 +159,7 @@ def test_two_downloads_of_one_competition_do_not_meet(kaggle: FolderKaggle, plac
 def test_a_disk_that_is_too_small_is_said_before_anything_is_downloaded(kaggle: FolderKaggle, place: Path) -> None:
     kaggle.lists["train.csv"] = 1 << 60
 
-    with pytest.raises(NotEnoughSpaceError, match="tandem specimen some-thing"):
+    with pytest.raises(KaggleError, match="tandem specimen some-thing"):
         download(kaggle, place)
     assert kaggle.calls["download"] == 0
 
@@ -175,7 +167,7 @@ def test_a_disk_that_is_too_small_is_said_before_anything_is_downloaded(kaggle: 
 def test_a_competition_without_files_is_one_sentence(tmp_path: Path, place: Path) -> None:
     (tmp_path / "nothing").mkdir()
 
-    with pytest.raises(NoFilesError, match="accept the rules"):
+    with pytest.raises(KaggleError, match="accept the rules"):
         download(FolderKaggle(tmp_path / "nothing"), place)
 
 

@@ -11,8 +11,8 @@ from miniature import write_tree
 
 from generator.competition.introspection import Hints, read_task
 from generator.competition.survey import survey_folder
-from generator.kaggle.errors import RulesNotAcceptedError
-from generator.kaggle.remote_facts import NoRemoteFilesError, RemoteFacts
+from generator.kaggle.errors import KaggleError, RulesNotAcceptedError
+from generator.kaggle.remote_facts import RemoteFacts
 from generator.kaggle.remote_files import Budget, RemoteFiles
 
 MEGABYTE = 1 << 20
@@ -178,5 +178,5 @@ def test_rules_that_were_not_accepted_are_not_taken_for_a_broken_file(folder: Pa
 
 
 def test_a_competition_without_files_is_one_sentence(folder: Path) -> None:
-    with pytest.raises(NoRemoteFilesError, match="lists no files of some-thing"):
+    with pytest.raises(KaggleError, match="lists no files of some-thing"):
         RemoteFacts(FolderKaggle(folder)).survey("some-thing")

@@ -10,10 +10,11 @@ import pytest
 from generator.competition.facts import SubmissionKind
 from generator.competition.metrics import METRICS, UnknownMetricError
 from generator.competition.submission import SubmissionError
+from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting.answers import AnswersError, read_answers
 from generator.localkaggle.hosting.bounds import require_bounded
 from generator.localkaggle.hosting.hosted import Question
-from generator.localkaggle.hosting.metric_inputs import ComparisonError, inferred_submission
+from generator.localkaggle.hosting.metric_inputs import inferred_submission
 from generator.localkaggle.hosting.scoring import Scorer
 
 Scoring = Callable[..., float]
@@ -196,12 +197,12 @@ def test_every_metric_scores_a_perfect_submission_of_the_form_it_is_for(score: S
 def test_answers_that_a_metric_cannot_compare_are_refused_before_any_submission(
     score: Scoring, metric: str, kind: str, answers: str, problem: str
 ) -> None:
-    with pytest.raises(ComparisonError, match=problem):
+    with pytest.raises(LocalKaggleError, match=problem):
         score(metric, kind, answers, answers)
 
 
 def test_an_answer_that_is_no_column_of_the_submission_is_refused(score: Scoring) -> None:
-    with pytest.raises(ComparisonError, match="none of the columns"):
+    with pytest.raises(LocalKaggleError, match="none of the columns"):
         score("log_loss", "class_columns", "id,y\na,bird\n", "", columns=("id", "cat", "dog"))
 
 

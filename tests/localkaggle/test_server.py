@@ -18,8 +18,7 @@ from serving import Served, served
 from generator.errors import LocalKaggleError
 from generator.localkaggle.faults import parse_rule
 from generator.localkaggle.http.limits import Limits
-from generator.localkaggle.local_kaggle import AccountNameError, LocalKaggle
-from generator.localkaggle.root_folder import RootInUseError
+from generator.localkaggle.local_kaggle import LocalKaggle
 
 HELLO = "api.v1.DiagnosticsService/Hello"
 QUOTA = "kernels.KernelsApiService/GetAcceleratorQuotaStatistics"
@@ -87,7 +86,7 @@ def test_the_account_and_its_tickets_outlive_a_restart(tmp_path: Path) -> None:
 
 def test_a_second_server_on_the_folder_is_refused_as_long_as_the_first_runs(tmp_path: Path) -> None:
     first = LocalKaggle(tmp_path, runner=ScriptedRunner())
-    with pytest.raises(RootInUseError, match="stop it"):
+    with pytest.raises(LocalKaggleError, match="stop it"):
         LocalKaggle(tmp_path, runner=ScriptedRunner())
     first.close()
     LocalKaggle(tmp_path, runner=ScriptedRunner()).close()
@@ -107,7 +106,7 @@ def test_a_folder_with_the_tables_of_another_version_is_left_as_it_is(tmp_path: 
 
 @pytest.mark.parametrize("name", ["", "Me", "a/b", "../x", "a b", "x\x1b[2J"])
 def test_an_account_has_a_name_that_can_stand_in_an_address(tmp_path: Path, name: str) -> None:
-    with pytest.raises(AccountNameError, match="lower-case"):
+    with pytest.raises(LocalKaggleError, match="lower-case"):
         LocalKaggle(tmp_path / "site", account=name, runner=ScriptedRunner())
     assert not (tmp_path / "site").exists()
 

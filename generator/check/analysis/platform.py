@@ -67,9 +67,7 @@ def is_keras(name: str, index: Index) -> bool:
 def _asked_for(kernel: KernelSource) -> bool | None:
     """True if the metadata ask for a TPU, False if for another machine, None if they do not say."""
     shape = kernel.setting("machine_shape")
-    own = kernel.notebook.get("metadata")
-    kaggle = own.get("kaggle") if isinstance(own, dict) else None
-    accelerator = kaggle.get("accelerator") if isinstance(kaggle, dict) else None
+    accelerator = kernel.notebook.section("metadata").section("kaggle").get("accelerator")
     for chosen in (shape, accelerator):
         if isinstance(chosen, str) and chosen not in {"", "none", "None"}:
             return "tpu" in chosen.lower()

@@ -1,9 +1,9 @@
 """What a kernel's code does on a TPU: everything that its rules ask for."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, wraps
 
 from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.index import Call, FunctionNode, Index, walk
@@ -13,6 +13,8 @@ from generator.check.analysis.platform import Platform, platform_of
 from generator.check.analysis.traced import Traced
 from generator.check.analysis.values import Values
 from generator.check.code import NotebookCode
+from generator.check.finding import Severity
+from generator.check.rule import Problem, Rule
 from generator.check.source import KernelSource
 
 _MOST_NODES = 500_000  # of its syntax trees, or it was written by nobody
@@ -77,6 +79,19 @@ class TpuCode:
                 functions |= self.compiled.reached(function)
         inner = [each for function in functions for each in self.index.inside(function)]
         return calls + [self.index.call_of[each] for each in inner if isinstance(each, ast.Call)]
+
+
+def tpu_rule(
+    id: str,  # noqa: A002 - what a rule has, in every linter
+    name: str,
+    severity: Severity,
+) -> Callable[[Callable[[TpuCode], Iterator[Problem]]], Rule]:
+    """Make a rule of a function that is asked about the analysed code of a kernel."""
+
+    def made(find: Callable[[TpuCode], Iterator[Problem]]) -> Rule:
+        return Rule(id, name, severity, wraps(find)(lambda kernel: find(tpu_code(kernel))))
+
+    return made
 
 
 @lru_cache(maxsize=1)

@@ -92,15 +92,3 @@ def _said(kernel: KernelSource, *kinds: str) -> Iterator[Problem]:
     for word in kernel.compiler:
         if word.kind in kinds:
             yield Problem(Place(kernel.code.path, word.cell, word.line), word.message, word.remedy)
-
-
-RULES = (
-    step_not_reached,
-    step_refused,
-    step_does_not_fit,
-    step_compiled_again,
-    one_core_of_many,
-    padding,
-    compiler_out_of_time,
-    left_to_the_host,
-)

@@ -135,14 +135,3 @@ def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
 def _shown(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:79]}…"  # noqa: PLR2004 - a line of a terminal
-
-
-RULES = (
-    unreadable_metadata,
-    title_length,
-    slug_mismatch,
-    code_file,
-    language_or_type,
-    field_type,
-    number_of_a_pulled_kernel,
-)

@@ -144,15 +144,3 @@ def submission_from_tpu(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.purpose is Purpose.INFERENCE and kernel.needs_internet_off and kernel.is_on_tpu:
         message = "Code competitions accept no submissions from a TPU, with few exceptions."
         yield Problem(kernel.in_metadata(), message, "Infer on a GPU: NvidiaTeslaT4.")
-
-
-RULES = (
-    machine_shape_retired,
-    machine_shape_not_public,
-    image_pinned_on_tpu,
-    image_pinned,
-    accelerators_disagree,
-    internet_in_code_competition,
-    internet_not_said,
-    submission_from_tpu,
-)

@@ -96,6 +96,3 @@ def nothing_handed_over(kernel: KernelSource) -> Iterator[Problem]:
 
 def _prefix(ref: str, prefixes: tuple[str, ...]) -> str:
     return next((prefix for prefix in prefixes if ref.startswith(prefix)), "")
-
-
-RULES = (source_prefix, source_form, model_without_version, nothing_handed_over)

@@ -12,7 +12,7 @@ from generator.check.rule import Problem, rule
 from generator.check.secrets import secrets_in
 from generator.check.source import KernelSource, Part
 from generator.pair.notebook import joined
-from generator.untrusted import JsonObject, storable
+from generator.untrusted import storable
 
 _LARGEST = 16 * 1024 * 1024
 _MOST_SHOWN = 20
@@ -80,7 +80,7 @@ def half_a_character(kernel: KernelSource) -> Iterator[Problem]:
     It is no character, and no program can send it as UTF-8.
     Write that character anew.
     """
-    cells = [{**JsonObject.of(cell), "outputs": []} for cell in _cells(kernel)]  # which nobody sends
+    cells = [{**cell, "outputs": []} for cell in kernel.notebook.sections("cells")]  # which nobody sends
     whole = json.dumps({**kernel.notebook, "cells": cells}, ensure_ascii=False)
     if storable(whole) == whole:
         return
@@ -113,11 +113,8 @@ def committed_outputs(kernel: KernelSource) -> Iterator[Problem]:
     unreadable. Kaggle runs the notebook anew and keeps those outputs.
     Clear them: `jupyter nbconvert --clear-output --inplace NOTEBOOK`.
     """
-    cells = [
-        (cell_name(JsonObject.of(cell), number))
-        for number, cell in enumerate(_cells(kernel), start=1)
-        if JsonObject.of(cell).get("outputs")
-    ]
+    listed = enumerate(kernel.notebook.sections("cells"), start=1)
+    cells = [cell_name(cell, number) for number, cell in listed if cell.get("outputs")]
     if cells:
         few = f"{len(cells)} cells have" if len(cells) > 1 else "A cell has"
         place = Place(kernel.code.path, cells[0])
@@ -193,29 +190,20 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.code.place(cell, node), message, "Go on without it where there is none.")
 
 
-def _cells(kernel: KernelSource) -> list[object]:
-    cells = kernel.notebook.get("cells")
-    return cells if isinstance(cells, list) else []
-
-
 def _sources(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """The text of every cell with its place, of Markdown as well; a script has only the one."""
     if not kernel.notebook and kernel.fault is None:
         yield Place(kernel.code.path), kernel.text
-    for number, cell in enumerate(_cells(kernel), start=1):
-        known = JsonObject.of(cell)
-        yield Place(kernel.code.path, cell_name(known, number)), joined(known.get("source"))
+    for number, cell in enumerate(kernel.notebook.sections("cells"), start=1):
+        yield Place(kernel.code.path, cell_name(cell, number)), joined(cell.get("source"))
 
 
 def _outputs(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """The texts that cells have written, with the place of the cell."""
-    for number, cell in enumerate(_cells(kernel), start=1):
-        known = JsonObject.of(cell)
-        outputs = known.get("outputs")
-        for output in outputs if isinstance(outputs, list) else ():
-            shown = JsonObject.of(output)
-            text = joined(shown.get("text")) or joined(shown.section("data").get("text/plain"))
-            yield Place(kernel.code.path, cell_name(known, number)), text
+    for number, cell in enumerate(kernel.notebook.sections("cells"), start=1):
+        for output in cell.sections("outputs"):
+            text = joined(output.get("text")) or joined(output.section("data").get("text/plain"))
+            yield Place(kernel.code.path, cell_name(cell, number)), text
 
 
 def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
@@ -239,18 +227,3 @@ def _named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         name = getattr(target, "id", getattr(target, "attr", "")) or getattr(key, "value", "")
         if isinstance(name, str) and name:
             yield name, node.value
-
-
-RULES = (
-    not_a_notebook,
-    no_kernelspec,
-    cell_is_no_python,
-    notebook_too_large,
-    half_a_character,
-    editor_block,
-    committed_outputs,
-    secret,
-    waits_for_somebody,
-    ignore_without_reason,
-    secret_of_the_editor,
-)

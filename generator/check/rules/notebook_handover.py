@@ -126,6 +126,3 @@ def _is_weights(kernel: KernelSource, write: Write) -> bool:
 
 def _name(path: str) -> str:
     return PurePosixPath(path.replace(UNKNOWN, "…")).name
-
-
-RULES = (submission_name, keras_file_handed_over, pickle_handed_over, bfloat16_on_t4)

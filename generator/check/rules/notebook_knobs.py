@@ -38,6 +38,3 @@ def _number(node: ast.expr) -> float | None:
     except (ValueError, RecursionError, MemoryError):
         return None
     return value if type(value) in (int, float) else None
-
-
-RULES = (knob_out_of_range,)

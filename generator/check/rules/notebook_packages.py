@@ -233,6 +233,3 @@ def _is_indented(cell: CodeCell, line: int) -> bool:
 def _is_optional(code: NotebookCode, node: ast.AST) -> bool:
     """True for what may not be run, or whose failure is caught."""
     return any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.around(node))
-
-
-RULES = (install_is_not_pinned, install_needs_internet, needs_internet, kagglehub_without_internet)

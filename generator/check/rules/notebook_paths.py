@@ -240,14 +240,3 @@ def _absolute(path: str | None) -> PurePosixPath | None:
 
 def _shown(path: str) -> str:
     return path.replace(UNKNOWN, "…")[:100]
-
-
-RULES = (
-    flat_input_path,
-    hard_coded_input_path,
-    unbounded_search,
-    write_into_input,
-    write_outside,
-    path_of_the_author,
-    input_not_attached,
-)

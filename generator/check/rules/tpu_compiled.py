@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from generator.check.analysis.index import Call
 from generator.check.analysis.kinds import Kind
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _READS = {"numpy", "item", "tolist"}
 _CASTS = {"float", "int", "bool", "complex"}
@@ -18,8 +17,8 @@ _SAMPLES = ("numpy.random.", "random.")
 _CALLBACKS = {"jax.debug.print", "jax.debug.callback", "jax.pure_callback", "jax.experimental.io_callback"}
 
 
-@rule("T030", "value-of-traced", Severity.ERROR)
-def value_of_traced(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T030", "value-of-traced", Severity.ERROR)
+def value_of_traced(tpu: TpuCode) -> Iterator[Problem]:
     """A compiled function asks for the value of an array that it has only as a symbol.
 
     `.numpy()`, `.item()`, `float(x)` and functions of NumPy need numbers; while a function is compiled there are none,
@@ -28,7 +27,6 @@ def value_of_traced(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Errors"; TensorFlow's guide to tf.function.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.traced.calls(kind=Kind.TRACED):
         is_jax = Kind.JAX in tpu.compiled.kind(call.node)
         reads = call.last in _READS and not call.node.args and tpu.traced.is_traced(call.receiver)
@@ -40,8 +38,8 @@ def value_of_traced(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Return the array, and read it outside of the function.")
 
 
-@rule("T031", "branch-on-traced", Severity.ERROR)
-def branch_on_traced(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T031", "branch-on-traced", Severity.ERROR)
+def branch_on_traced(tpu: TpuCode) -> Iterator[Problem]:
     """A Python `if` or `while` of a function that JAX compiles depends on the value of an array.
 
     Python decides while the function is traced, when there is no value: TracerBoolConversionError. Choose with
@@ -49,7 +47,6 @@ def branch_on_traced(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Control flow and logical operators with JIT".
     """
-    tpu = tpu_code(kernel)
     index = tpu.index
     decisions: list[ast.If | ast.While | ast.IfExp | ast.Assert] = [*index.nodes(ast.If), *index.nodes(ast.While)]
     decisions += [*index.nodes(ast.IfExp), *index.nodes(ast.Assert)]
@@ -59,8 +56,8 @@ def branch_on_traced(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(node), message, "Use jnp.where or jax.lax.cond.")
 
 
-@rule("T032", "side-effect-in-compiled", Severity.WARNING)
-def side_effect_in_compiled(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T032", "side-effect-in-compiled", Severity.WARNING)
+def side_effect_in_compiled(tpu: TpuCode) -> Iterator[Problem]:
     """A compiled function prints, appends to a list outside, or sets a global name.
 
     Its Python runs once, while it is traced: a `print` shows a symbol and never again, a list gets one symbol that
@@ -68,7 +65,6 @@ def side_effect_in_compiled(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Sharp bits", pure functions; TensorFlow's guide to tf.function.
     """
-    tpu = tpu_code(kernel)
     remedy = "Return the value, and keep or print it outside of the function."
     for call in tpu.traced.calls(kind=Kind.TRACED):
         traced = any(map(tpu.traced.is_traced, [*call.node.args, *(each.value for each in call.node.keywords)]))
@@ -84,8 +80,8 @@ def side_effect_in_compiled(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(node), message, remedy)
 
 
-@rule("T033", "frozen-chance", Severity.ERROR)
-def frozen_chance(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T033", "frozen-chance", Severity.ERROR)
+def frozen_chance(tpu: TpuCode) -> Iterator[Problem]:
     """A compiled function draws with NumPy's or Python's random numbers, or looks at the clock.
 
     That happens once, while it is traced: every step then has the same "random" number or the same time, and nothing
@@ -93,7 +89,6 @@ def frozen_chance(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Sharp bits"; TensorFlow's guide to tf.function.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.traced.calls(kind=Kind.TRACED):
         if call.name.startswith(_SAMPLES) and call.name.partition(".")[0] in tpu.index.code.modules:
             message = f"`{call.last}` draws once, while the step is compiled: every step has the same number."
@@ -103,8 +98,8 @@ def frozen_chance(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Measure outside of the compiled function.")
 
 
-@rule("T034", "constant-key", Severity.WARNING)
-def constant_key(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T034", "constant-key", Severity.WARNING)
+def constant_key(tpu: TpuCode) -> Iterator[Problem]:
     """A training step that JAX compiles makes its random key from a constant.
 
     Dropout and augmentation then repeat the same numbers in every step. Hand the key in, and split it for each step
@@ -112,7 +107,6 @@ def constant_key(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Pseudorandom numbers".
     """
-    tpu = tpu_code(kernel)
     for call in tpu.calls("jax.random.PRNGKey", "jax.random.key"):
         is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
         parent = tpu.index.call(tpu.index.parent(call.node))
@@ -122,8 +116,8 @@ def constant_key(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Hand the key in, and split it for each step.")
 
 
-@rule("T035", "host-op-in-step", Severity.ERROR)
-def host_op_in_step(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T035", "host-op-in-step", Severity.ERROR)
+def host_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step calls back to Python or writes from the host.
 
     `tf.py_function`, `tf.numpy_function`, `tf.print`, `tf.summary` and `tf.timestamp` run in graph mode on a GPU, and
@@ -131,7 +125,6 @@ def host_op_in_step(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     refused = {f"tensorflow.{name}" for name in ("py_function", "numpy_function", "print", "timestamp")}
     refused |= {"tensorflow.compat.v1.py_func", "tensorflow.io.write_file"}
     for call in tpu.device_calls(Kind.TENSORFLOW):
@@ -140,8 +133,8 @@ def host_op_in_step(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Do it in the input pipeline, or outside of the step.")
 
 
-@rule("T036", "host-callback", Severity.WARNING)
-def host_callback(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T036", "host-callback", Severity.WARNING)
+def host_callback(tpu: TpuCode) -> Iterator[Problem]:
     """A training step that JAX compiles calls back to Python on the host.
 
     `jax.debug.print`, `pure_callback` and `io_callback` stop the step on every device until Python has answered. They
@@ -149,7 +142,6 @@ def host_callback(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "External callbacks".
     """
-    tpu = tpu_code(kernel)
     for call in tpu.index.calls:
         is_callback = call.name in _CALLBACKS or call.name.startswith("jax.experimental.host_callback.")
         is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
@@ -159,8 +151,8 @@ def host_callback(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Return the value, and look at it outside of the step.")
 
 
-@rule("T037", "compiled-in-loop", Severity.WARNING)
-def compiled_in_loop(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T037", "compiled-in-loop", Severity.WARNING)
+def compiled_in_loop(tpu: TpuCode) -> Iterator[Problem]:
     """A function is made and compiled in every pass of a loop.
 
     Compiled programs are kept by the function that they are of: a lambda, a `partial` or a function that is defined in
@@ -169,7 +161,6 @@ def compiled_in_loop(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Just-in-time compilation", caching.
     """
-    tpu = tpu_code(kernel)
     compilers = {
         "jax.jit", "jax.pmap", "flax.nnx.jit", "flax.nnx.pmap", "tensorflow.function", "equinox.filter_jit",
     }  # fmt: skip
@@ -188,8 +179,8 @@ def compiled_in_loop(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(function), message, remedy)
 
 
-@rule("T038", "number-that-compiles-anew", Severity.WARNING)
-def number_that_compiles_anew(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T038", "number-that-compiles-anew", Severity.WARNING)
+def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     """A learning rate or a step's number is part of the compiled program, and changes.
 
     A static argument of `jax.jit`, and a Python number given to a `tf.function`, is compiled in: each new value is a
@@ -198,7 +189,6 @@ def number_that_compiles_anew(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: TensorFlow's guide to tf.function (retracing); JAX, "Just-in-time compilation" (static arguments).
     """
-    tpu = tpu_code(kernel)
     changing = {"lr", "learning_rate", "step", "global_step", "epoch", "iteration", "i", "it", "rate"}
     for function, static in tpu.compiled.static.items():
         for name in sorted(static & changing):
@@ -268,16 +258,3 @@ def _counts(tpu: TpuCode, call: Call, name: ast.Name) -> bool:
             if is_number and isinstance(target, ast.Name) and target.id == name.id:
                 return True
     return False
-
-
-RULES = (
-    value_of_traced,
-    branch_on_traced,
-    side_effect_in_compiled,
-    frozen_chance,
-    constant_key,
-    host_op_in_step,
-    host_callback,
-    compiled_in_loop,
-    number_that_compiles_anew,
-)

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from generator.check.analysis.index import Call, walk
 from generator.check.analysis.models import builds_model, is_model
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _CONNECTS = {
     "TPUClusterResolver", "TPUStrategy", "xla_device", "initialize_tpu_system", "experimental_connect_to_cluster",
@@ -24,8 +23,8 @@ _XLA_DEVICES = (
 )  # fmt: skip
 
 
-@rule("T001", "hidden-missing-tpu", Severity.WARNING)
-def hidden_missing_tpu(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T001", "hidden-missing-tpu", Severity.WARNING)
+def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
     """A session without its TPU goes unnoticed, since an `except` falls back to the default strategy or device.
 
     The helper dates from the time when one notebook served every accelerator. On Kaggle a pushed TPU notebook can land
@@ -34,7 +33,6 @@ def hidden_missing_tpu(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kaggle-cli#1197; practitioners' notebooks of 2021 to 2023.
     """
-    tpu = tpu_code(kernel)
     if _raises_without_devices(tpu):
         return
     for attempt in tpu.index.nodes(ast.Try):
@@ -48,8 +46,8 @@ def hidden_missing_tpu(kernel: KernelSource) -> Iterator[Problem]:
                 yield Problem(tpu.index.place(handler), message, remedy)
 
 
-@rule("T002", "tensorflow-sees-no-tpu", Severity.WARNING)
-def tensorflow_sees_no_tpu(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T002", "tensorflow-sees-no-tpu", Severity.WARNING)
+def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
     """TensorFlow of Kaggle's TPU image is built without TPU support, and the notebook installs no other.
 
     The image has `tensorflow-cpu` since 2025-09, because `tensorflow-tpu` needs an older libtpu than JAX does:
@@ -58,7 +56,6 @@ def tensorflow_sees_no_tpu(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/docker-python, tpu/requirements.in and pull request 1499.
     """
-    tpu = tpu_code(kernel)
     if tpu.mentions("tensorflow-tpu", "tensorflow_tpu"):
         return
     connects = [call for call in tpu.index.calls if call.last == "TPUClusterResolver" or _is_connect(call)]
@@ -68,8 +65,8 @@ def tensorflow_sees_no_tpu(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(tpu.index.place(call.node), message, remedy)
 
 
-@rule("T003", "model-outside-scope", Severity.ERROR)
-def model_outside_scope(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T003", "model-outside-scope", Severity.ERROR)
+def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
     """A model that is trained was not built inside the scope of the TPU's strategy.
 
     Its variables are then on one device, and `fit` stops with "Variable was not created in the distribution strategy
@@ -77,7 +74,6 @@ def model_outside_scope(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: TensorFlow's guide to distributed training.
     """
-    tpu = tpu_code(kernel)
     has_strategy = any(call.last == "TPUStrategy" for call in tpu.index.calls)
     if not has_strategy or any(call.last in {"experimental_set_strategy", "__enter__"} for call in tpu.index.calls):
         return
@@ -93,15 +89,14 @@ def model_outside_scope(kernel: KernelSource) -> Iterator[Problem]:
                 yield Problem(tpu.index.place(call.node), message, "Build and compile it in `with strategy.scope():`.")
 
 
-@rule("T004", "distribution-after-model", Severity.WARNING)
-def distribution_after_model(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T004", "distribution-after-model", Severity.WARNING)
+def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
     """A model is built before `keras.distribution.set_distribution` says that there are several devices.
 
     Its variables are on the first device then. Set the distribution first, right after Keras is imported.
 
     Source: Keras, guide to distributed training with JAX.
     """
-    tpu = tpu_code(kernel)
     settings = [call for call in tpu.calls("keras.distribution.set_distribution") if _is_at_top(tpu, call)]
     if not tpu.platform.keras_jax or not settings:
         return
@@ -113,8 +108,8 @@ def distribution_after_model(kernel: KernelSource) -> Iterator[Problem]:
             return
 
 
-@rule("T005", "one-device-of-eight", Severity.WARNING)
-def one_device_of_eight(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T005", "one-device-of-eight", Severity.WARNING)
+def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
     """The notebook trains on one of the TPU's eight devices.
 
     `jax.jit`, Keras on JAX, and PyTorch/XLA use the first device unless they are told to split the batch: by
@@ -122,7 +117,6 @@ def one_device_of_eight(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Distributed arrays and automatic parallelization"; PyTorch/XLA, "How to run with PyTorch/XLA".
     """
-    tpu = tpu_code(kernel)
     remedy = "Split the batch over all devices; the learning rate grows with it."
     if any(call.last in _SHARDS or "sharding" in call.name.lower() for call in tpu.index.calls):
         return
@@ -141,8 +135,8 @@ def one_device_of_eight(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", remedy)
 
 
-@rule("T006", "fold-without-restart", Severity.WARNING)
-def fold_without_restart(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T006", "fold-without-restart", Severity.WARNING)
+def fold_without_restart(tpu: TpuCode) -> Iterator[Problem]:
     """A loop over folds builds a model in each, and never frees what the fold before left on the TPU.
 
     Models, optimizers and compiled programs of all folds stay in the TPU's memory: five folds in one session have run
@@ -151,7 +145,6 @@ def fold_without_restart(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: practitioners' notebooks of 2021 to 2023.
     """
-    tpu = tpu_code(kernel)
     if not (tpu.platform.tensorflow or tpu.platform.keras_jax):
         return
     for loop in tpu.index.nodes(ast.For):
@@ -213,13 +206,3 @@ def _has_scope_around(tpu: TpuCode, node: ast.AST) -> bool:
             if any(call is not None and call.last == "scope" for call in entered):
                 return True
     return False
-
-
-RULES = (
-    hidden_missing_tpu,
-    tensorflow_sees_no_tpu,
-    model_outside_scope,
-    distribution_after_model,
-    one_device_of_eight,
-    fold_without_restart,
-)

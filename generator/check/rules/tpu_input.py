@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from generator.check.analysis.datasets import batched_datasets, is_false, is_true, training_loaders
 from generator.check.analysis.index import Call, walk
 from generator.check.analysis.kinds import Kind
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
 _RAGGED = "compiles the step once more, or fails in a loop of one's own"
 
 
-@rule("T010", "ragged-last-batch", Severity.WARNING)
-def ragged_last_batch(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T010", "ragged-last-batch", Severity.WARNING)
+def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
     """The last batch of an epoch of training has fewer examples than the others.
 
     A TPU runs programs of constant shapes. Keras compiles the whole step once more for the odd batch, which takes as
@@ -26,7 +25,6 @@ def ragged_last_batch(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for batched in batched_datasets(tpu):
         drops = batched.call.argument(1, "drop_remainder")
         if batched.call.last == "padded_batch":
@@ -47,8 +45,8 @@ def ragged_last_batch(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(loop), message, "Loop over len(x) // batch_size whole batches.")
 
 
-@rule("T011", "serial-input", Severity.WARNING)
-def serial_input(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T011", "serial-input", Severity.WARNING)
+def serial_input(tpu: TpuCode) -> Iterator[Problem]:
     """Examples are read and decoded one after another, on one of the host's 96 cores.
 
     A TPU takes thousands of images a second, a core of the host decodes and augments some hundred: the accelerator
@@ -56,7 +54,6 @@ def serial_input(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide; measured on the reference pairs, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.index.calls:
         if call.last == "map" and call.receiver is not None and not call.name.startswith("jax."):
             functions = tpu.compiled.referred(call.argument(0, "map_func"))
@@ -76,8 +73,8 @@ def serial_input(kernel: KernelSource) -> Iterator[Problem]:
                 yield Problem(tpu.index.place(call.node), message, "Add num_workers=4 or more.")
 
 
-@rule("T012", "same-examples-on-every-core", Severity.WARNING)
-def same_examples_on_every_core(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T012", "same-examples-on-every-core", Severity.WARNING)
+def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
     """Each of eight processes goes through all examples, since its loader has no distributed sampler.
 
     An epoch then takes eight times as long as it should. Give the loader
@@ -85,7 +82,6 @@ def same_examples_on_every_core(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    tpu = tpu_code(kernel)
     if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.index.calls):
         return
     for call in training_loaders(tpu):
@@ -94,8 +90,8 @@ def same_examples_on_every_core(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Give the loader a DistributedSampler.")
 
 
-@rule("T013", "varying-lengths", Severity.WARNING)
-def varying_lengths(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T013", "varying-lengths", Severity.WARNING)
+def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
     """Texts are padded to the longest of their batch, so that batches have many shapes.
 
     Every new length compiles the step anew, for a minute or more; what pays on a GPU does not on a TPU. Pad to one
@@ -103,7 +99,6 @@ def varying_lengths(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide ("Shapes and axes must be constants").
     """
-    tpu = tpu_code(kernel)
     for call in tpu.index.calls:
         if call.last == "DataCollatorWithPadding":
             padding = tpu.values.text(call.argument(1, "padding"))
@@ -173,6 +168,3 @@ def _pads_to_longest(tpu: TpuCode, call: Call) -> bool:
     padding = call.keyword("padding")
     is_longest = is_true(padding) or tpu.values.text(padding) == "longest"
     return is_longest and call.keyword("pad_to_multiple_of") is None
-
-
-RULES = (ragged_last_batch, serial_input, same_examples_on_every_core, varying_lengths)

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from generator.check.analysis.index import Call, walk
 from generator.check.analysis.kinds import Kind
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _STRINGS = (
     "tensorflow.strings.", "tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file",
@@ -33,8 +32,8 @@ _POOLS = {"MaxPooling1D", "MaxPooling2D", "MaxPooling3D", "MaxPool1D", "MaxPool2
 _CONCATENATES = {"concat", "concatenate", "cat", "hstack", "vstack", "append"}
 
 
-@rule("T040", "string-op-in-step", Severity.ERROR)
-def string_op_in_step(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T040", "string-op-in-step", Severity.ERROR)
+def string_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step reads files, decodes, or works on strings.
 
     A TPU has numbers only; the compiler refuses everything else. Decode and tokenize in the input pipeline
@@ -42,15 +41,14 @@ def string_op_in_step(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name.startswith(_STRINGS):
             message = f"The TPU's compiler refuses `{call.last}`, which works on strings or files."
             yield Problem(tpu.index.place(call.node), message, "Do it in the input pipeline, by dataset.map.")
 
 
-@rule("T041", "lookup-layer-in-model", Severity.ERROR)
-def lookup_layer_in_model(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T041", "lookup-layer-in-model", Severity.ERROR)
+def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
     """The model has a layer that looks up or hashes what goes in.
 
     `TextVectorization`, `StringLookup`, `IntegerLookup` and `Hashing` use tables and strings, which the TPU's compiler
@@ -59,15 +57,14 @@ def lookup_layer_in_model(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017; Keras, preprocessing layers on a TPU.
     """
-    tpu = tpu_code(kernel)
     if tpu.platform.tensorflow or tpu.platform.keras_jax:
         for call in tpu.layers.made(_LOOKUPS):
             message = f"The TPU's compiler refuses a {call.last} in the model."
             yield Problem(tpu.index.place(call.node), message, "Apply it in dataset.map, on the host.")
 
 
-@rule("T042", "augmentation-in-model", Severity.ERROR)
-def augmentation_in_model(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
+def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
     """The model has an augmentation layer for which TensorFlow has no TPU kernel.
 
     Rotation, zoom, translation, shear and perspective need ImageProjectiveTransformV3, and `RandomCrop` a resize of a
@@ -76,15 +73,14 @@ def augmentation_in_model(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     if tpu.platform.tensorflow and not tpu.platform.keras_jax:
         for call in tpu.layers.made(_TRANSFORMS):
             message = f"TensorFlow has no {call.last} for a TPU."
             yield Problem(tpu.index.place(call.node), message, "Apply it in dataset.map, on the host.")
 
 
-@rule("T043", "refused-op", Severity.ERROR)
-def refused_op(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T043", "refused-op", Severity.ERROR)
+def refused_op(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step has an operation that its compiler lacks.
 
     All of these run on a GPU: `crop_and_resize`, `random_jpeg_quality`, `random.gamma`, `segment_sum` (the unsorted one
@@ -93,22 +89,20 @@ def refused_op(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name in _REFUSED:
             remedy = "Take tf.math.unsorted_segment_sum." if call.last == "segment_sum" else "Do it on the host."
             yield Problem(tpu.index.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
 
 
-@rule("T044", "resize-method", Severity.ERROR)
-def resize_method(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T044", "resize-method", Severity.ERROR)
+def resize_method(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step resizes images by the bicubic or area method.
 
     The compiler has the bilinear and the nearest one. Take bilinear, or resize in the input pipeline.
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name == "tensorflow.image.resize":
             yield from _resized(tpu, call, call.argument(2, "method"))
@@ -117,8 +111,8 @@ def resize_method(kernel: KernelSource) -> Iterator[Problem]:
             yield from _resized(tpu, call, call.keyword(_RESIZES[call.last]))
 
 
-@rule("T045", "falls-back-to-host", Severity.WARNING)
-def falls_back_to_host(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T045", "falls-back-to-host", Severity.WARNING)
+def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
     """The model calls an operation that PyTorch/XLA has only on the host.
 
     `grid_sample`, `median` and `histc` are not lowered: the step is cut in two, the tensor fetched, computed on a CPU
@@ -126,7 +120,6 @@ def falls_back_to_host(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: counters of torch_xla 2.9, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.device_calls(Kind.TORCH) if tpu.platform.torch else ():
         if call.last in _FALLBACKS and not call.name.startswith(("numpy.", "np.")):
             message = f"PyTorch/XLA computes `{call.last}` on the host, in the middle of every step."
@@ -135,8 +128,8 @@ def falls_back_to_host(kernel: KernelSource) -> Iterator[Problem]:
             )
 
 
-@rule("T046", "max-pooling", Severity.NOTE)
-def max_pooling(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T046", "max-pooling", Severity.NOTE)
+def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
     """The model pools by the maximum.
 
     Its gradient has to find where the maximum was, which a TPU does slowly and with more traffic than the mean needs.
@@ -144,7 +137,6 @@ def max_pooling(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide.
     """
-    tpu = tpu_code(kernel)
     found = list(tpu.layers.made(_POOLS)) if tpu.platform.tensorflow or tpu.platform.keras_jax else []
     found += [call for call in tpu.device_calls(Kind.TENSORFLOW) if call.name == "tensorflow.nn.max_pool2d"]
     found += [call for call in tpu.device_calls(Kind.JAX) if call.name == "flax.linen.max_pool"]
@@ -153,8 +145,8 @@ def max_pooling(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(tpu.index.place(call.node), message, "Try average pooling, or convolutions with a stride.")
 
 
-@rule("T047", "concatenation-in-loop", Severity.WARNING)
-def concatenation_in_loop(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T047", "concatenation-in-loop", Severity.WARNING)
+def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step grows a tensor by concatenation in a loop.
 
     Each pass copies all that came before, in memory that the step is bound by, and unaligned pieces are laid out anew.
@@ -162,7 +154,6 @@ def concatenation_in_loop(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide ("few concatenations").
     """
-    tpu = tpu_code(kernel)
     for call in tpu.index.calls:
         parent = tpu.index.parent(call.node)
         if call.last not in _CONCATENATES or not isinstance(parent, ast.Assign) or not call.node.args:
@@ -177,8 +168,8 @@ def concatenation_in_loop(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Collect the pieces in a list, and concatenate once.")
 
 
-@rule("T048", "stateful-chance", Severity.NOTE)
-def stateful_chance(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T048", "stateful-chance", Severity.NOTE)
+def stateful_chance(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step draws stateful random numbers.
 
     The compiler replaces them by a generator of its own, which neither `tf.random.set_seed` nor a `seed` argument
@@ -186,7 +177,6 @@ def stateful_chance(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: TensorFlow, tf.random on XLA; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.device_calls(Kind.TENSORFLOW):
         head, _, last = call.name.rpartition(".")
         if (head == "tensorflow.random" and last in _STATEFUL) or (head == "tensorflow.image" and last in _IMAGE):
@@ -199,16 +189,3 @@ def _resized(tpu: TpuCode, call: Call, method: ast.expr | None) -> Iterator[Prob
     if name.lower() in _METHODS:
         message = f"The TPU's compiler has no {name.lower()} resize."
         yield Problem(tpu.index.place(call.node), message, "Take bilinear, or resize in the input pipeline.")
-
-
-RULES = (
-    string_op_in_step,
-    lookup_layer_in_model,
-    augmentation_in_model,
-    refused_op,
-    resize_method,
-    falls_back_to_host,
-    max_pooling,
-    concatenation_in_loop,
-    stateful_chance,
-)

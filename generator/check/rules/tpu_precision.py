@@ -4,10 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.kinds import CALLBACKS, Kind
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _DOUBLES = {
     "tensorflow.float64", "tensorflow.double", "jax.numpy.float64", "torch.float64", "torch.double",
@@ -17,8 +16,8 @@ _ENDS = {name.rpartition(".")[2] for name in _DOUBLES}
 _POLICIES = {"set_global_policy", "set_policy", "set_dtype_policy", "Policy", "DTypePolicy"}
 
 
-@rule("T050", "double-precision", Severity.WARNING)
-def double_precision(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T050", "double-precision", Severity.WARNING)
+def double_precision(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step computes in float64.
 
     A TPU has no unit for it: the compiler emulates it, many times slower, and complex128 is refused. In JAX a float64
@@ -26,7 +25,6 @@ def double_precision(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     message, remedy = "A TPU emulates float64, many times slower.", "Take float32, or bfloat16."
     for node in tpu.index.nodes(ast.Attribute):
         if node.attr in _ENDS and tpu.index.name(node) in _DOUBLES and _is_computed_with(tpu, node):
@@ -43,8 +41,8 @@ def double_precision(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, remedy)
 
 
-@rule("T051", "half-precision", Severity.WARNING)
-def half_precision(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T051", "half-precision", Severity.WARNING)
+def half_precision(tpu: TpuCode) -> Iterator[Problem]:
     """The notebook computes in float16, or scales its loss for it.
 
     That is a GPU's type. A TPU's is bfloat16, which has the range of float32 and needs no scaling of the loss:
@@ -52,7 +50,6 @@ def half_precision(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Keras, guide to mixed precision; PyTorch/XLA, "Automatic mixed precision".
     """
-    tpu = tpu_code(kernel)
     remedy = "Take bfloat16, without scaling."
     for call in tpu.index.calls:
         text = tpu.values.text(call.argument(0))
@@ -86,6 +83,3 @@ def _is_switched(node: ast.Call) -> bool:
 
 def _constant(node: ast.expr | None) -> object:
     return node.value if isinstance(node, ast.Constant) else None
-
-
-RULES = (double_precision, half_precision)

@@ -4,10 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.index import Call
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _TAKES_TPU = {
     "jax.devices", "jax.device_count", "jax.local_devices", "jax.local_device_count", "jax.default_backend",
@@ -18,8 +17,8 @@ _POOLS = {"multiprocessing.Pool", "concurrent.futures.ProcessPoolExecutor", "mul
 _PROGRAMS = {"python", "python3", "accelerate", "torchrun", "deepspeed"}
 
 
-@rule("T007", "second-process", Severity.WARNING)
-def second_process(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T007", "second-process", Severity.WARNING)
+def second_process(tpu: TpuCode) -> Iterator[Problem]:
     """The notebook holds the TPU and starts another Python program, or copies of itself.
 
     One process owns the TPU: a script that imports JAX or torch_xla finds it in use and fails, or trains on the CPU
@@ -28,7 +27,6 @@ def second_process(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "TPU is already in use by process"; JAX's own warning at os.fork.
     """
-    tpu = tpu_code(kernel)
     taken = _taken(tpu)
     if taken is None or tpu.mentions("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
         return
@@ -85,6 +83,3 @@ def _word(tpu: TpuCode, node: ast.expr) -> str:
 def _is_spawned(tpu: TpuCode, call: Call) -> bool:
     methods = {"set_start_method", "get_context"}
     return call.keyword("mp_context") is not None or any(each.last in methods for each in tpu.index.calls)
-
-
-RULES = (second_process,)

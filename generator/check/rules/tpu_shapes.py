@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from generator.check.analysis.datasets import batched_datasets, training_loaders
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.platform import is_keras
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.analysis.values import DEVICES
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _TILE, _LANES = 8, 128
 _HIDDEN = {"relu", "gelu", "selu", "elu", "swish", "silu", "tanh", "mish", "leaky_relu"}
@@ -23,8 +22,8 @@ _DYNAMIC_TENSORFLOW = {
 _DYNAMIC_TORCH = {"nonzero", "masked_select", "unique", "unique_consecutive", "argwhere"}
 
 
-@rule("T020", "batch-not-in-eights", Severity.WARNING)
-def batch_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T020", "batch-not-in-eights", Severity.WARNING)
+def batch_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
     """The training batch of a core is no multiple of 8.
 
     The compiler lays arrays out in tiles of 8 by 128 and pads what does not fill them: a batch of 10 costs as much as
@@ -33,7 +32,6 @@ def batch_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide.
     """
-    tpu = tpu_code(kernel)
     datasets = [each for each in batched_datasets(tpu) if each.is_for_training or "repeat" in each.before | each.after]
     sizes = [(each.call.node, each.call.argument(0, "batch_size"), True) for each in datasets]
     if tpu.platform.torch:
@@ -52,8 +50,8 @@ def batch_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(node), message, "Take a multiple of 8 for each core, 128 where it fits.")
 
 
-@rule("T021", "features-not-in-eights", Severity.NOTE)
-def features_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T021", "features-not-in-eights", Severity.NOTE)
+def features_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
     """A hidden layer has a number of units that is no multiple of 8.
 
     The matrix unit works on 128 features at a time and the compiler pads up to that: 300 units cost what 384 do. Where
@@ -61,7 +59,6 @@ def features_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.index.calls:
         if call.last != "Dense" or not is_keras(call.name, tpu.index):
             continue
@@ -74,8 +71,8 @@ def features_not_in_eights(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Take a multiple of 128, or at least of 8.")
 
 
-@rule("T022", "data-dependent-shape", Severity.ERROR)
-def data_dependent_shape(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T022", "data-dependent-shape", Severity.ERROR)
+def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
     """A function that JAX compiles makes an array whose shape depends on values.
 
     While the function is traced there are no values: `jnp.nonzero`, `jnp.unique`, one-armed `jnp.where` and `x[mask]`
@@ -84,7 +81,6 @@ def data_dependent_shape(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, "Sharp bits", dynamic shapes.
     """
-    tpu = tpu_code(kernel)
     for call in tpu.traced.calls(kind=Kind.TRACED | Kind.JAX):
         arguments = len(call.node.args) + len(call.node.keywords)
         is_sized = call.last in _SIZED or (call.last == "where" and arguments == 1)
@@ -98,8 +94,8 @@ def data_dependent_shape(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(tpu.index.place(node), message, "Compute on everything, and choose with jnp.where(mask, x, y).")
 
 
-@rule("T023", "dynamic-shape", Severity.WARNING)
-def dynamic_shape(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T023", "dynamic-shape", Severity.WARNING)
+def dynamic_shape(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step makes a tensor whose shape depends on values.
 
     In TensorFlow the compiler takes `boolean_mask`, `unique`, one-armed `where`, `dynamic_partition` and non-max
@@ -109,7 +105,6 @@ def dynamic_shape(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017; PyTorch/XLA, "Recompilation".
     """
-    tpu = tpu_code(kernel)
     remedy = "Keep the whole tensor and weigh by the mask."
     for call in tpu.device_calls(Kind.TENSORFLOW):
         is_one_armed = call.name in {"tensorflow.where", "tensorflow.compat.v1.where"} and _arguments(call.node) == 1
@@ -128,8 +123,8 @@ def dynamic_shape(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(tpu.index.place(node), message, remedy)
 
 
-@rule("T024", "ragged-tensor", Severity.ERROR)
-def ragged_tensor(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T024", "ragged-tensor", Severity.ERROR)
+def ragged_tensor(tpu: TpuCode) -> Iterator[Problem]:
     """The TPU's step has a ragged tensor.
 
     The compiler has none: the step is refused. Make it dense on the host, `ragged.to_tensor(shape=[None, length])`
@@ -137,7 +132,6 @@ def ragged_tensor(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     message, remedy = "The TPU's compiler refuses ragged tensors.", "Make them dense in the input pipeline."
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name.startswith(("tensorflow.ragged.", "tensorflow.RaggedTensor.")):
@@ -172,6 +166,3 @@ def _mask(tpu: TpuCode, node: ast.expr) -> ast.expr | None:
 
 def _arguments(node: ast.Call) -> int:
     return len(node.args) + len([each for each in node.keywords if each.arg != "name"])
-
-
-RULES = (batch_not_in_eights, features_not_in_eights, data_dependent_shape, dynamic_shape, ragged_tensor)

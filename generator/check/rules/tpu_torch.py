@@ -4,10 +4,9 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.index import Call
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _XM = "torch_xla.core.xla_model."
 _ENDS_STEP = {"mark_step", "sync", "ParallelLoader", "MpDeviceLoader", "per_device_loader", "compile"}
@@ -15,8 +14,8 @@ _DEVICES = (f"{_XM}xla_device", "torch_xla.device", f"{_XM}get_xla_supported_dev
 _ADDRESSES = "TPU_PROCESS_ADDRESSES"
 
 
-@rule("T062", "step-without-end", Severity.WARNING)
-def step_without_end(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T062", "step-without-end", Severity.WARNING)
+def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
     """Nothing tells PyTorch/XLA where a training step ends.
 
     Operations are recorded until a step is marked: without a mark the graph grows from step to step, is compiled anew
@@ -25,7 +24,6 @@ def step_without_end(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "XLA tensor deep dive".
     """
-    tpu = tpu_code(kernel)
     ends = {call.last for call in tpu.index.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
     steps_by_context = any(call.name == "torch_xla.step" for call in tpu.index.calls)
     if not tpu.platform.torch or ends & _ENDS_STEP or steps_by_context or not any(tpu.calls(*_DEVICES)):
@@ -40,8 +38,8 @@ def step_without_end(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(tpu.index.place(call.node), message, remedy)
 
 
-@rule("T064", "item-in-step", Severity.WARNING)
-def item_in_step(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T064", "item-in-step", Severity.WARNING)
+def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
     """The training loop reads a value from the TPU in every step.
 
     `.item()` has all that was recorded so far compiled and run, and waits for it: the program is cut in pieces and the
@@ -50,7 +48,6 @@ def item_in_step(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "Troubleshooting" (`_local_scalar_dense`).
     """
-    tpu = tpu_code(kernel)
     if not tpu.platform.torch:
         return
     loops = {loop for call in tpu.index.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
@@ -61,8 +58,8 @@ def item_in_step(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Sum it up on the device, and read it once an epoch.")
 
 
-@rule("T065", "xla-tensors-saved", Severity.WARNING)
-def xla_tensors_saved(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T065", "xla-tensors-saved", Severity.WARNING)
+def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
     """`torch.save` writes tensors that are on the TPU.
 
     The file can be read only where torch_xla is installed, which is not so on a GPU or in inference. Save a copy on the
@@ -70,7 +67,6 @@ def xla_tensors_saved(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "Saving and loading XLA tensors".
     """
-    tpu = tpu_code(kernel)
     if not tpu.platform.torch or not any(tpu.calls(*_DEVICES)):
         return
     for call in tpu.calls("torch.save"):
@@ -81,8 +77,8 @@ def xla_tensors_saved(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Save with xm.save, or a copy on the CPU.")
 
 
-@rule("T008", "device-before-spawn", Severity.ERROR)
-def device_before_spawn(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T008", "device-before-spawn", Severity.ERROR)
+def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
     """The notebook takes an XLA device before it starts a process for each core.
 
     The runtime is then this process's own, and the start fails: "Runtime is already initialized. Do not use the XLA
@@ -90,7 +86,6 @@ def device_before_spawn(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, xla_multiprocessing.
     """
-    tpu = tpu_code(kernel)
     starts = [call for call in tpu.spawned() if tpu.index.function(call.node) is None]
     if not starts:
         return
@@ -101,8 +96,8 @@ def device_before_spawn(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Ask for the device in the function that is started.")
 
 
-@rule("T009", "spawn-addresses", Severity.WARNING)
-def spawn_addresses(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T009", "spawn-addresses", Severity.WARNING)
+def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
     """Processes are started for each core while TPU_PROCESS_ADDRESSES is set.
 
     Kaggle's TPU image sets it to "local", and several processes then fail: "Expected 8 worker addresses, got 1". Remove
@@ -110,7 +105,6 @@ def spawn_addresses(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/docker-python, tpu/Dockerfile; huggingface/transformers#28204.
     """
-    tpu = tpu_code(kernel)
     if not tpu.mentions(_ADDRESSES):
         for call in tpu.spawned()[:1]:
             message = f"Kaggle's image sets {_ADDRESSES}, with which several processes do not start."
@@ -141,12 +135,3 @@ def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
     target = call.argument(0, "device")
     made = tpu.index.call(target)
     return call.last == "to" and "cpu" in {tpu.values.text(target), tpu.values.text(made.argument(0)) if made else None}
-
-
-RULES = (
-    device_before_spawn,
-    spawn_addresses,
-    step_without_end,
-    item_in_step,
-    xla_tensors_saved,
-)

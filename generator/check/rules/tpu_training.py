@@ -7,10 +7,9 @@ from generator.check.analysis.datasets import batched_datasets
 from generator.check.analysis.index import Call
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.models import is_model
-from generator.check.analysis.tpu import TpuCode, tpu_code
+from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
-from generator.check.rule import Problem, rule
-from generator.check.source import KernelSource
+from generator.check.rule import Problem
 
 _OPTIMIZERS = {"adam", "adamw", "sgd", "rmsprop", "nadam", "adamax", "adagrad", "lamb", "lion", "adafactor", "radam"}
 _OPTIMIZER_MODULES = ("keras.", "tensorflow.", "tensorflow_addons.", "optax.")
@@ -18,8 +17,8 @@ _AVERAGES = {"pmean", "psum", "all_gather", "psum_scatter"}
 _CACHES = ("jax_compilation_cache_dir", "JAX_COMPILATION_CACHE_DIR", "compilation_cache")
 
 
-@rule("T060", "learning-rate-not-scaled", Severity.NOTE)
-def learning_rate_not_scaled(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T060", "learning-rate-not-scaled", Severity.NOTE)
+def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
     """The batch grows with the number of devices, and the learning rate does not.
 
     Eight devices take eight times fewer steps an epoch; with the learning rate of one they learn too slowly. Multiply
@@ -28,7 +27,6 @@ def learning_rate_not_scaled(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
     """
-    tpu = tpu_code(kernel)
     sizes = [batched.call.argument(0, "batch_size") for batched in batched_datasets(tpu)]
     sizes += [call.keyword("batch_size") for call in tpu.index.calls if call.last == "fit"]
     is_scheduled = any("schedule" in call.last.lower() for call in tpu.index.calls)
@@ -44,8 +42,8 @@ def learning_rate_not_scaled(kernel: KernelSource) -> Iterator[Problem]:
                 yield Problem(tpu.index.place(call.node), message, remedy)
 
 
-@rule("T061", "one-step-per-call", Severity.NOTE)
-def one_step_per_call(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T061", "one-step-per-call", Severity.NOTE)
+def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
     """Keras on TensorFlow goes back to Python after every step (`steps_per_execution` is 1).
 
     Small steps take less time on a TPU than the way there and back. `compile(..., steps_per_execution=32)` runs as many
@@ -53,7 +51,6 @@ def one_step_per_call(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: TensorFlow's guide to TPUs; Keras's own trainers.
     """
-    tpu = tpu_code(kernel)
     names = {call.last for call in tpu.index.calls}
     if not tpu.platform.tensorflow or tpu.platform.keras_jax or "TPUStrategy" not in names or "fit" not in names:
         return
@@ -65,8 +62,8 @@ def one_step_per_call(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Add steps_per_execution=32 to compile.")
 
 
-@rule("T063", "gradients-not-averaged", Severity.ERROR)
-def gradients_not_averaged(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T063", "gradients-not-averaged", Severity.ERROR)
+def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
     """Each device takes its own gradient's step, so that eight models are trained on an eighth of the data each.
 
     Nothing fails: one of the eight is saved, and scores less. In a function of `jax.pmap` average the gradients with
@@ -75,7 +72,6 @@ def gradients_not_averaged(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, pmap; PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    tpu = tpu_code(kernel)
     for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.index.order):
         ends = {call.last for call in tpu.compiled.calls_in(function)}
         if ends & {"apply_updates", "apply_gradients", "update", "tree_map", "map"} and not ends & _AVERAGES:
@@ -91,8 +87,8 @@ def gradients_not_averaged(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, "Step with xm.optimizer_step(optimizer).")
 
 
-@rule("T067", "no-compilation-cache", Severity.NOTE)
-def no_compilation_cache(kernel: KernelSource) -> Iterator[Problem]:
+@tpu_rule("T067", "no-compilation-cache", Severity.NOTE)
+def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
     """Every fold compiles the same program again.
 
     A new model is a new function to JAX, also where its program is the same; a compilation takes from half a minute to
@@ -100,7 +96,6 @@ def no_compilation_cache(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: JAX, persistent compilation cache; measured on the reference pairs (26 to 4 s), see docs/adr/0017.
     """
-    tpu = tpu_code(kernel)
     if not tpu.platform.keras_jax or tpu.mentions(*_CACHES):
         return
     for loop in tpu.index.nodes(ast.For):
@@ -115,6 +110,3 @@ def _is_optimizer(tpu: TpuCode, call: Call) -> bool:
     name = call.receiver.id if isinstance(call.receiver, ast.Name) else ""
     made = tpu.index.call(tpu.values.resolved(call.receiver))
     return "opt" in name.lower() or (made is not None and made.name.startswith("torch.optim."))
-
-
-RULES = (learning_rate_not_scaled, one_step_per_call, gradients_not_averaged, no_compilation_cache)

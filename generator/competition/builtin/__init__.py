@@ -5,14 +5,12 @@ notebooks look for them. A further one is a module with a `BuiltIn`, its declara
 in `BUILT_IN`. All packages above may import this one, and the single competitions only their tests.
 """
 
-import errno
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 from generator.competition.builtin.built_in import BuiltIn
 from generator.errors import CompetitionError, did_you_mean
-from generator.files import FileWriteError
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
@@ -20,7 +18,6 @@ __all__ = [
     "BUILT_IN",
     "BuiltIn",
     "DataMirror",
-    "UnknownCompetitionError",
     "ensure_data",
     "find",
     "has_data",
@@ -30,16 +27,6 @@ __all__ = [
 
 # Each stands under this name in the module of its own.
 BUILT_IN = {slug: slug.upper() for slug in ("diabetes", "digits", "docstrings", "tumours")}
-
-
-class UnknownCompetitionError(CompetitionError):
-    """No competition of this name is known."""
-
-    def __init__(self, *, slug: str, known: list[str]) -> None:
-        super().__init__(
-            f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known)}.'
-            f"{did_you_mean(slug, known)}"
-        )
 
 
 class DataMirror(Protocol):
@@ -70,11 +57,14 @@ def require(slug: str) -> BuiltIn:
     """The built-in competition of this name.
 
     Raises:
-        UnknownCompetitionError: There is none; the message lists those that there are.
+        CompetitionError: There is none; the message lists those that there are.
     """
     built_in = find(slug)
     if built_in is None:
-        raise UnknownCompetitionError(slug=slug, known=known())
+        raise CompetitionError(
+            f'There is no competition "{printable(slug)}" here; the built-in ones are: {", ".join(known())}.'
+            f"{did_you_mean(slug, known())}"
+        )
     return built_in
 
 
@@ -92,21 +82,9 @@ def ensure_data(built_in: BuiltIn, workspace: DataMirror) -> Path:
         UnsafePlaceError: It is a link, or below one.
     """
     folder = workspace.competition_data(built_in.competition.slug)
-    if has_data(built_in, workspace):
-        return folder
-    files, created = workspace.files, list[Path]()
-    try:
-        created = files.make_folder(folder.parent)
-        with files.beside(folder) as stage:
-            content = stage / "new"
-            content.mkdir()
+    if not has_data(built_in, workspace):
+        with workspace.files.filled(folder) as content:
             built_in.write(content)
-            _move_unless_filled(files, content, folder)
-    except BaseException as error:
-        files.remove_empty(created)
-        if isinstance(error, OSError):
-            raise FileWriteError(path=folder, cause=error) from error
-        raise
     return folder
 
 
@@ -117,12 +95,3 @@ def has_data(built_in: BuiltIn, workspace: DataMirror) -> bool:
         return folder.is_dir() and next(folder.iterdir(), None) is not None
     except OSError:
         return True
-
-
-def _move_unless_filled(files: WorkspaceFiles, content: Path, folder: Path) -> None:
-    try:
-        files.move(content, folder)
-    except OSError as error:
-        # Another process was faster; both wrote the same bytes.
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
-            raise

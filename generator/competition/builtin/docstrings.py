@@ -3,9 +3,6 @@
 The texts are those of the Python that runs this, read from the source files of its library (Python Software Foundation
 License): no two versions of Python have quite the same. What a text is called, and so its id and on which side of the
 split it lies, follows from the name of the object that it documents, and is the same in all of them.
-
-DocstringsError
-└── TooFewDocstringsError    the standard library is installed without its source files
 """
 
 import ast
@@ -27,20 +24,6 @@ _SHORTEST = 5  # words; anything shorter tells a person nothing either
 _FEWEST_TEXTS = 1_500
 _TEST_SHARE = 0.3
 _MASK = "___"
-
-
-class DocstringsError(CompetitionError):
-    """The documentation strings of this Python cannot be used."""
-
-
-class TooFewDocstringsError(DocstringsError):
-    """The source files of the standard library are not there, or only few of them."""
-
-    def __init__(self, *, folder: Path, found: int, needed: int) -> None:
-        super().__init__(
-            f"{printable(str(folder))} has {found:,} documentation strings to make a competition of, and {needed:,} "
-            "are needed. Use a Python whose standard library is installed with its source files."
-        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +66,10 @@ def _docstrings() -> tuple[_Docstring, ...]:
         for key in sorted(texts)[:_TEXTS_PER_PART]:
             chosen.setdefault(texts[key], _Docstring(key, texts[key], label, is_test=_is_test(key)))
     if len(chosen) < _FEWEST_TEXTS:
-        raise TooFewDocstringsError(folder=folder, found=len(chosen), needed=_FEWEST_TEXTS)
+        raise CompetitionError(
+            f"{printable(str(folder))} has {len(chosen):,} documentation strings to make a competition of, and "
+            f"{_FEWEST_TEXTS:,} are needed. Use a Python whose standard library is installed with its source files."
+        )
     return tuple(sorted(chosen.values(), key=lambda docstring: docstring.key))
 
 

@@ -3,17 +3,9 @@
 IntrospectionError
 ├── NoTrainingDataError       neither a table nor files to learn from
 ├── NoTestDataError           nothing to predict
-├── TableForEachExampleError  the test examples are tables, one each
-├── UnreadableFilesError      the examples are files that cannot be read
-├── UnmatchedFilesError       the ids that are asked for are the names of no files
-├── NoInputsError            nothing that training and test examples have in common
 ├── NoFamilyError             a kind of task that there are no templates for
-├── NoTargetError             no column that could be the target
 ├── TargetNotInSampleError    the sample asks for other columns than there are to learn from
-├── UnlearnableTargetError    no family learns what the target is
 ├── NotPixelsError            images are to be predicted, and the submission has something else than grey pixels
-├── AmbiguousIdError          no single column tells the rows apart
-├── UnmatchedIdsError         nothing leads from the test rows to the ids that are asked for
 ├── MissingColumnError        a column that the user named does not exist
 ├── MissingFileError          a file or folder that the user named does not exist
 ├── UnknownKeyError           the user decided something that the family does not need
@@ -58,47 +50,6 @@ class NoTestDataError(IntrospectionError):
         super().__init__(" ".join((f"There is nothing to predict: {what}", *notes[:_MOST_NOTES])))
 
 
-class TableForEachExampleError(IntrospectionError):
-    """The test examples are tables, one each."""
-
-    def __init__(self, *, sample: str, table: str) -> None:
-        super().__init__(
-            f"Each example that {printable(sample)} asks about has a table of its own, such as {printable(table)}, "
-            "which no family of the kit reads: put them into one table with a column of ids, and name it with --test."
-        )
-
-
-class UnreadableFilesError(IntrospectionError):
-    """The examples are files that cannot be read."""
-
-    def __init__(self, *, sentences: Sequence[str], column: str, table: str) -> None:
-        super().__init__(
-            f"{printable(column)} of {printable(table)} names files that cannot be read. {' '.join(sentences)} "
-            "--family tabular leaves them out."
-        )
-
-
-class UnmatchedFilesError(IntrospectionError):
-    """The ids that are asked for are the names of no files."""
-
-    def __init__(self, *, sample: str, example: str, file: str) -> None:
-        super().__init__(
-            f'The ids of {printable(sample)}, such as "{printable(example)}", are not the names of the test files, '
-            f"such as {printable(file)}: call these files, and those for training, by their ids, and on Kaggle attach "
-            "a dataset with them and the competition's tables."
-        )
-
-
-class NoInputsError(IntrospectionError):
-    """Nothing that training and test examples have in common."""
-
-    def __init__(self, *, train: str, test: str) -> None:
-        super().__init__(
-            f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
-            "id, and no files belong to their rows; name other tables with --train or --test."
-        )
-
-
 class NoFamilyError(IntrospectionError):
     """A kind of task that there are no templates for."""
 
@@ -106,16 +57,6 @@ class NoFamilyError(IntrospectionError):
         super().__init__(
             f"This looks like {task}: {printable(evidence)}. No family of notebooks does that; if it is something "
             "else, say what with --target and --target-kind."
-        )
-
-
-class NoTargetError(IntrospectionError):
-    """No column that could be the target."""
-
-    def __init__(self, *, table: str, columns: Sequence[str]) -> None:
-        super().__init__(
-            f"No column of {printable(table)} looks like a target: it has {listed(columns)}, all of which the test "
-            "data have too; name the target with --target."
         )
 
 
@@ -130,16 +71,6 @@ class TargetNotInSampleError(IntrospectionError):
         )
 
 
-class UnlearnableTargetError(IntrospectionError):
-    """No family learns what the target is."""
-
-    def __init__(self, *, column: str, cell: str, problem: str) -> None:
-        super().__init__(
-            f'The target {printable(column)} is {problem} ("{printable(cell)}"), and no family of the kit learns that; '
-            "name another target with --target, or say with --target-kind what it is."
-        )
-
-
 class NotPixelsError(IntrospectionError):
     """Images are to be predicted, and the submission has something else than grey pixels."""
 
@@ -148,27 +79,6 @@ class NotPixelsError(IntrospectionError):
         super().__init__(
             f"{where}{problem}. Where images become images, the notebooks predict grey ones, and write a row for each "
             "pixel, <image>_<row>_<column>; name another sample with --sample, or another kind of task with --family."
-        )
-
-
-class AmbiguousIdError(IntrospectionError):
-    """No single column tells the rows apart."""
-
-    def __init__(self, *, table: str, columns: Sequence[str]) -> None:
-        super().__init__(
-            f"No single column of {printable(table)} tells its rows apart ({listed(columns)} all repeat); "
-            "put the columns that do into one, or name the column with --id-column."
-        )
-
-
-class UnmatchedIdsError(IntrospectionError):
-    """Nothing leads from the test rows to the ids that are asked for."""
-
-    def __init__(self, *, sample: str, example: str, test: str, id_column: str) -> None:
-        super().__init__(
-            f'The ids of {printable(sample)}, such as "{printable(example)}", are not in {printable(test)}, nor are '
-            "they made of the values of two or three of its columns: name those with --set id_columns=A,B and --set "
-            f"id_separator=_, name another table with --test, or put a column {printable(id_column)} into this one."
         )
 
 

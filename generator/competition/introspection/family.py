@@ -6,7 +6,7 @@ from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.audio import settle_audio
 from generator.competition.introspection.cross_validation import settle_folds
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import NoInputsError, UnknownKeyError, UnusableValueError
+from generator.competition.introspection.errors import IntrospectionError, UnknownKeyError, UnusableValueError
 from generator.competition.introspection.example_files import ExampleFiles, describe_files
 from generator.competition.introspection.feature_types import settle_columns
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
@@ -26,6 +26,7 @@ from generator.competition.introspection.text import settle_texts
 from generator.competition.introspection.training_budget import settle_budget
 from generator.competition.schema import Family, families
 from generator.competition.survey.facts import ColumnKind
+from generator.untrusted import printable
 
 _KEY = "family"
 _EACH_NUMBER, _MOST_FOR_NUMBERS = 0.2, 3.0
@@ -35,13 +36,17 @@ def find_family(kind: TargetKind, seen: Observations, found: Findings) -> Family
     """Weighs the families.
 
     Raises:
-        NoInputsError: There is nothing to predict from.
+        IntrospectionError: There is nothing to predict from.
         UnusableValueError: The user decided on a family that the files do not allow.
     """
     candidates = [*_of_files(kind, seen.files), *_of_table(seen)]
     if not candidates:
-        train, test = seen.tables.train, seen.tables.test
-        raise NoInputsError(train=train.path if train else "", test=test.path if test else "the test data")
+        tables = seen.tables
+        train, test = tables.train.path if tables.train else "", tables.test.path if tables.test else "the test data"
+        raise IntrospectionError(
+            f"There is nothing to predict from: {printable(train)} and {printable(test)} share no column beside the "
+            "id, and no files belong to their rows; name other tables with --train or --test."
+        )
     decided, possible = found.decided(_KEY), [str(candidate.value) for candidate in candidates]
     if decided and decided not in possible and not _can_be_read_as_text(decided, seen):
         raise UnusableValueError(key=_KEY, value=decided, wanted=f"what the files allow, {' or '.join(possible)}")
@@ -58,7 +63,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         is_served: Whether an inference server hands out the test data.
 
     Raises:
-        UnmatchedIdsError: Nothing leads from the test rows to the ids that are asked for.
+        IntrospectionError: Nothing leads from the test rows to the ids that are asked for.
         UnknownKeyError: The user said what ids are made of where they name files.
     """
     files = seen.files if family.medium.is_files else None

@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from generator.competition.introspection.column_statistics import is_whole
-from generator.competition.introspection.errors import AmbiguousIdError, MissingColumnError
+from generator.competition.introspection.errors import IntrospectionError, MissingColumnError, listed
 from generator.competition.introspection.findings import Confidence, Findings, Reason, weighed
 from generator.competition.introspection.run_length import class_column
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
+from generator.untrusted import printable
 
 _KEY = "id_column"
 _CANDIDATES = 50
@@ -26,7 +27,7 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     Without a sample, an inference server may ask for one answer for all rows of a group: its gateway names the column.
 
     Raises:
-        AmbiguousIdError: Only several columns together tell the rows apart.
+        IntrospectionError: Only several columns together tell the rows apart.
         MissingColumnError: The user named a column that does not exist.
     """
     table = tables.sample or tables.test or tables.train
@@ -91,7 +92,10 @@ def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
     for one, other in combinations(repeating[:10], 2):
         rows = list(zip(one.values, other.values, strict=True))
         if len(set(rows)) == len(rows):
-            raise AmbiguousIdError(table=table.path, columns=[one.name, other.name])
+            raise IntrospectionError(
+                f"No single column of {printable(table.path)} tells its rows apart ({listed([one.name, other.name])} "
+                "all repeat); put the columns that do into one, or name the column with --id-column."
+            )
 
 
 def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServer | None) -> list[Reason]:

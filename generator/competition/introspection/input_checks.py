@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 from generator.competition.introspection.errors import (
+    IntrospectionError,
     MissingColumnError,
     MissingFileError,
     NoTestDataError,
     NoTrainingDataError,
-    TableForEachExampleError,
     UnknownKeyError,
-    UnmatchedFilesError,
 )
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Findings
@@ -18,6 +17,7 @@ from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TEST, stem, words
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Survey
+from generator.untrusted import printable
 
 _CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
 
@@ -28,8 +28,8 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
     Raises:
         NoTrainingDataError: There is neither a table nor files to learn from.
         NoTestDataError: There is nothing to predict.
-        TableForEachExampleError: The test examples are tables, one each.
-        UnmatchedFilesError: The test files are called otherwise than what is asked for.
+        IntrospectionError: The test examples are tables, one each, or their files are called otherwise than what is
+            asked for.
     """
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     unsupported = unsupported_files(survey)
@@ -39,13 +39,21 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
         if of_one and tables.sample is not None:
-            raise TableForEachExampleError(sample=tables.sample.path, table=of_one)
+            raise IntrospectionError(
+                f"Each example that {printable(tables.sample.path)} asks about has a table of its own, such as "
+                f"{printable(of_one)}, which no family of the kit reads: put them into one table with a column of ids, "
+                "and name it with --test."
+            )
         trained_on = tables.train.path if tables.train is not None else ""
         left = [path for path in seen if path != trained_on]
         asked = tables.sample.columns[0].present if tables.sample is not None and tables.sample.columns else ()
         file = _test_file(survey)
         if tables.sample is not None and asked and file:
-            raise UnmatchedFilesError(sample=tables.sample.path, example=asked[0], file=file)
+            raise IntrospectionError(
+                f'The ids of {printable(tables.sample.path)}, such as "{printable(asked[0])}", are not the names of '
+                f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
+                "and on Kaggle attach a dataset with them and the competition's tables."
+            )
         raise NoTestDataError(seen=left, unsupported=unsupported, notes=survey.notes)
 
 

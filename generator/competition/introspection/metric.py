@@ -42,7 +42,7 @@ def known_metric(hints: Hints) -> KnownMetric:
 
     Raises:
         UnknownMetricError: The user named a metric that the kit does not have.
-        MetricParameterError: The user gave it a parameter that it cannot have.
+        CompetitionError: The user gave it a parameter that it cannot have.
     """
     decided = hints.overrides.get(_KEY)
     if isinstance(decided, str):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise, product
 
-from generator.competition.introspection.errors import MissingColumnError, UnmatchedIdsError
+from generator.competition.introspection.errors import IntrospectionError, MissingColumnError
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.id_column import without_labels
 from generator.competition.introspection.table_roles import Tables
@@ -12,6 +12,7 @@ from generator.competition.introspection.target_columns import Targets
 from generator.competition.introspection.vocabulary import looks_like_id
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, Table
+from generator.untrusted import printable
 
 _SEPARATORS = ("_", "-", ":", ".", "/", "|", "#", "+", "@", "~", " ", "")
 _COLUMNS_COMPARED, _MOST_COLUMNS, _MOST_TRIED, _HEAD = 60, 3, 2_000, 20
@@ -71,7 +72,7 @@ def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, fou
     """Settles how the test rows get their ids, where they have no column of them.
 
     Raises:
-        UnmatchedIdsError: Nothing leads from the test rows to the ids that are asked for.
+        IntrospectionError: Nothing leads from the test rows to the ids that are asked for.
     """
     if row_ids is not None and row_ids.columns:
         found.settle("id_columns", list(row_ids.columns), row_ids.evidence)
@@ -88,7 +89,12 @@ def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, fou
     is_whole = sample.is_complete and test.is_complete and not targets.are_keyed
     are_others = ids is None or (is_whole and not ids.distinct & asked.distinct)
     if are_others or "id_columns" in found.hints.overrides:
-        raise UnmatchedIdsError(sample=sample.path, example=asked.values[0] or "", test=test.path, id_column=name)
+        raise IntrospectionError(
+            f'The ids of {printable(sample.path)}, such as "{printable(asked.values[0] or "")}", are not in '
+            f"{printable(test.path)}, nor are they made of the values of two or three of its columns: name those with "
+            "--set id_columns=A,B and --set id_separator=_, name another table with --test, or put a column "
+            f"{printable(name)} into this one."
+        )
 
 
 def _first_number(ids: Sequence[str], sample: Table, test: Table) -> int | None:

@@ -6,7 +6,12 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from generator.competition.facts import TargetKind
-from generator.competition.introspection.errors import MissingColumnError, NoTargetError, TargetNotInSampleError
+from generator.competition.introspection.errors import (
+    IntrospectionError,
+    MissingColumnError,
+    TargetNotInSampleError,
+    listed,
+)
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Candidate, Findings, Hints, Reason, weighed
 from generator.competition.introspection.id_column import parts_of
@@ -19,6 +24,7 @@ from generator.competition.introspection.tfrecords import label_feature
 from generator.competition.introspection.vocabulary import TARGET, looks_like_id, words
 from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Survey, Table
+from generator.untrusted import printable
 
 _KEY = "targets"
 _ALIKE = 0.6
@@ -101,7 +107,7 @@ def find_targets(
     """Finds the columns to learn from.
 
     Raises:
-        NoTargetError: Nothing is known of the training examples that is not known of the test examples.
+        IntrospectionError: Nothing is known of the training examples that is not known of the test examples.
         TargetNotInSampleError: The sample asks for something else than can be learned.
         MissingColumnError: The user named a column that does not exist.
     """
@@ -267,7 +273,10 @@ def _is_in(name: str, slug: str) -> bool:
 def _check_that_there_is_one(rivals: Sequence[Candidate], question: _Question) -> None:
     labelled, sample = question.labelled, question.tables.sample
     if not rivals:
-        raise NoTargetError(table=labelled.path, columns=labelled.column_names)
+        raise IntrospectionError(
+            f"No column of {printable(labelled.path)} looks like a target: it has {listed(labelled.column_names)}, all "
+            "of which the test data have too; name the target with --target."
+        )
     if sample is not None and len(question.asked) != 1:
         there = [column.name for column in question.only_in_training]
         raise TargetNotInSampleError(sample=sample.path, asked=question.asked, table=labelled.path, there=there)

@@ -7,17 +7,13 @@ from collections.abc import Iterator
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import (
-    NoFamilyError,
-    UnlearnableTargetError,
-    UnreadableFilesError,
-    listed,
-)
+from generator.competition.introspection.errors import IntrospectionError, NoFamilyError, listed
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Hints
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import TEST, TRAIN, stem, words
 from generator.competition.survey.facts import Column, ColumnKind, Folder, Survey, Table
+from generator.untrusted import printable
 
 _ARCHIVES = frozenset((".7z", ".rar", ".tar", ".tgz", ".zst"))
 _UNREADABLE = {
@@ -79,7 +75,7 @@ def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleF
     """Refuses rows that name files which cannot be read, unless the user says of which family the task is.
 
     Raises:
-        UnreadableFilesError: A column names them, so that they are what the examples are.
+        IntrospectionError: A column names them, so that they are what the examples are.
     """
     if files is not None or tables.train is None or "family" in hints.overrides:
         return
@@ -88,7 +84,10 @@ def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleF
     for column in tables.train.columns if known else ():
         if len(column.distinct & known) > _NAMED * len(column.distinct):
             sentences = unsupported_files(survey)
-            raise UnreadableFilesError(sentences=sentences, column=column.name, table=tables.train.path)
+            raise IntrospectionError(
+                f"{printable(column.name)} of {printable(tables.train.path)} names files that cannot be read. "
+                f"{' '.join(sentences)} --family tabular leaves them out."
+            )
 
 
 def _unreadable_suffixes(folder: Folder) -> Iterator[str]:
@@ -122,7 +121,7 @@ def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hint
     """Refuses cells that are lists of numbers, and texts that are to be written.
 
     Raises:
-        UnlearnableTargetError: The targets are such; not if the user decided what kind of targets they are.
+        IntrospectionError: The targets are such; not if the user decided what kind of targets they are.
     """
     columns, train = seen.targets.columns, seen.tables.train
     if "target_kind" in hints.overrides or not columns or kind in (TargetKind.MASK, TargetKind.IMAGE):
@@ -138,7 +137,10 @@ def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hint
         problem = "another text in nearly every row, which would have to be written"
     else:
         return
-    raise UnlearnableTargetError(column=column.name, cell=column.present[0][:_SHOWN], problem=problem)
+    raise IntrospectionError(
+        f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), and no family '
+        "of the kit learns that; name another target with --target, or say with --target-kind what it is."
+    )
 
 
 def _is_series(cell: str) -> bool:

@@ -5,14 +5,7 @@ train on and to decide for it (`choice`), and the function that computes it (`fu
 A further metric is an entry of catalog.toml and a file in `templates/metrics`; anybody may import this package.
 """
 
-from generator.competition.metrics.catalog import (
-    METRICS,
-    MetricFacts,
-    MetricParameterError,
-    UnknownMetricError,
-    Wants,
-    parsed,
-)
+from generator.competition.metrics.catalog import METRICS, MetricFacts, UnknownMetricError, Wants, parsed
 from generator.competition.metrics.choice import decision_of, loss_of, nearest_metric, suited_metric
 from generator.competition.metrics.functions import function_of
 from generator.competition.metrics.wording import find_metric, mentioned_metrics
@@ -20,7 +13,6 @@ from generator.competition.metrics.wording import find_metric, mentioned_metrics
 __all__ = [
     "METRICS",
     "MetricFacts",
-    "MetricParameterError",
     "UnknownMetricError",
     "Wants",
     "decision_of",

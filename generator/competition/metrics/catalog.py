@@ -1,9 +1,4 @@
-"""The catalog of the metrics that the kit can compute, read from the file beside this module.
-
-CompetitionError
-├── UnknownMetricError       no metric of this name can be computed
-└── MetricParameterError     a metric cannot have this parameter
-"""
+"""The catalog of the metrics that the kit can compute, read from the file beside this module."""
 
 import math
 import tomllib
@@ -91,13 +86,6 @@ class UnknownMetricError(CompetitionError):
         super().__init__(f'There is no metric "{printable(metric)}".{near}')
 
 
-class MetricParameterError(CompetitionError):
-    """A metric cannot have this parameter."""
-
-    def __init__(self, *, metric: str, wanted: str) -> None:
-        super().__init__(f'The metric "{printable(metric)}" cannot be computed: what follows the @ has to be {wanted}.')
-
-
 def parsed(metric: str) -> tuple[MetricFacts, float | None]:
     """The facts and the parameter of a metric as a task names it.
 
@@ -109,7 +97,7 @@ def parsed(metric: str) -> tuple[MetricFacts, float | None]:
 
     Raises:
         UnknownMetricError: There is no such metric.
-        MetricParameterError: The parameter is none that this metric can have.
+        CompetitionError: The parameter is none that this metric can have.
     """
     name, at, parameter = metric.partition("@")
     facts = METRICS.get(name) or METRICS.get(name + _AT_K)
@@ -124,7 +112,9 @@ def _parameter(metric: str, facts: MetricFacts, text: str) -> float:
     except ValueError:
         value = math.nan
     if not _PARAMETERS[facts.parameter](value):
-        raise MetricParameterError(metric=metric, wanted=facts.parameter)
+        raise CompetitionError(
+            f'The metric "{printable(metric)}" cannot be computed: what follows the @ has to be {facts.parameter}.'
+        )
     return value
 
 

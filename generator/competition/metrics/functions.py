@@ -27,7 +27,7 @@ def function_of(metric: str) -> Callable[[Any, Any], float]:
 
     Raises:
         UnknownMetricError: There is no such metric.
-        MetricParameterError: Its parameter is none that it can have.
+        CompetitionError: Its parameter is none that it can have.
     """
     import numpy as np
 

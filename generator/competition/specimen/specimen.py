@@ -66,7 +66,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         files: The way to write below the workspace that the folder lies in; without it the user named the folder.
 
     Raises:
-        SpecimenExistsError: There is a specimen, and it is not to be replaced.
+        CompetitionError: There is a specimen, and it is not to be replaced.
         NotASpecimenError: There is something else, which is never touched.
         FileWriteError: The folder could not be written; what was there before is untouched.
     """

@@ -1,6 +1,5 @@
 """Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it.
 
-SpecimenExistsError           there is a specimen already
 NotASpecimenError             something else stands where it should be written
 """
 
@@ -14,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from generator.errors import CompetitionError
-from generator.files import FileWriteError, PathOutsideError, contained
+from generator.files import PathOutsideError, contained, writing
 from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
@@ -26,13 +25,6 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
 def is_specimen(folder: Path) -> bool:
     """True if a folder holds a specimen rather than real data."""
     return (folder / MARKER).is_file()
-
-
-class SpecimenExistsError(CompetitionError):
-    """There is a specimen already."""
-
-    def __init__(self, *, folder: Path) -> None:
-        super().__init__(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
 
 
 class NotASpecimenError(CompetitionError):
@@ -55,12 +47,12 @@ def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Pa
         replace: Whether a specimen that is there is replaced; anything else never is.
 
     Raises:
-        SpecimenExistsError: There is a specimen, and it is not to be replaced.
+        CompetitionError: There is a specimen, and it is not to be replaced.
         NotASpecimenError: There is something else.
         FileWriteError: The folder could not be written; what was there before is untouched.
         UnsafePlaceError: There is a link on the way to it.
     """
-    try:
+    with writing(folder):
         _check_free(folder, replace=replace)
         files.make_folder(folder.parent)
         with files.beside(folder) as stage:
@@ -68,8 +60,6 @@ def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Pa
             content.mkdir()
             yield content
             _swap(content, folder, stage / "old", files)
-    except OSError as error:
-        raise FileWriteError(path=folder, cause=error) from error
 
 
 def _swap(content: Path, folder: Path, old: Path, files: WorkspaceFiles) -> None:
@@ -92,7 +82,7 @@ def _check_free(folder: Path, *, replace: bool) -> None:
     if not is_specimen(folder):
         raise NotASpecimenError(folder=folder)
     if not replace:
-        raise SpecimenExistsError(folder=folder)
+        raise CompetitionError(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
 
 
 @dataclass

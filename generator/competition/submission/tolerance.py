@@ -1,6 +1,6 @@
 """Differences from the sample that a submission may have."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.competition.facts import SubmissionKind, Task
 
@@ -26,9 +26,8 @@ class Tolerance:
 
 def tolerance_of(task: Task) -> Tolerance:
     """The tolerance of a task."""
-    kind_tolerance = tolerance_of_kind(task.submission)
     repeated = task.details.get("mask_rows") in _ROWS_OF_SEVERAL
-    return Tolerance(empty_answers=kind_tolerance.empty_answers, texts=kind_tolerance.texts, repeated_ids=repeated)
+    return replace(tolerance_of_kind(task.submission), repeated_ids=repeated)
 
 
 def tolerance_of_kind(kind: SubmissionKind) -> Tolerance:

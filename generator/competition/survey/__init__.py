@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.survey.bounds import MOST_TABLES, bounds_for
-from generator.competition.survey.errors import EmptyFolderError, MissingFolderError, why
 from generator.competition.survey.facts import Folder, Survey, Table
 from generator.competition.survey.file_sources import FileSource, Mounted, open_archives
 from generator.competition.survey.files import DiskFiles, Files, SurveyLimits
@@ -22,11 +21,14 @@ from generator.competition.survey.tables import is_table_name, read_table
 from generator.competition.survey.tfrecord_files import take_records
 from generator.competition.tables.errors import NotATableError, UnreadableTableError
 from generator.competition.tables.sample import SampleBounds
+from generator.errors import CompetitionError
+from generator.files import reason_not_read
 from generator.untrusted import printable
 
 __all__ = ["survey_files", "survey_folder"]
 
 _MOST_TABLES_OF_A_FOLDER = 50
+_REMEDY = "download the competition's data there, or name the folder that has it: tandem generate --data DIR."
 
 
 def survey_folder(folder: Path) -> Survey:
@@ -38,16 +40,16 @@ def survey_folder(folder: Path) -> Survey:
         folder: Where the files are, as Kaggle mounts them; it may be a link.
 
     Raises:
-        MissingFolderError: The folder does not exist or may not be read.
-        EmptyFolderError: There is no file in it.
+        CompetitionError: The folder does not exist, may not be read, or has no file in it.
     """
     try:
         root = folder.resolve(strict=True)
         directories, notes = list_directories(root)
     except (OSError, RuntimeError) as error:
-        raise MissingFolderError(folder=folder, cause=error if isinstance(error, OSError) else OSError()) from error
+        cause = reason_not_read(error if isinstance(error, OSError) else OSError())
+        raise CompetitionError(f"Cannot read the data in {printable(str(folder))}: {cause}; {_REMEDY}") from error
     if not any(directory.names for directory in directories):
-        raise EmptyFolderError(folder=folder)
+        raise CompetitionError(f"There are no files in {printable(str(folder))}; {_REMEDY}")
     return survey_files(DiskFiles(root), directories, notes)
 
 
@@ -111,7 +113,7 @@ def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | 
     except UnreadableTableError as error:
         return None, (error.problem,)
     except OSError as error:
-        return None, (f"cannot be read: {why(error)}",)
+        return None, (f"cannot be read: {reason_not_read(error)}",)
 
 
 def _without_files(directories: Sequence[Directory], paths: Set[str]) -> tuple[Directory, ...]:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from generator.competition.survey.bounds import MOST_FOLDERS
-from generator.competition.survey.errors import why
 from generator.competition.survey.files import Files
 from generator.competition.survey.listing import Directory, suffix_of
 from generator.competition.tables.compression import beginning, ratio_remarks
 from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.formats import FORMATS, PACKED, STREAMS, TableFormat
 from generator.competition.tables.sample import evenly_drawn
+from generator.files import reason_not_read
 from generator.untrusted import printable
 
 # A file's header is in its first bytes, but photographs may begin with a preview of 64 KB and more.
@@ -185,7 +185,7 @@ def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple
             notes.append(f"{shown} is not a zip archive, or it is damaged or cut off.")
             continue
         except OSError as error:
-            notes.append(f"{shown} cannot be read: {why(error)}.")
+            notes.append(f"{shown} cannot be read: {reason_not_read(error)}.")
             continue
         left -= size
         directories, remarks = _directories(path, packed)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.competition.survey.bounds import MOST_FOLDERS, evenly_drawn
-from generator.competition.survey.errors import why
+from generator.files import reason_not_read
 from generator.untrusted import printable, storable
 
 _MOST_FILES, _MOST_FILES_OF_ONE = 600_000, 400_000
@@ -75,7 +75,7 @@ def list_directories(root: Path) -> tuple[tuple[Directory, ...], tuple[str, ...]
             try:
                 further += _list_one(walk, path)
             except OSError as error:
-                walk.notes.append(f"{printable(path)} cannot be read: {why(error)}.")
+                walk.notes.append(f"{printable(path)} cannot be read: {reason_not_read(error)}.")
         level = further
     if level:
         walk.notes.append(f"Folders more than {_DEEPEST_LEVEL} levels deep were not looked at.")

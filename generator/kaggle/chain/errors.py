@@ -3,22 +3,13 @@
 ChainError
 ├── AlreadyRunningError        another process carries this pair
 ├── NoChainError               there is nothing to continue, to submit or to tell of
-├── NoSuchChainError           a chain that was asked for by its number
-├── NothingToGoBackToError     --from names a step whose inputs are not there
-├── ChangedError               a notebook was changed since it was pushed: somebody has to say what is meant
-├── ElsewhereError             a pair that trains elsewhere (trained_elsewhere)
-├── HandoffChangedError        another --handoff than the inference kernel was pushed with
+├── TrainingMissingError       a pair that trains elsewhere was not trained (trained_elsewhere)
 ├── StepFailedError            a step failed before, and nothing was changed since
 ├── KernelUnfitError           a kernel's folder cannot be pushed as it stands
-├── OwnerError                 the kernels belong to somebody else than the credentials
-├── BuiltInError               a built-in competition, on the real Kaggle
 ├── JournalError               a journal that cannot be gone by
-│   ├── JournalDamagedError    a line of it is not what was written
-│   └── JournalNewerError      a newer version of the kit wrote it
-├── UndecidedError             whether a push or a submission was made cannot be found out
+│   └── JournalDamagedError    a line of it is not what was written
 ├── NotAcceptedError           Kaggle did not take a push or a submission, several times
 ├── WaitedInVainError          Kaggle was out of reach, or silent about a kernel, for too long
-├── NoSubmissionLeftError      the day's submissions are used up
 ├── SubmitByHandError          Kaggle wants this submission to be made in a browser
 ├── WheelError                 a package has no wheel for Kaggle's image (generator.kaggle.chain.wheels)
 └── StepError                  a step went wrong on Kaggle, which is written down
@@ -65,43 +56,6 @@ class NoChainError(ChainError):
         )
 
 
-class NoSuchChainError(ChainError):
-    """No chain has this number."""
-
-    def __init__(self, *, pair: str, number: int, last: int) -> None:
-        super().__init__(f"There is no chain {number} of {printable(pair)}; its last one is chain {last}.")
-
-
-class NothingToGoBackToError(ChainError):
-    """A step whose inputs were not made."""
-
-    def __init__(self, *, pair: str, target: str, step: str, missing: str) -> None:
-        super().__init__(
-            f"--from {step} needs {missing}, which this chain of {printable(pair)} does not have; "
-            f"continue it with `tandem push {printable(pair)}{_to(target)}`."
-        )
-
-
-class ChangedError(ChainError):
-    """The notebook on the disk is not the one that was pushed."""
-
-    def __init__(self, *, pair: str, role: str, version: int, options: str) -> None:
-        super().__init__(
-            f"The {role} notebook of {printable(pair)} was changed since it was pushed as version {version}. "
-            f"Say what is meant: {options}."
-        )
-
-
-class HandoffChangedError(ChainError):
-    """The inference kernel that was pushed reads its weights from somewhere else."""
-
-    def __init__(self, *, pair: str, before: str, now: str) -> None:
-        super().__init__(
-            f"The inference kernel of {printable(pair)} was pushed with --handoff {before}; to push it again with "
-            f"--handoff {now}, add --from infer."
-        )
-
-
 class StepFailedError(ChainError):
     """Pushing the same thing again would fail the same way, and cost quota."""
 
@@ -110,7 +64,8 @@ class StepFailedError(ChainError):
         super().__init__(
             f"The step {step} of {printable(pair)} failed, and nothing was changed since:\n"
             f"{told}\n"
-            f"Do what it says and take the step again with `tandem push {printable(pair)}{_to(target)} --from {step}`."
+            "Do what it says and take the step again with "
+            f"`tandem push {printable(pair)}{to_target(target)} --from {step}`."
         )
 
 
@@ -129,27 +84,6 @@ class KernelUnfitError(ChainError):
         return cls(path=first.place.path, problem=f"{problem} ({first.rule})", remedy=f"{first.remedy}{listed}")
 
 
-class OwnerError(ChainError):
-    """A push under this name would be refused, or go to a kernel that the other notebook does not know."""
-
-    def __init__(self, *, pair: str, owner: str, account: str) -> None:
-        super().__init__(
-            f'The kernels of {printable(pair)} belong to "{printable(owner)}", and the credentials here to '
-            f'"{printable(account)}". Render them for yourself: '
-            f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`."
-        )
-
-
-class BuiltInError(ChainError):
-    """The competition does not exist on the real Kaggle."""
-
-    def __init__(self, *, pair: str, competition: str) -> None:
-        super().__init__(
-            f'"{printable(competition)}" is a competition of this kit: it exists on a local Kaggle only. Start one '
-            f"with `tandem serve`, and push there: `tandem push {printable(pair)} --to local`."
-        )
-
-
 class JournalError(ChainError):
     """A journal that does not say how far its chain has come."""
 
@@ -165,30 +99,6 @@ class JournalDamagedError(JournalError):
             f"it, with what Kaggle says was done (with the same --to); `{command} --restart` begins a new chain."
         )
         self.line = line
-
-
-class JournalNewerError(JournalError):
-    """A kind of line that this version does not know."""
-
-    def __init__(self, *, path: Path, line: int) -> None:
-        super().__init__(
-            f"Line {line} of {printable(str(path))} was written by a newer version of the kit, which is needed to go "
-            "on with this chain; --restart begins a new one."
-        )
-
-
-class UndecidedError(ChainError):
-    """Doing it again might do it twice."""
-
-    def __init__(  # noqa: PLR0913 - the parts of one sentence
-        self, *, what: str, why: str, url: str, pair: str, target: str, step: str
-    ) -> None:
-        command = f"tandem push {printable(pair)}{_to(target)}"
-        super().__init__(
-            f"Whether {printable(what)} was taken cannot be found out: {printable(why)}. Look at {printable(url)}: if "
-            f"it is there, `{command}` finds it later; if it is not, take the step again with "
-            f"`{command} --from {step}`."
-        )
 
 
 class NotAcceptedError(ChainError):
@@ -211,16 +121,6 @@ class WaitedInVainError(ChainError):
         )
 
 
-class NoSubmissionLeftError(ChainError):
-    """Counted by the UTC day."""
-
-    def __init__(self, *, competition: str, pair: str, target: str) -> None:
-        super().__init__(
-            f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
-            f"Everything is ready: `tandem submit {printable(pair)}{_to(target)}` goes on from here."
-        )
-
-
 class SubmitByHandError(ChainError):
     """The API refuses; the browser does not."""
 
@@ -228,7 +128,7 @@ class SubmitByHandError(ChainError):
         super().__init__(
             f"Kaggle does not take this submission from a program ({printable(why)}). Open {printable(page)} and press "
             f'"{button}". `tandem receipt {printable(pair)}` has this on record; to let the kit try again: '
-            f"`tandem submit {printable(pair)}{_to(target)}`."
+            f"`tandem submit {printable(pair)}{to_target(target)}`."
         )
 
 
@@ -306,6 +206,6 @@ class ScoringFailedError(StepError):
         )
 
 
-def _to(target: str) -> str:
+def to_target(target: str) -> str:
     """The option for a command to go to the same Kaggle; the real one is meant without it."""
     return "" if target == "kaggle" else f" --to {printable(target)}"

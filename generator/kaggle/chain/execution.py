@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from generator.errors import TandemError
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.kaggle.chain.errors import StepError
 from generator.kaggle.chain.events import Event, EventKind, Listener
 from generator.kaggle.chain.journal import Journal, Kind
@@ -76,10 +76,8 @@ class ChainExecution:
             UnsafePlaceError: It is a link.
         """
         folder = self.journal.folder.joinpath(*names)
-        try:
+        with writing(folder):
             self.journal.files.make_folder(folder)
-        except OSError as error:
-            raise FileWriteError(path=folder, cause=error) from error
         return folder
 
     def write(self, event: Kind, /, **fields: object) -> None:

@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from generator.files import FileReadError, FileWriteError
-from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalNewerError
+from generator.files import FileReadError, writing
+from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalError
 from generator.pair.workspace import PairFolder
-from generator.untrusted import JsonObject
+from generator.untrusted import JsonObject, printable
 from generator.workspace_files import WorkspaceFiles
 
 _LARGEST = 64 * 1024 * 1024
@@ -98,7 +98,7 @@ class Journal:
         Raises:
             FileReadError: The file cannot be read.
             JournalDamagedError: A line is not what was written.
-            JournalNewerError: A line is of a newer version of the kit.
+            JournalError: A line is of a newer version of the kit.
             UnsafePlaceError: The file is a link.
         """
         lines, rest = self._content()
@@ -118,12 +118,10 @@ class Journal:
         said = {"at": at.astimezone(UTC).isoformat(), "event": str(event), **fields}
         if whole:
             said["before"] = _link(whole, len(whole))
-        try:
+        with writing(self.path):
             # What a crash cut off goes.
             kept = sum(len(line) + 1 for line in whole)
             self.files.append(self.path, _checked(json.dumps(said, ensure_ascii=False).encode("utf-8")), behind=kept)
-        except OSError as error:
-            raise FileWriteError(path=self.path, cause=error) from error
         return Entry(event, at, JsonObject(fields))
 
     def cut(self, line: int) -> None:
@@ -166,7 +164,10 @@ class Journal:
         if event in set(Kind):
             return Entry(Kind(event), at, JsonObject(fields))
         if checked is not None:
-            raise JournalNewerError(path=self.path, line=index + 1)
+            raise JournalError(
+                f"Line {index + 1} of {printable(str(self.path))} was written by a newer version of the kit, which is "
+                "needed to go on with this chain; --restart begins a new one."
+            )
         raise self.damaged(index + 1, "it says what no version of the kit writes")
 
     def _content(self) -> tuple[list[bytes], bytes]:
@@ -209,11 +210,9 @@ class Journals:
             UnsafePlaceError: It is a link, or below one.
         """
         path = self.folder / "lock"
-        try:
+        with writing(path):
             self._pair.files.make_folder(self.folder)
             handle = self._pair.files.open(path, os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            raise FileWriteError(path=path, cause=error) from error
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,7 +4,7 @@ Announced with the newest version that Kaggle has; a newer one that says what wa
 """
 
 from generator.kaggle.api_types import KernelPush, Pushed, RemoteKernel
-from generator.kaggle.chain.errors import UndecidedError
+from generator.kaggle.chain.errors import ChainError, to_target
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce
 from generator.kaggle.chain.execution import ChainExecution
@@ -13,6 +13,7 @@ from generator.kaggle.chain.state import Push, Step
 from generator.kaggle.errors import ForbiddenError, KaggleError, SourcesRefusedError, UnsafeAnswerError
 from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import Role
+from generator.untrusted import printable
 
 
 class KernelVersion(ExactlyOnce[Push]):
@@ -111,12 +112,10 @@ class KernelVersion(ExactlyOnce[Push]):
     def _page(self, ref: str) -> str:
         return self._chain.page(f"code/{ref}")
 
-    def _undecided(self, push: Push, why: str) -> UndecidedError:
-        return UndecidedError(
-            what=f"the push of {push.ref}",
-            why=why,
-            url=self._page(push.ref),
-            pair=self._chain.begun.pair,
-            target=self._chain.begun.target,
-            step=str(self._role),
+    def _undecided(self, push: Push, why: str) -> ChainError:
+        command = f"tandem push {printable(self._chain.begun.pair)}{to_target(self._chain.begun.target)}"
+        return ChainError(
+            f"Whether the push of {printable(push.ref)} was taken cannot be found out: {printable(why)}. Look at "
+            f"{printable(self._page(push.ref))}: if it is there, `{command}` finds it later; if it is not, take the "
+            f"step again with `{command} --from {self._role}`."
         )

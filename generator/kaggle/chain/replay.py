@@ -64,7 +64,7 @@ def state_in(journal: Journal) -> State:
     Raises:
         FileReadError: It cannot be read.
         JournalDamagedError: One of its lines cannot be gone by.
-        JournalNewerError: One of them is of a newer version of the kit.
+        JournalError: One of them is of a newer version of the kit.
     """
     try:
         return state_of(journal.entries())

@@ -5,16 +5,7 @@ from dataclasses import dataclass, replace
 
 from generator import __version__
 from generator.competition import builtin
-from generator.kaggle.chain.errors import (
-    BuiltInError,
-    ChangedError,
-    HandoffChangedError,
-    KernelUnfitError,
-    NoChainError,
-    NothingToGoBackToError,
-    OwnerError,
-    StepFailedError,
-)
+from generator.kaggle.chain.errors import ChainError, KernelUnfitError, NoChainError, StepFailedError, to_target
 from generator.kaggle.chain.execution import ChainExecution, RunContext
 from generator.kaggle.chain.git import git_commit
 from generator.kaggle.chain.journal import Journals, Kind
@@ -22,12 +13,13 @@ from generator.kaggle.chain.options import Handoff, PushOptions
 from generator.kaggle.chain.prepared_kernel import PreparedKernel, check_fit, owned_by, prepare
 from generator.kaggle.chain.replay import latest, repair
 from generator.kaggle.chain.state import Step
-from generator.kaggle.chain.trained_elsewhere import TrainedAnewError, TrainedElsewhere
+from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.connect import Target
 from generator.kaggle.gateway import Kaggle
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.shared_cells import compare_shared_cells
 from generator.pair.workspace import Role
+from generator.untrusted import printable
 
 
 def target_of(kaggle: Kaggle) -> Target:
@@ -39,11 +31,14 @@ def check_exists(options: PushOptions, target: str) -> None:
     """Makes sure that the competition is one of the Kaggle that is meant.
 
     Raises:
-        BuiltInError: It is a built-in one, and that is the real Kaggle.
+        ChainError: It is a built-in one, and that is the real Kaggle.
     """
     slug = options.spec.competition.slug
     if target != Target.LOCAL and slug in builtin.BUILT_IN:
-        raise BuiltInError(pair=options.pair, competition=slug)
+        raise ChainError(
+            f'"{printable(slug)}" is a competition of this kit: it exists on a local Kaggle only. Start one with '
+            f"`tandem serve`, and push there: `tandem push {printable(options.pair)} --to local`."
+        )
 
 
 @dataclass(frozen=True)
@@ -144,8 +139,11 @@ class CheckedPair:
         if step is Step.SUBMIT and chain.state.predicted is None:
             missing = "a submission to submit"
         if missing:
-            target = target_of(self.kaggle)
-            raise NothingToGoBackToError(pair=self.options.pair, target=target, step=step, missing=missing)
+            pair, target = printable(self.options.pair), target_of(self.kaggle)
+            raise ChainError(
+                f"--from {step} needs {missing}, which this chain of {pair} does not have; continue it with "
+                f"`tandem push {pair}{to_target(target)}`."
+            )
 
     def _changed_step(self, chain: ChainExecution) -> Step:
         """The step to take again after a failure: only if something is different now."""
@@ -172,7 +170,11 @@ class CheckedPair:
     def _check_unchanged(self, chain: ChainExecution) -> None:
         if self.elsewhere is not None and self._is_changed(chain, Role.TRAIN):
             if Role.INFER in chain.state.pushes:
-                raise TrainedAnewError(pair=self.options.pair)
+                raise ChainError(
+                    f"{printable(self.options.pair)} was trained anew since its inference kernel was pushed. Say what "
+                    "is meant: `--from infer` pushes inference again with this training; "
+                    "`--restart` begins a new chain with it."
+                )
             return
         train = "`--from train` pushes it again"
         if chain.state.trained is not None:
@@ -181,14 +183,20 @@ class CheckedPair:
         for role, ways in ((Role.TRAIN, train), (Role.INFER, infer)):
             if self._is_changed(chain, role):
                 version = chain.state.pushes[role].version
-                raise ChangedError(pair=self.options.pair, role=role, version=version, options=ways)
+                raise ChainError(
+                    f"The {role} notebook of {printable(self.options.pair)} was changed since it was pushed as version "
+                    f"{version}. Say what is meant: {ways}."
+                )
 
     def _check_handoff(self, chain: ChainExecution) -> None:
         before, wanted = chain.begun.handoff, self.options.handoff
         if wanted is None or before == wanted:
             return
         if Role.INFER in chain.state.pushes:
-            raise HandoffChangedError(pair=self.options.pair, before=before, now=wanted)
+            raise ChainError(
+                f"The inference kernel of {printable(self.options.pair)} was pushed with --handoff {before}; to push "
+                f"it again with --handoff {wanted}, add --from infer."
+            )
         if chain.state.trained is not None:
             self._go_back(chain, Step.INFER)
 
@@ -208,5 +216,9 @@ def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> P
         return kernel
     if not kaggle.is_local:
         shown = "nobody yet" if owner == PLACEHOLDER_OWNER else owner
-        raise OwnerError(pair=pair, owner=shown, account=account)
+        raise ChainError(
+            f'The kernels of {printable(pair)} belong to "{printable(shown)}", and the credentials here to '
+            f'"{printable(account)}". Render them for yourself: '
+            f"`tandem generate --competition … --name {printable(pair)} --owner {printable(account)}`."
+        )
     return owned_by(kernel, account, instead_of=owner)

@@ -7,13 +7,14 @@ import secrets
 from pathlib import Path
 
 from generator.kaggle.api_types import Submission, SubmissionStatus
-from generator.kaggle.chain.errors import NoSubmissionLeftError, ScoringFailedError, SubmitByHandError
+from generator.kaggle.chain.errors import ChainError, ScoringFailedError, SubmitByHandError, to_target
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.journal import Kind
 from generator.kaggle.chain.state import Begun, Push, Step, Submitted
 from generator.kaggle.errors import KaggleError, SubmitForbiddenError
+from generator.untrusted import printable
 
 _STEP = Step.SUBMIT
 _TAG_BYTES = 4
@@ -80,7 +81,11 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
             "the submission limits", lambda: self._chain.kaggle.submission_limits(competition), url=self._url
         )
         if limits.allowed_now <= 0:
-            raise NoSubmissionLeftError(competition=competition, pair=self._begun.pair, target=self._begun.target)
+            raise ChainError(
+                f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
+                "Everything is ready: "
+                f"`tandem submit {printable(self._begun.pair)}{to_target(self._begun.target)}` goes on from here."
+            )
         self._chain.write(Kind.SUBMITTING, tag=f"{self._beginning_of_tag}{secrets.token_hex(_TAG_BYTES)}")
 
     def _send(self) -> None:

@@ -1,10 +1,4 @@
-"""A training that did not run on Kaggle, but on Colab: its output on this machine stands for a pushed version.
-
-ElsewhereError
-├── TrainingMissingError   it was not trained, or not to the end
-├── TrainedAnewError       there is another training than inference was pushed with
-└── KernelHandoffError     no kernel made what its output should carry
-"""
+"""A training that did not run on Kaggle, but on Colab: its output on this machine stands for a pushed version."""
 
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -21,11 +15,7 @@ from generator.pair.workspace import Role
 from generator.untrusted import JsonObject, printable
 
 
-class ElsewhereError(ChainError):
-    """A pair that trains elsewhere cannot be carried on."""
-
-
-class TrainingMissingError(ElsewhereError):
+class TrainingMissingError(ChainError):
     """A pair that trains elsewhere was not trained."""
 
     def __init__(self, *, pair: str, folder: Path, resume: str) -> None:
@@ -33,26 +23,6 @@ class TrainingMissingError(ElsewhereError):
         super().__init__(
             f"{printable(str(folder))} has no complete training of {name} to go on from: "
             f"`tandem colab run {name}{resume}` makes one."
-        )
-
-
-class TrainedAnewError(ElsewhereError):
-    """There is another training than the one that the inference kernel was pushed with."""
-
-    def __init__(self, *, pair: str) -> None:
-        super().__init__(
-            f"{printable(pair)} was trained anew since its inference kernel was pushed. Say what is meant: "
-            "`--from infer` pushes inference again with this training; `--restart` begins a new chain with it."
-        )
-
-
-class KernelHandoffError(ElsewhereError):
-    """A kernel's output cannot carry what no kernel made."""
-
-    def __init__(self, *, pair: str, platform: str) -> None:
-        super().__init__(
-            f"{printable(pair)} trains on {platform}, so that no kernel on Kaggle has its weights: --handoff dataset, "
-            "which is usual then, or --handoff model carry them."
         )
 
 
@@ -70,13 +40,16 @@ class TrainedElsewhere:
 
         Raises:
             HandOverUnfitError: Inference would refuse it.
-            KernelHandoffError: There is no kernel whose output could carry it.
+            ChainError: There is no kernel whose output could carry it.
             TrainingMissingError: There is none, or it is not complete.
         """
         if options.spec.platform is Service.KAGGLE:
             return None
         if options.handoff is Handoff.KERNEL:
-            raise KernelHandoffError(pair=options.pair, platform=options.spec.platform_name)
+            raise ChainError(
+                f"{printable(options.pair)} trains on {options.spec.platform_name}, so that no kernel on Kaggle has "
+                "its weights: --handoff dataset, which is usual then, or --handoff model carry them."
+            )
         folder = options.workspace.output(options.pair) / Role.TRAIN
         options.workspace.files.check(folder / FILE_NAME)
         try:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from generator.check.code import read_code
-from generator.files import FileWriteError
+from generator.files import writing
 from generator.kaggle.chain.errors import ChainError
 from generator.untrusted import printable, python_literal
 from generator.workspace_files import WorkspaceFiles
@@ -91,15 +91,13 @@ def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
     if not requirements:
         return Wheels((), {})
     found: dict[str, Path] = {}
-    try:
+    with writing(folder):
         for python in image().pythons:
             files.make_folder(folder / python)
             with files.beside(folder / python) as fresh:
                 for wheel in dict.fromkeys(_download_all(requirements, python, fresh)):
                     found[wheel.name] = folder / python / wheel.name
                     files.move(wheel, found[wheel.name])
-    except OSError as error:
-        raise FileWriteError(path=folder, cause=error) from error
     return Wheels(requirements, dict(sorted(found.items())))
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from generator.competition.builtin import BuiltIn
 from generator.localkaggle.hosting.answers import Answers
-from generator.localkaggle.hosting.atomic_folder import copy, staged
+from generator.localkaggle.hosting.copies import copy
 from generator.localkaggle.hosting.hosted import HostedFacts, Question, Scores
 from generator.localkaggle.hosting.pages import built_in_pages
 from generator.localkaggle.hosting.scoring import Scorer
+from generator.workspace_files import WorkspaceFiles
 
 _SHOWN_TEST_ROWS = 50
 
@@ -51,7 +52,7 @@ class HostedBuiltIn:
         with self._lock:
             if not shown.is_dir():
                 whole = self.hidden()
-                with staged(shown) as folder:
+                with WorkspaceFiles(self._folder).filled(shown) as folder:
                     self._show_part(whole, folder)
         return shown
 
@@ -60,7 +61,7 @@ class HostedBuiltIn:
         whole = self._folder / ("hidden" if self.facts.is_code_competition else "data")
         with self._lock:
             if not whole.is_dir():
-                with staged(whole) as folder:
+                with WorkspaceFiles(self._folder).filled(whole) as folder:
                     self._built_in.write(folder)
         return whole
 

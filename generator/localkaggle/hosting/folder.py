@@ -10,13 +10,14 @@ from pathlib import Path
 
 from generator.competition.submission import read_shape
 from generator.localkaggle.hosting.answers import read_answers
-from generator.localkaggle.hosting.atomic_folder import copy, staged
+from generator.localkaggle.hosting.copies import copy
 from generator.localkaggle.hosting.description import Description, HostedFolderError, read_description
 from generator.localkaggle.hosting.hosted import HostedFacts, Scores
 from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.hosting.metric_inputs import inferred_submission
 from generator.localkaggle.hosting.pages import code_requirements_page, evaluation_page
 from generator.localkaggle.hosting.scoring import Scorer
+from generator.workspace_files import WorkspaceFiles
 
 _DATA, _HIDDEN = "data", "hidden"
 _ANSWERS = tuple(f"answers.{suffix}" for suffix in ("csv", "csv.gz", "tsv", "parquet", "json", "jsonl"))
@@ -76,7 +77,7 @@ class HostedFolder:
             told = fingerprint((*files_below(self.data()), *files_below(own)))
             merged = self._store / f"hidden-{told}"
             if not merged.is_dir():
-                with staged(merged) as folder:
+                with WorkspaceFiles(self._store).filled(merged) as folder:
                     for name in sorted({entry.name for entry in (*self.data().iterdir(), *own.iterdir())}):
                         copy(own / name if (own / name).exists() else self.data() / name, folder / name)
         return merged

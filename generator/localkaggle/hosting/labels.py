@@ -11,13 +11,6 @@ MOST_CELLS = 1 << 30
 _YES = frozenset(("1", "true", "yes"))
 
 
-class TooManyLabelsError(SubmissionError):
-    """A submission with so many different labels that comparing them would fill the memory."""
-
-    def __init__(self, *, labels: int, rows: int) -> None:
-        super().__init__(f"The submission has {labels:,} different labels in {rows:,} rows, which is too many.")
-
-
 @dataclass(frozen=True)
 class Labels:
     """The classes of a competition, in the order of their indices: numbers by value, names by letter."""
@@ -62,14 +55,16 @@ def sets(truth: Sequence[str], predictions: Sequence[str]) -> tuple[Any, Any]:
     """Cells of labels separated by spaces, as rows of 0 and 1 with a column for each label of either.
 
     Raises:
-        TooManyLabelsError: There are too many to compare.
+        SubmissionError: There are too many to compare.
     """
     import numpy
 
     split = [[set(cell.split()) for cell in cells] for cells in (truth, predictions)]
     columns = {name: index for index, name in enumerate(sorted(set().union(*split[0], *split[1])))}
     if len(columns) * len(truth) > MOST_CELLS:
-        raise TooManyLabelsError(labels=len(columns), rows=len(truth))
+        raise SubmissionError(
+            f"The submission has {len(columns):,} different labels in {len(truth):,} rows, which is too many."
+        )
     tables = [numpy.zeros((len(cells), max(len(columns), 1)), dtype="int8") for cells in split]
     for table, cells in zip(tables, split, strict=True):
         for row, names in enumerate(cells):

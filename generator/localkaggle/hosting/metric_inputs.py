@@ -1,8 +1,4 @@
-"""Turning the cells of answers and submissions into the arrays that a metric compares.
-
-LocalKaggleError
-└── ComparisonError    a metric cannot be computed for such answers
-"""
+"""Turning the cells of answers and submissions into the arrays that a metric compares."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -24,21 +20,11 @@ Comparison = Callable[[Rows, Sequence[str]], float]
 _RANKED_LABELS_AT_ONCE = 1_000
 
 
-class ComparisonError(LocalKaggleError):
-    """A metric cannot be computed for such answers."""
-
-    def __init__(self, *, question: Question, problem: str) -> None:
-        super().__init__(
-            f'Submissions that say "{question.submission.value}" cannot be scored by '
-            f'"{printable(question.metric)}": {problem}.'
-        )
-
-
 def comparison(question: Question, answers: Answers, columns: Sequence[str]) -> Comparison:
     """The comparison of submissions with these columns with the answers.
 
     Raises:
-        ComparisonError: The metric is not for such submissions, or the answers are not of their form.
+        LocalKaggleError: The metric is not for such submissions, or the answers are not of their form.
         UnknownMetricError: There is no such metric.
     """
     comparing = _Comparing(question, answers)
@@ -182,8 +168,11 @@ class _Comparing:
             raise self._error("an answer is none of the columns of a submission")
         return right
 
-    def _error(self, problem: str) -> ComparisonError:
-        return ComparisonError(question=self._question, problem=problem)
+    def _error(self, problem: str) -> LocalKaggleError:
+        return LocalKaggleError(
+            f'Submissions that say "{self._question.submission.value}" cannot be scored by '
+            f'"{printable(self._question.metric)}": {problem}.'
+        )
 
 
 def _matrix(rows: Rows, table: Sequence[Sequence[str]]) -> Any:

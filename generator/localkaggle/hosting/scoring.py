@@ -24,13 +24,6 @@ from generator.localkaggle.hosting.metric_inputs import Comparison, comparison
 _NUMBERS = frozenset((SubmissionKind.NUMBERS, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS))
 
 
-class ScoreUndefinedError(SubmissionError):
-    """A submission in the right shape for which the metric has no value."""
-
-    def __init__(self, *, metric: str) -> None:
-        super().__init__(f"The metric {metric} has no value for these predictions, such as when all are the same.")
-
-
 class Scorer:
     """Scores submissions to one competition; safe to be used by several threads.
 
@@ -42,7 +35,7 @@ class Scorer:
 
     Raises:
         SubmissionError: The sample itself cannot be read.
-        ComparisonError: The answers are not such that the metric could be computed.
+        LocalKaggleError: The answers are not such that the metric could be computed.
     """
 
     def __init__(self, question: Question, answers: Answers, *, sample: Path | None = None, seed: str) -> None:
@@ -70,7 +63,9 @@ class Scorer:
         with numpy.errstate(all="ignore"):
             value = self._compare(rows, ids)
         if not math.isfinite(value):
-            raise ScoreUndefinedError(metric=self._question.metric)
+            raise SubmissionError(
+                f"The metric {self._question.metric} has no value for these predictions, such as when all are the same."
+            )
         return value
 
 

@@ -75,11 +75,6 @@ class KernelSessions:
         self._listeners: list[Callable[[Rerun], None]] = []
         self.queue = SessionQueue(self._execute, slots=rules.slots)
 
-    @property
-    def isolation(self) -> str:
-        """The way in which the runner keeps notebooks apart from this machine."""
-        return self._runner.isolation
-
     def folder(self, session: int) -> SessionFolder:
         """The files of a session."""
         return SessionFolder(self._site.root, session)

@@ -41,7 +41,7 @@ def sessions(page: PageRequest) -> Response:
         quotas=_quotas(page, records.sessions()),
         refresh=next_week(page.now),
         sessions=session_views(records, page.account, most=_SHOWN_SESSIONS),
-        isolation=page.kernels.sessions.isolation,
+        isolation=page.local_kaggle.isolation,
         moves=bool(records.unfinished()),
     )
 

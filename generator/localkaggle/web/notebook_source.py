@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from generator.untrusted import JsonObject
+
 
 @dataclass(frozen=True)
 class SourceCell:
@@ -20,7 +22,7 @@ def source_cells(text: str) -> list[SourceCell]:
     """The cells of a notebook's text; none if it is no notebook."""
     return [
         SourceCell(str(cell.get("id", "")) or f"cell-{number}", str(cell.get("cell_type", "code")), _joined(cell))
-        for number, cell in enumerate(_cells(_parsed(text)), start=1)
+        for number, cell in enumerate(_cells(JsonObject.parsed(text)), start=1)
     ]
 
 
@@ -32,7 +34,7 @@ def with_sources(text: str, sources: Mapping[int, str], added: Iterable[tuple[st
         sources: The new source of each cell by its place; a cell that is not in it, or is left empty, goes.
         added: Kind and source of cells to be added at the end.
     """
-    notebook = _parsed(text)
+    notebook = JsonObject.parsed(text)
     old = _cells(notebook)
     cells = [_with_source(cell, sources[place]) for place, cell in enumerate(old) if sources.get(place, "").strip()]
     has_ids = all(isinstance(cell.get("id"), str) for cell in old)  # the format has them since 4.5
@@ -50,14 +52,6 @@ def _cell(kind: str, source: str, *, name: str) -> dict[str, Any]:
 def _with_source(cell: Mapping[str, Any], source: str) -> dict[str, Any]:
     outputs: dict[str, Any] = {"outputs": [], "execution_count": None} if cell.get("cell_type") == "code" else {}
     return {**cell, "source": source, **outputs}
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        notebook = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return notebook if isinstance(notebook, dict) else {}
 
 
 def _cells(notebook: Mapping[str, Any]) -> list[dict[str, Any]]:
