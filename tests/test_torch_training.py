@@ -5,11 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from miniature import Outcome
-from notebook_session import Mirror, Sessions, Written, needs_torch, read_table
+from notebook_session import Mirror, Sessions, Written, needs_torch, read_table, rendered_cells
 from small_competitions import SMALL_COMPETITIONS
+from test_notebook_images import digits_task
 
 pytestmark = [pytest.mark.slow, needs_torch]
 pytest_plugins = ("notebook_session",)
@@ -78,6 +80,37 @@ def test_images_are_learned_and_handed_over(
     submission = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in submission] == [row[0] for row in read_table(pair.sample)]
     assert len({tuple(row[1:]) for row in submission[1:]}) > len(submission) / 2
+
+
+def test_a_large_batch_is_made_in_parts_by_more_workers_than_there_are_steps() -> None:
+    import os
+
+    import numpy as np
+    import torch
+    from torch.nn import functional
+    from torch.utils._pytree import tree_map
+    from torch.utils.data import DataLoader
+
+    cells = rendered_cells("torch", "train", digits_task())
+    asked: list[int] = []
+
+    def loader(parts: list[object], **options: object) -> DataLoader[object]:
+        asked.append(len(parts))
+        return DataLoader(parts, **options)  # type: ignore[arg-type] # a list is data enough
+
+    names: dict[str, Any] = {"os": os, "np": np, "torch": torch, "functional": functional, "tree_map": tree_map}
+    names |= {"DataLoader": loader, "FLIP": 0, "ROTATE_DEGREES": 0, "ZOOM": 0, "SHIFT": 0}
+    for cell in ("image-batches", "augment", "training-batches"):
+        exec(compile(cells[cell], "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
+    images = np.tile(np.arange(100, dtype="uint8")[:, None, None, None], (1, 8, 8, 1))
+
+    batches = [*names["training_batches"]({"image": images}, np.arange(100), 300, 2, seed=0)]
+
+    assert asked == [6]
+    assert [(len(pixels), len(targets)) for pixels, targets in batches] == [(300, 300), (300, 300)]
+    for pixels, targets in batches:
+        assert torch.equal(pixels[:, 4, 4, 0].long(), targets.long())
+        assert targets.unique().tolist() == list(range(100))
 
 
 @pytest.mark.skipif(find_spec("timm") is None, reason="there is no timm; `make test` installs it")
