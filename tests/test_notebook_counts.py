@@ -25,7 +25,7 @@ WRITTEN_OUT: Mapping[str, Mapping[Role, Mapping[str, int]]] = {
 }
 BACKBONE: Mapping[str, Mapping[Role, int]] = {
     "jax": {Role.TRAIN: 75, Role.INFER: 35},
-    "torch": {Role.TRAIN: 25, Role.INFER: 10},
+    "torch": {Role.TRAIN: 30, Role.INFER: 10},
 }
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
 from generator.files import FileReadError, contained, read_bytes, read_text
-from generator.installation import template_folder
 from generator.pair.atomic_write import base_of, commit, recover
 from generator.pair.choices import Choices
 from generator.pair.choices_toml import parsed
@@ -50,7 +49,7 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
     if not folder.choices.is_file():
         known = [pair.name for pair in workspace.pairs()]
         competition, _, framework = name.rpartition("-")
-        is_variant = any(each.name == framework for each in frameworks(template_folder()))
+        is_variant = any(each.name == framework for each in frameworks())
         options = f"{competition} --framework {framework}" if is_variant else name
         there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
         raise PairError(
