@@ -130,8 +130,8 @@ def main() -> None:
         """A kernel that takes no process for running that has ended: at its end it would wait for that until killed."""
 
         def _process_children(self) -> list[Any]:
-            found: list[Any] = super()._process_children()  # type: ignore[no-untyped-call,unused-ignore]
-            return [child for child in found if child.status() != "zombie"]
+            children = super()._process_children()  # type: ignore[no-untyped-call,unused-ignore]  # ipykernel types few
+            return [child for child in children if child.status() != "zombie"]
 
     class UnconfiguredKernel(IPKernelApp):  # type: ignore[misc,unused-ignore]
         """A kernel that reads no configuration file: not the user's, not the environment's, not the system's."""
