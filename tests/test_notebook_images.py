@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from notebook_competitions import write_digits
-from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table
+from notebook_session import Mirror, Notebook, Sessions, Trained, names_below, read_table, rendered_cells
 
 from generator.competition import builtin
 from generator.competition.facts import Task
@@ -148,6 +148,13 @@ def digits_task(**details: object) -> Task:
     """The task of digits, with other details."""
     task = builtin.require("digits").task
     return replace(task, details={**task.details, **details})
+
+
+def test_a_training_table_is_read_in_its_own_format_where_the_sample_is_csv() -> None:
+    cells = rendered_cells("keras", "train", replace(digits_task(), train_table="train.parquet", test_table="test.csv"))
+
+    assert "pd.read_parquet" in cells["read-table"]
+    assert "pd.read_csv(competition_folder" not in cells["read-training-table"]
 
 
 def test_the_mirrored_view_differs_repeats_and_is_averaged(sessions: Sessions, mirror: Mirror) -> None:

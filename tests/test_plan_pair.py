@@ -30,7 +30,7 @@ TRAINING = {
 
         def training_batches():
             for _ in range(steps_per_epoch):
-                time.sleep(0.01)
+                sum(range(300_000))
                 yield {"row": np.zeros((16, 3), "float32")}, np.zeros(16, "float32")
 
         def train_epoch(model, batches):
@@ -38,7 +38,7 @@ TRAINING = {
                 time.sleep(0.005)
     """,
     "train": """
-        train_epoch(Model(), list(training_batches()))
+        train_epoch(Model(), training_batches())
         raise RuntimeError("no epoch is to be trained")
     """,
 }
@@ -59,6 +59,7 @@ def test_a_pair_is_measured_and_planned_without_being_trained(
     assert (measured["epochs"], measured["folds"], measured["batch"], measured["examples"]) == (7, 2, 16, 80)
     assert (measured["held_out"], measured["parameters"]) == (20, 16)
     assert measured["step_seconds"] > 0.004
+    assert measured["input_seconds"] > 5e-5
     assert report["recommended"]["accelerator"] == "Kaggle CPU"
     assert report["recommended"]["parameters"] == ["ACCELERATOR=cpu", "BATCH_SIZE=16"]
     assert {each["batch"] for each in report["predictions"]} == {16}

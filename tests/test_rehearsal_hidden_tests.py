@@ -187,6 +187,8 @@ def test_a_test_in_archives_is_packed_as_it_was(scans: Path, tmp_path: Path) -> 
         (b"PK", "cannot be unpacked: File is not a zip file"),
         (zipped({"test/s0.png": b"", "test/s0.png/a": b""}), "cannot be unpacked"),
         (None, "cannot be unpacked"),
+        (zipped({"test/s0.png": b"", "../s1.png": b""}), "would write outside of its folder"),
+        (zipped({"a/" * 900 + "s0.png": b""}), "would write outside of its folder, or too deep"),
     ],
 )
 def test_an_archive_that_cannot_be_unpacked_is_named(

@@ -136,6 +136,8 @@ def _serve(root: Path, options: Mapping[str, Any]) -> int:
             received.add(number)
             server.end()
 
+        # In the background of a script it is ignored, and is to end the server there as well.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with _recorded(root, server, local_kaggle), handled_signals(end):
             print(f"{server.address}/?token={local_kaggle.token}", flush=True)
             _tell(local_kaggle, options["faults"])

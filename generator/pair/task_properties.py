@@ -95,6 +95,11 @@ class TaskProperties:
         return is_plain and of_images and not is_needed and self.task.target_kind not in _PICTURES
 
     @property
+    def reads_training_table_alone(self) -> bool:
+        """True if the training table, a plain csv, is the only table that training reads, and inference reads none."""
+        return self.reads_sample_alone and self.files.table_reader == "csv" and not self.task.labels_table
+
+    @property
     def has_channel_files(self) -> bool:
         """True if the channels of an image are files of their own."""
         return bool(self.task.details.get("channel_suffixes"))

@@ -32,8 +32,6 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
     train_epoch = notebook["train_epoch"]
 
     def measure(model: Any, batches: Any) -> None:
-        batches = list(batches) if iter(batches) is batches else batches  # they are taken several times
-
         def epoch(few: Any) -> None:
             if hasattr(model, "steps"):  # the schedule of learning rates ends with the training
                 model.steps = 0
@@ -44,7 +42,7 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
         machine = _Machine()
         for _ in range(_REPEATS):
             machine.sample()
-        measured = _measured(notebook, model, batches)
+        measured, batches = _measured(notebook, model, batches, most=timed_steps or _STEPS_WITHOUT_COST)
         steps = min(measured["steps_per_epoch"], timed_steps or (0 if measured["cost"] else _STEPS_WITHOUT_COST))
         if steps:
             most = measured["steps_per_epoch"] * measured["epochs"]
@@ -61,16 +59,21 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
     notebook["train_epoch"] = measure
 
 
-def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, Any]:
+def _measured(notebook: dict[str, Any], model: Any, batches: Any, most: int) -> tuple[dict[str, Any], Any]:
+    """What is measured before a step is taken; and the batches, the first of them where they come only once."""
     import jax
     import numpy as np
 
     ready = time.monotonic() - notebook["notebook_start"]
-    batch = jax.tree.map(np.asarray, next(iter(batches)))
+    comes_once = iter(batches) is batches
+    first = [] if comes_once else [next(iter(batches))]
+    pipeline, taken = _input(batches, most)
+    batches = taken if comes_once else batches
+    batch = jax.tree.map(np.asarray, (first or taken)[0])
     arrays = jax.tree.leaves(batch)
     measured = {
         "ready_seconds": ready,
-        "input": _input(batches),
+        "input": pipeline,
         "batch": len(arrays[0]),
         "batch_bytes": sum(array.nbytes for array in arrays),
         "parameters": sum(int(np.prod(each.shape)) for each in _weights(notebook, model)),
@@ -86,20 +89,26 @@ def _measured(notebook: dict[str, Any], model: Any, batches: Any) -> dict[str, A
         measured["cost"] = _cost(notebook, model, batch)
     except Exception as error:  # noqa: BLE001 - Keras' own step is private, and a notebook need not have one
         measured["cost_failed"] = f"{type(error).__name__}: {error}"[:300]
-    return measured
+    return measured, batches
 
 
-def _input(batches: Iterable[Any]) -> dict[str, float]:
-    """The time of a pass over the batches: seconds of processors, and of the clock."""
+def _input(batches: Iterable[Any], most: int) -> tuple[dict[str, float], list[Any]]:
+    """The time of a pass over the batches, in seconds of processors and of the clock; and the first `most` of them."""
     import jax
 
+    first: list[Any] = []
     examples, started, processors = 0, time.perf_counter(), time.process_time()
     for batch in batches:
         examples += len(jax.tree.leaves(batch)[0])
+        first += [batch] if len(first) < most else []
         if time.perf_counter() - started > _INPUT_SECONDS:
             break
     seconds = time.perf_counter() - started
-    return {"processor_seconds": time.process_time() - processors, "seconds": seconds, "examples": examples}
+    return {
+        "processor_seconds": time.process_time() - processors,
+        "seconds": seconds,
+        "examples": examples,
+    }, first
 
 
 class _Machine:

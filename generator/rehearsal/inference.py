@@ -9,7 +9,7 @@ from generator.competition.facts import Task
 from generator.competition.submission import SubmissionError, summarize, tolerance_of, validate
 from generator.competition.survey.facts import Survey
 from generator.rehearsal.answers import Answers, difference, read_answers
-from generator.rehearsal.archives import archives_of, pack_archives, unpack_archives
+from generator.rehearsal.archives import archives_of, pack_archives, require_room, unpack_archives
 from generator.rehearsal.errors import NoTestSetError
 from generator.rehearsal.limits import Limits, size_trial
 from generator.rehearsal.reading import read_test_set
@@ -72,6 +72,8 @@ def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, to
     try:
         data = _unpacked(wish.data, archives, folder / "unpacked") if archives else wish.data
         test = read_test_set(data, wish.survey, wish.task, most=wish.examples)
+        if archives:
+            require_room(data, archives, test)
     except NoTestSetError as error:
         return _on_the_data_alone(sessions, wish, error.why, told)
     return _Trials(sessions, wish, folder, data, archives, test, told).run()

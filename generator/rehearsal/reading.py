@@ -140,7 +140,7 @@ class _Reader:
         table, root = self.survey.table(path), self.folder.resolve()
         is_there = (self.folder / path).is_file() and (self.folder / path).resolve().is_relative_to(root)
         if table is None or not is_there:
-            raise NoTestSetError(why=f"{quoted(path)} is not there.")
+            raise NoTestSetError(why=f"{quoted(path)} is not there, or in an archive that is not called .zip.")
         if table.separator in _REGEX_SEPARATORS or len(set(table.column_names)) < len(table.columns):
             raise NoTestSetError(why=f"{quoted(path)} could not be written as it is.")
         return table

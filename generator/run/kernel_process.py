@@ -131,7 +131,7 @@ def main() -> None:
 
         def _process_children(self) -> list[Any]:
             children = super()._process_children()  # type: ignore[no-untyped-call,unused-ignore]  # ipykernel types few
-            return [child for child in children if child.status() != "zombie"]
+            return [child for child in children if child.is_running() and child.status() != "zombie"]
 
     class UnconfiguredKernel(IPKernelApp):  # type: ignore[misc,unused-ignore]
         """A kernel that reads no configuration file: not the user's, not the environment's, not the system's."""
