@@ -11,7 +11,7 @@ _PATTERNS = {
     "a token of Hugging Face": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
     "a key of Amazon Web Services": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
     "a key of Google": re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b"),
-    "a key of OpenAI or Anthropic": re.compile(r"\bsk-(?:proj-|ant-)[A-Za-z0-9_-]{32,}"),
+    "a key of a language model's service": re.compile(r"\bsk-(?:proj-|ant-)[A-Za-z0-9_-]{32,}"),
     "a token of Slack": re.compile(r"\bxox[abprs]-[0-9A-Za-z-]{20,}"),
 }
 

@@ -126,14 +126,14 @@ def main() -> None:
     from ipykernel.ipkernel import IPythonKernel
     from ipykernel.kernelapp import IPKernelApp
 
-    class PromptKernel(IPythonKernel):  # type: ignore[misc,unused-ignore]
+    class PromptKernel(IPythonKernel):  # type: ignore[misc,unused-ignore]  # ipykernel types few
         """A kernel that takes no process for running that has ended: at its end it would wait for that until killed."""
 
         def _process_children(self) -> list[Any]:
             children = super()._process_children()  # type: ignore[no-untyped-call,unused-ignore]  # ipykernel types few
             return [child for child in children if child.is_running() and child.status() != "zombie"]
 
-    class UnconfiguredKernel(IPKernelApp):  # type: ignore[misc,unused-ignore]
+    class UnconfiguredKernel(IPKernelApp):  # type: ignore[misc,unused-ignore]  # ipykernel types few
         """A kernel that reads no configuration file: not the user's, not the environment's, not the system's."""
 
         def load_config_file(self, *_: Any, **__: Any) -> None:
