@@ -88,5 +88,6 @@ def _step_line(step: StepCost) -> str:
         limit = f" of {step.memory_limit / _GIB:.1f}" if step.memory_limit else ""
         memory = f", {step.peak_memory / _GIB:.2f}{limit} GiB"
     padding = f", padding {step.padding:.2f}" if step.padding else ""
+    parameters = f", {step.parameters:,} parameters" if step.parameters else ""  # only Keras and PyTorch tell
     what = f"{step.what} of {step.batch_per_core:,} examples on each of {step.cores} cores"
-    return f"{what}: {step.flops / 1e9:,.1f} GFLOP{memory}{padding}, {step.parameters:,} parameters"
+    return f"{what}: {step.flops / 1e9:,.1f} GFLOP{memory}{padding}{parameters}"

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -351,12 +353,13 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
     """A compiler that finds every notebook's step too large; the notebooks that it was asked about."""
     asked: list[NotebookTarget] = []
     step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
+    steps = (step, replace(step, what="predict", parameters=0))
     words = (Problem("memory", True, "It does not fit.", "own-cell", 2, "Give a core a smaller batch."),)
 
     def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
         asked.append(target)
         progress(f"compiling for {options.topology}")
-        return CompileReport(options.topology, "libtpu 0", (step,), words, ("Not everything is known.",), None, 2.5)
+        return CompileReport(options.topology, "libtpu 0", steps, words, ("Not everything is known.",), None, 2.5)
 
     monkeypatch.setattr(compiler_word, "compile_steps", compile_steps)
     return asked
@@ -372,6 +375,8 @@ def test_what_the_compiler_says_is_a_finding_like_others(
     assert outcome.code == 1
     assert f"{notebook}:own-cell:2: C003 error: It does not fit.\n    Give a core a smaller batch." in outcome.out
     assert "train of 512 examples on each of 8 cores: 3,000.0 GFLOP, 20.00 of 16.0 GiB, padding 1.50" in outcome.out
+    assert "padding 1.50, 1,000 parameters\n" in outcome.out
+    assert re.search(r"predict of 512 examples .*, padding 1\.50\n", outcome.out)
     assert "Not everything is known." in outcome.out
     assert "compiling for v5e:2x4" in outcome.err
     assert [str(mount.at) for mount in compiler[0].mounted] == ["competitions/titanic"]
