@@ -30,7 +30,17 @@ BELOW["cli"] = {*BELOW, "cli"}
 
 TEMPLATES = PACKAGE.parent / "templates"
 FRAMEWORKS = {"tensorflow", "tf", "keras", "keras_hub", "jax", "jnp", "flax", "nnx", "optax", "torch", "torch_xla"}
-PLAIN = {"errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files", "__version__"}
+PLAIN = {
+    "errors",
+    "files",
+    "installation",
+    "local_server",
+    "page_templates",
+    "untrusted",
+    "wording",
+    "workspace_files",
+    "__version__",
+}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -80,7 +90,8 @@ def test_a_package_imports_only_what_is_below_it(package: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["errors", "files", "installation", "local_server", "untrusted", "wording", "workspace_files"]
+    "module",
+    ["errors", "files", "installation", "local_server", "page_templates", "untrusted", "wording", "workspace_files"],
 )
 def test_plain_modules_import_no_package_of_the_kit(module: str) -> None:
     parts = {name.split(".")[1] for name in imported(ast.parse((PACKAGE / f"{module}.py").read_text()))}

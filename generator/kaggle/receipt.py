@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from generator.accelerators.catalog import catalog
 from generator.kaggle.chain.errors import JournalError
@@ -13,12 +12,10 @@ from generator.kaggle.chain.journal import Journal
 from generator.kaggle.chain.replay import state_in
 from generator.kaggle.chain.state import Outcome, Push, QuotaSeen, State
 from generator.kaggle.chain.verification import described
+from generator.page_templates import PageTemplates
 from generator.pair.handover import PromisedFile, promised_files
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject, markdown, markdown_code, storable
-
-if TYPE_CHECKING:
-    import jinja2
 
 _COPIED = ("pair", "target", "account", "competition", "title", "commit", "kit", "handoff")
 
@@ -212,21 +209,16 @@ def _number(value: float | None) -> str:
 
 
 def _filled(template: str, receipt: Receipt, others: Sequence[Receipt]) -> str:
-    return storable(_environment().get_template(template).render(receipt=receipt, others=others))
+    return storable(_TEMPLATES.render(template, receipt=receipt, others=others))
 
 
-@cache
-def _environment() -> "jinja2.Environment":
-    """The templates beside this module; the page escapes what it shows by itself, Markdown by `md` and `code`."""
-    import jinja2
-
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=jinja2.select_autoescape(["html.j2"]),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    made.filters.update(md=markdown, code=markdown_code, moment=_moment, number=_number, score=score, literal=repr)
-    return made
+# The page escapes what it shows by itself, Markdown by `md` and `code`.
+_TEMPLATES = PageTemplates(
+    Path(__file__).parent,
+    md=markdown,
+    code=markdown_code,
+    moment=_moment,
+    number=_number,
+    score=score,
+    literal=repr,
+)

@@ -3,11 +3,10 @@
 from datetime import datetime
 from pathlib import Path
 
+from generator.page_templates import PageTemplates
 from generator.rehearsal.result import Rehearsal
 from generator.run.report import duration
 from generator.workspace_files import WorkspaceFiles
-
-TEMPLATE = "rehearsal.html.j2"
 
 
 def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
@@ -16,17 +15,8 @@ def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
     Raises:
         FileWriteError: It could not be written.
     """
-    import jinja2  # noqa: TID251 (rendering.py has the rules for notebooks; a page escapes HTML instead)
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["duration"] = duration
-    page = environment.get_template(TEMPLATE).render(
+    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+        "rehearsal.html.j2",
         rehearsal=rehearsal,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         parts=[

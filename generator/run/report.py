@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from generator.competition.facts import Value
 from generator.files import FileReadError
+from generator.page_templates import PageTemplates
 from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
 from generator.run.conclusions import conclusions, constant_baseline, model_baseline
@@ -19,7 +20,6 @@ from generator.run.safe_html import code_styles
 from generator.untrusted import python_literal
 from generator.workspace_files import WorkspaceFiles
 
-TEMPLATE = "report.html.j2"
 _TENTHS_BELOW = 10
 _SHOWN = 0.00005  # in four digits
 _WORDS = {Role.TRAIN: "Training", Role.INFER: "Inference"}
@@ -66,18 +66,9 @@ def write_report(result: RunResult) -> None:
     Raises:
         FileWriteError: It could not be written.
     """
-    import jinja2  # noqa: TID251 (rendering.py has the rules for notebooks; a page escapes HTML instead)
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["duration"] = duration
     parts = list(_parts(result))
-    page = environment.get_template(TEMPLATE).render(
+    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+        "report.html.j2",
         run=result,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         tiles=list(_tiles(result)),

@@ -1,4 +1,4 @@
-"""Filling in the templates of the pages, the one place of this package that meets `jinja2`.
+"""Filling in the templates of the pages.
 
 Everything that a page shows was written by somebody else. Values are escaped unless `generator.run.safe_html` made
 them, and every page forbids what it does not need: scripts and styles but its own, frames, and forms that lead away.
@@ -10,17 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 from starlette.responses import Response
 
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.web import formats
+from generator.page_templates import PageTemplates
 from generator.run.safe_html import code_styles
-
-if TYPE_CHECKING:
-    import jinja2
 
 _FOLDER = Path(__file__).parent
 _POLICY = (
@@ -70,7 +68,7 @@ def static_response(version: str, name: str) -> Response:
 
 def rendered(template: str, values: Mapping[str, Any], *, status: int = 200) -> Response:
     """Fills in a template."""
-    text = _environment().get_template(template).render(values)
+    text = _TEMPLATES.render(template, **values)
     # What a notebook prints may hold half of a surrogate pair, which UTF-8 has no bytes for.
     return Response(text.encode("utf-8", "replace"), status_code=status, media_type="text/html", headers=PAGE_HEADERS)
 
@@ -91,28 +89,16 @@ def sign_in(*, is_wrong: bool = False) -> Response:
     return answer
 
 
-@cache
-def _environment() -> "jinja2.Environment":
-    import jinja2
-
-    made = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_FOLDER / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    made.filters.update(
-        duration=formats.duration,
-        hours=formats.hours,
-        size=formats.size,
-        file_path=formats.file_path,
-        moment=formats.moment_of,
-    )
-    made.globals.update(ago=formats.ago, path=formats.path, static=_static_address)
-    return made
-
-
 def _static_address(name: str) -> str:
     return formats.path("static", static_files()[name].version, name)
+
+
+_TEMPLATES = PageTemplates(
+    _FOLDER / "templates",
+    functions={"ago": formats.ago, "path": formats.path, "static": _static_address},
+    duration=formats.duration,
+    hours=formats.hours,
+    size=formats.size,
+    file_path=formats.file_path,
+    moment=formats.moment_of,
+)
