@@ -156,6 +156,7 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
         (["--family", "../x"], 'there is no family "../x"'),
         (["-P", "INFERENCE_BACKEND=torch"], "trained in keras is loaded by keras."),
         (["--framework", "jax", "-P", "INFERENCE_BACKEND=toch"], 'loaded by jax or torch. Did you mean "torch"?'),
+        (["--framework", "torch", "--set", "several_hosts=true"], "trains on one host: set it to false"),
         (["--owner", "a b"], '"a b" is not a Kaggle user name'),
         (["--name", "../x"], '"../x" cannot be the name of a pair'),
     ],

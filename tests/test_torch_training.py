@@ -113,6 +113,40 @@ def test_a_large_batch_is_made_in_parts_by_more_workers_than_there_are_steps() -
         assert targets.unique().tolist() == list(range(100))
 
 
+def test_inference_decodes_in_its_own_process_one_batch_ahead() -> None:
+    import os
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    import numpy as np
+    import torch
+
+    decoded: list[tuple[int, int]] = []
+
+    def load_image(path: str, size: int) -> "np.ndarray[Any, np.dtype[np.uint8]]":
+        decoded.append((os.getpid(), int(path)))
+        return np.full((size, size, 1), int(path), dtype="uint8")
+
+    cells = rendered_cells("torch", "infer", digits_task())
+    names: dict[str, Any] = {"os": os, "np": np, "torch": torch, "ThreadPoolExecutor": ThreadPoolExecutor}
+    names |= {"load_image": load_image, "reading": {"size": 2}}
+    exec(compile(cells["image-batches"], "<cell>", "exec"), names)  # noqa: S102 - the cell is what is tested
+    paths = np.array([str(index) for index in range(70)], dtype=object)
+
+    batches = names["batches_in_order"]({"path": paths}, 16)
+    first = next(batches)
+    time.sleep(1)  # what was asked for is decoded meanwhile
+    seen_ahead = max(path for _, path in decoded)
+    rest = [*batches]
+
+    assert seen_ahead == 2 * 16 - 1
+    assert {process for process, _ in decoded} == {os.getpid()}
+    assert [batch.shape for batch in (first, *rest)] == 5 * [(16, 2, 2, 1)]
+    assert torch.cat([first, *rest])[:, 0, 0, 0].tolist() == [*range(70), *range(10)]
+    some = [batch.shape for batch in names["batches_in_order"]({"path": paths[:1]}, 1)]
+    assert some == [(1, 2, 2, 1)]
+
+
 @pytest.mark.skipif(find_spec("timm") is None, reason="there is no timm; `make test` installs it")
 def test_a_backbone_starts_from_weights_that_are_attached(
     sessions: Sessions, mirror: Mirror, tandem: Callable[..., Outcome]

@@ -15,7 +15,7 @@ from generator.pair.percent import Cell
 from generator.pair.rendering import render_cells
 from generator.pair.shared_cells import SHARED_MARK, different_cells
 from generator.pair.spec import spec_of
-from generator.pair.template_catalog import check_backend
+from generator.pair.template_catalog import check_backend, check_several_hosts
 from generator.pair.workspace import PairFolder, Role
 
 _RELATIVE = PairFolder(Path())
@@ -42,13 +42,15 @@ def rendered_cells(choices: Choices, *, own: Mapping[Path, str] | None = None) -
     """Renders the cells of both notebooks as they are where the user sets no parameter.
 
     Raises:
-        PairError: A template cannot be rendered, or inference cannot compute with what the user asks for, or a file of
+        PairError: A template cannot be rendered, or the framework cannot do what the user asks for, or a file of
             the user's has no cell whose place it can take.
     """
     spec = spec_of(choices)
     spec.check_model()
     backend = spec.inference_backend
     check_backend(family=spec.family, framework=spec.framework, backend=backend)
+    if spec.task_values.get("several_hosts"):
+        check_several_hosts(framework=spec.framework)
     rendered = {role: render_cells(spec, role, own=own) for role in Role}
     check_own_cells(rendered.values(), own or {})
     if own and backend != spec.framework:

@@ -32,6 +32,7 @@ class Framework:
         tpu: The platforms whose TPU it can use.
         backbones: The names of those for photographs; none where they are too many to know.
         encoders: The same for what is no photograph.
+        several_hosts: Whether its training notebooks can run on several hosts at once.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Framework:
     tpu: Sequence[str] = (Service.KAGGLE, Service.COLAB)
     backbones: Sequence[str] = ()
     encoders: Sequence[str] = ()
+    several_hosts: bool = False
 
 
 def frameworks() -> list[Framework]:
@@ -66,6 +68,20 @@ def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) ->
         raise PairError(
             f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
             f"it: take another one (--framework {' or '.join(able)}), or a GPU (-P ACCELERATOR=gpu)."
+        )
+
+
+def check_several_hosts(*, framework: str) -> None:
+    """Makes sure that a framework can train on several hosts at once.
+
+    Raises:
+        PairError: It cannot.
+    """
+    able = [known.name for known in frameworks() if known.several_hosts]
+    if framework not in able:
+        raise PairError(
+            f"several_hosts is true, and the framework {framework} trains on one host: set it to false "
+            f"(--set several_hosts=false), or take another framework (--framework {' or '.join(able)})."
         )
 
 
