@@ -54,7 +54,8 @@ class TorchSteps:
             raise ValueError(error or "with another it is not called")
         programs = dict(map(_length_and_text, (caught, other)))
         code = program_of_length(programs, arguments[step.batch[0]].shape[0])
-        return _as_step(caught, code, self._devices).lower(arguments)
+        made = _as_step(other, code, self._devices)
+        return made.lower(made.arguments)
 
     @cached_property
     def _caught_again(self) -> tuple[list[CaughtStep], str]:
