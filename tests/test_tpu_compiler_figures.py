@@ -56,13 +56,13 @@ def test_a_program_of_the_cpu_has_neither_tiles_nor_estimates() -> None:
 class Memory:
     """A compiler whose steps take `fixed` bytes and `each` an example, and say so also where they do not fit."""
 
-    def __init__(self, *, fixed: int, each: int, limit: int) -> None:
-        self.fixed, self.each, self.limit = fixed, each, limit
+    def __init__(self, *, fixed: int, each: int, limit: int, multiple: int = 1) -> None:
+        self.fixed, self.each, self.limit, self.multiple = fixed, each, limit, multiple
         self.compiled: list[int] = []
 
     def fit(self, batch: int) -> Fit:
         self.compiled.append(batch)
-        memory = self.fixed + self.each * batch
+        memory = self.fixed + self.each * -(-batch // self.multiple) * self.multiple
         return Fit(batch, memory, does_fit=memory <= self.limit)
 
     def largest(self, batch: int) -> Fit | None:
@@ -81,6 +81,15 @@ def test_the_largest_batch_is_found_within_a_few_per_cent_by_two_compilations(ba
     assert found.batch % 8 == 0
     assert 500 <= found.batch <= 526
     assert len(memory.compiled) <= 2
+
+
+def test_batches_that_are_padded_to_one_length_do_not_mislead_the_search() -> None:
+    memory = Memory(fixed=1, each=163, limit=157_500, multiple=128)  # 960 take what 1,024 do, and 896 would fit
+
+    found = memory.largest(1024)
+
+    assert found is not None
+    assert 850 <= found.batch <= 896
 
 
 def test_a_model_that_leaves_no_room_for_eight_examples_fits_with_none() -> None:
