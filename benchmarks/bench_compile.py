@@ -49,9 +49,8 @@ class Case:
     frameworks: tuple[str, ...] = ("keras", "jax", "torch")
 
     def of(self, framework: str) -> tuple[str, ...]:
-        """The assignments in a framework; a step of PyTorch/XLA is compiled for the notebook's own batch alone."""
-        own = (f"BATCH_SIZE={self.batch}",) if framework == "torch" else ()
-        return (*(each.replace(*_NAMES.get(framework, ("", ""))) for each in self.assignments), *own)
+        """The assignments in a framework."""
+        return tuple(each.replace(*_NAMES.get(framework, ("", ""))) for each in self.assignments)
 
 
 _MADE_UP = "made-up"

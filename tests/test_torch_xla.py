@@ -120,24 +120,48 @@ for x in loader:
 """
 
 
+# What lies between its layers fills a core with a batch that is small on the host.
+HUNGRY = """import torch, torch_xla, torch_xla.core.xla_model as xm
+BATCH = 65536
+device = torch_xla.device()
+model = torch.nn.Sequential(torch.nn.Linear(8, 60000), torch.nn.Dropout(0.1), torch.nn.Linear(60000, 5)).to(device)
+loss_of = torch.nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0]).to(device))
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for _ in range(3):
+    x, y = torch.rand(BATCH, 8), torch.randint(0, 5, (BATCH,))
+    x, y = x.to(device), y.to(device)
+    loss_of(model(x), y).backward()
+    xm.optimizer_step(optimizer, barrier=True)
+    optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Callable[[str], Any]:
+    """Has `tandem check --compile` read a notebook of one cell, and returns what it says to programs."""
+
+    def check(source: str) -> Any:
+        cell = {"cell_type": "code", "id": "0" * 8, "metadata": {}, "outputs": [], "execution_count": None}
+        notebook = {"cells": [cell | {"source": source}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        (tmp_path / "notebook.ipynb").write_text(json.dumps(notebook))
+        done = subprocess.run(
+            [str(PYTHON), "-m", "generator", "check", "notebook.ipynb", "--compile", "--json"],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(CLONE), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return json.loads(done.stdout)
+
+    return check
+
+
 @pytest.mark.skipif(not HAS_LIBTPU, reason="the TPU's compiler is not in .venv-torch-xla")
-def test_the_tpus_compiler_takes_the_step_of_a_strangers_notebook(tmp_path: Path) -> None:
-    cell = {"cell_type": "code", "id": "0" * 8, "metadata": {}, "outputs": [], "execution_count": None}
-    notebook = {"cells": [cell | {"source": STRANGERS}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (tmp_path / "notebook.ipynb").write_text(json.dumps(notebook))
-    command = [str(PYTHON), "-m", "generator", "check", "notebook.ipynb", "--compile", "--json"]
+def test_the_tpus_compiler_takes_the_step_of_a_strangers_notebook(checked: Callable[[str], Any]) -> None:
+    told = checked(STRANGERS)
 
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(CLONE), "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-
-    told = json.loads(done.stdout)
     (step,) = told["compiled"][0]["steps"]
     assert (step["what"], step["framework"], step["topology"], step["cores"]) == ("train", "torch", "v5e:2x4", 8)
     assert (step["batch_per_core"], step["parameters"]) == (64, 256 * 512 + 512 + 512 * 128 + 128)
@@ -145,3 +169,31 @@ def test_the_tpus_compiler_takes_the_step_of_a_strangers_notebook(tmp_path: Path
     assert step["collectives"]["all-reduce"] >= 1
     found = {finding["rule"]: finding["line"] for finding in told["findings"] if finding["rule"].startswith("C")}
     assert found == {"C004": 18, "C008": 16}, "a ragged last batch, and a mask that the host takes"
+
+
+@pytest.mark.skipif(not HAS_LIBTPU, reason="the TPU's compiler is not in .venv-torch-xla")
+def test_a_batch_that_does_not_fit_is_told_with_the_largest_that_does(checked: Callable[[str], Any]) -> None:
+    told = checked(HUNGRY)
+
+    found = told["compiled"][0]["largest_batch"]
+    assert 0.9 < found["peak_memory"] / (15.75 * 2**30) < 1
+    (finding,) = (each for each in told["findings"] if each["rule"] == "C003")
+    assert finding["message"].startswith("A batch of 65,536 a core does not fit")
+    assert finding["remedy"] == f"Give a core at most {found['batch_per_core']} examples a step."
+
+    told = checked(HUNGRY.replace("BATCH = 65536", f"BATCH = {found['batch_per_core']}"))
+
+    (step,) = told["compiled"][0]["steps"]
+    assert step["peak_memory"] == pytest.approx(found["peak_memory"], rel=1e-3), "as the notebook itself has it"
+
+
+@pytest.mark.skipif(not HAS_LIBTPU, reason="the TPU's compiler is not in .venv-torch-xla")
+def test_a_step_that_takes_no_other_batch_says_why(checked: Callable[[str], Any]) -> None:
+    told = checked(HUNGRY.replace("model(x)", "model(x.view(BATCH, 8))"))
+
+    assert told["compiled"][0]["largest_batch"] is None
+    (unknown,) = told["compiled"][0]["unknown"]
+    assert unknown.startswith(
+        "The step train takes no other batch than 65,536 a core: RuntimeError: shape '[65536, 8]'"
+    )
+    assert unknown.endswith("(cell 1, line 10)")

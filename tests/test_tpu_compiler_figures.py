@@ -8,6 +8,7 @@ from generator.errors import TandemError
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.told import Told
 from generator.tpu_compiler.topologies import find_topology
+from generator.tpu_compiler.worker.batch_line import program_of_length
 from generator.tpu_compiler.worker.batch_search import Fit, largest_batch
 from generator.tpu_compiler.worker.program_text import read_program
 from generator.untrusted import JsonObject
@@ -55,13 +56,13 @@ def test_a_program_of_the_cpu_has_neither_tiles_nor_estimates() -> None:
 class Memory:
     """A compiler whose steps take `fixed` bytes and `each` an example, and say so also where they do not fit."""
 
-    def __init__(self, *, fixed: int, each: int, limit: int) -> None:
-        self.fixed, self.each, self.limit = fixed, each, limit
+    def __init__(self, *, fixed: int, each: int, limit: int, multiple: int = 1) -> None:
+        self.fixed, self.each, self.limit, self.multiple = fixed, each, limit, multiple
         self.compiled: list[int] = []
 
     def fit(self, batch: int) -> Fit:
         self.compiled.append(batch)
-        memory = self.fixed + self.each * batch
+        memory = self.fixed + self.each * -(-batch // self.multiple) * self.multiple
         return Fit(batch, memory, does_fit=memory <= self.limit)
 
     def largest(self, batch: int) -> Fit | None:
@@ -80,6 +81,15 @@ def test_the_largest_batch_is_found_within_a_few_per_cent_by_two_compilations(ba
     assert found.batch % 8 == 0
     assert 500 <= found.batch <= 526
     assert len(memory.compiled) <= 2
+
+
+def test_batches_that_are_padded_to_one_length_do_not_mislead_the_search() -> None:
+    memory = Memory(fixed=1, each=163, limit=157_500, multiple=128)  # 960 take what 1,024 do, and 896 would fit
+
+    found = memory.largest(1024)
+
+    assert found is not None
+    assert 850 <= found.batch <= 896
 
 
 def test_a_model_that_leaves_no_room_for_eight_examples_fits_with_none() -> None:
@@ -102,6 +112,41 @@ def test_a_compiler_that_does_not_say_how_much_it_lacks_is_asked_by_halves() -> 
     assert found.batch == 96
     assert sizes[:3] == [256, 128, 64]
     assert compilations == 4
+
+
+def step_program(batch: int, mean: str) -> str:
+    """A program in StableHLO, with lengths that are the batch's, that go with it, and that do not."""
+    return f"""module @step {{
+  func.func @main(%arg0: tensor<{batch}x64xbf16>, %arg1: tensor<64x128xf32>) -> tensor<{2 * batch + 1}x64xf32> {{
+    %cst = stablehlo.constant dense<{mean}> : tensor<f32>
+    %cst_0 = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %0 = stablehlo.slice %arg0 [{batch // 2}:{batch}, 0:64] : (tensor<{batch}x64xbf16>) -> tensor<{batch // 2}x64xbf16>
+    %1 = stablehlo.reshape %0 : (tensor<{batch // 2}x64xbf16>) -> tensor<{batch * 32}xbf16>
+    %2 = stablehlo.iota dim = 0 {{mhlo.sharding = "{{devices=[8,1]0,1,2,3,4,5,6,7}}"}} : tensor<{batch}xui64>
+"""
+
+
+def test_a_program_of_any_batch_follows_from_those_of_two() -> None:
+    programs = {128: step_program(128, "7.812500e-03"), 64: step_program(64, "1.562500e-02")}
+
+    for batch in (8, 64, 128, 1024, 1016):
+        written = program_of_length(programs, batch)
+
+        assert written.replace("1.562500e-02", "1.0") == step_program(batch, "1.0")
+
+
+@pytest.mark.parametrize(
+    ("programs", "reason"),
+    [
+        ({16: "add tensor<16x8xf32>", 8: "add tensor<8x8xf32>\nadd tensor<8x8xf32>"}, "its operations depend on it"),
+        ({16: "dense<[1, 2]>"}, "it is made on the device"),
+        ({16: "tensor<3xf32>", 12: "tensor<2xf32>"}, "2 of its program would be no whole number with 42"),
+        ({16: "tensor<4xf32>", 12: "tensor<44xf32>"}, "44 of its program would be no whole number with 42"),
+    ],
+)
+def test_programs_of_two_batches_that_lie_on_no_line_tell_of_no_other(programs: dict[int, str], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        program_of_length(programs, 42)
 
 
 def test_figures_are_found_again_by_their_program(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def _next(points: dict[int, Fit], *, fixed: int, limit: int, above: int, below: 
     if not measured:
         guess = above * 2 if below is None else (above + below) // 2
     else:
-        (low, low_memory), (high, high_memory) = (0, fixed) if len(measured) == 1 else measured[-2], measured[-1]
+        # Batches that are padded to one length take the same: of those that do not fit, the smallest alone is of use.
+        known = [(0, fixed), *(point for point in measured if below is None or point[0] <= below)]
+        (low, low_memory), (high, high_memory) = known[-2:]
         slope = max((high_memory - low_memory) / (high - low), 1.0)
         guess = int(high + (_CAUTION * limit - high_memory) / slope)
     smallest = above // MULTIPLE * MULTIPLE + MULTIPLE

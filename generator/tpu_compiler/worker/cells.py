@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
@@ -11,8 +12,16 @@ from IPython.core.inputtransformer2 import leading_empty_lines
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
+from generator.run.kernel_process import Guard, refuse_network
+
 _FILE = re.compile(r"tandem-cell-(\d+)\.py$")
 _IN_TEXT = re.compile(r'tandem-cell-(\d+)\.py"?(?:, line |:|" source_line=| source_line=)(\d+)')
+
+_LONGEST_ERROR = 300  # characters of a Python error that are told
+
+
+class EnoughSeenError(BaseException):
+    """Ends a notebook whose steps are all caught; no `except Exception` of a notebook stops it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,20 @@ class Notebook:
         self.shell.enable_gui = lambda *_arguments, **_options: None
         self.namespace: dict[str, Any] = self.shell.user_ns
 
-    def run(self, number: int) -> BaseException | None:
+    def run_all(self, tell: Callable[[dict[str, Any]], None]) -> None:
+        """Runs the cells until enough is seen; an error of the notebook's is told."""
+        for number, cell in enumerate(self.cells):
+            tell({"progress": f"runs cell {cell.name}"} if not cell.own else {})
+            error = self._run(number)
+            if isinstance(error, EnoughSeenError):
+                return
+            if error is not None:
+                place = self.place_of(error)
+                said = " ".join(str(error).split())[:_LONGEST_ERROR]
+                tell({"failed": f"{type(error).__name__}: {said}", "cell": place.cell, "line": place.line})
+                return
+
+    def _run(self, number: int) -> BaseException | None:
         """Runs a cell, and returns what it raised."""
         self.running = number
         result = self.shell.run_cell(self.cells[number].source, store_history=False, silent=True)
@@ -108,3 +130,11 @@ class Notebook:
         if number >= len(self.cells) or self.cells[number].own:
             return None
         return Place(self.cells[number].name, line)
+
+
+def notebook_of(order: dict[str, Any]) -> Notebook:
+    """The notebook of an order, in a process that from now on refuses what Kaggle would."""
+    notebook = Notebook([CodeCell(cell["name"], cell["source"], cell["own"]) for cell in order["cells"]])
+    Guard(order["read_only"]).install()
+    refuse_network()
+    return notebook

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.export
 
-from generator.tpu_compiler.worker.cells import Notebook
+from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook
 from generator.tpu_compiler.worker.step import Step, batch_places, model_of
 from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
 
@@ -22,10 +22,6 @@ _KERAS = {"train_step": "train", "predict_step": "predict", "test_step": "evalua
 _STEP = re.compile(r"step|update|train|predict|eval|infer|forward|apply")
 _TRAINS = re.compile(r"step|update|train")
 _WATCHED_SECONDS = 20.0  # after the last new step; by then an epoch's last batch has come, or is not waited for
-
-
-class EnoughSeenError(BaseException):
-    """Ends a notebook whose steps are all caught; no `except Exception` of a notebook stops it."""
 
 
 class Watch:

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from generator.run.kernel_process import Guard, refuse_network
-from generator.tpu_compiler.worker.cells import CodeCell, Notebook
+from generator.tpu_compiler.worker.cells import CodeCell, Notebook, notebook_of
 
 _ON_ONE_CORE = (
     "The notebook is TensorFlow's: its Keras model was compiled on JAX, for one core's share of the batch, so that the "
@@ -21,7 +21,6 @@ _NO_TORCH_XLA = (
     "they take, is not known. Install torch==2.9.0 and torch_xla==2.9.0 beside the extra tpu, in an environment of "
     "their own, as torch_xla goes with no other PyTorch."
 )
-_LONGEST_ERROR = 300  # characters of a Python error that are told
 
 
 class Parent:
@@ -47,13 +46,10 @@ def main() -> None:
     """Does what the order on standard input says."""
     order = json.loads(sys.stdin.buffer.read())
     parent = Parent(order["events"], order["answers"])
-    cells = [CodeCell(cell["name"], cell["source"], cell["own"]) for cell in order["cells"]]
-    notebook = Notebook(cells)
-    Guard(order["read_only"]).install()
-    refuse_network()
-    if _trains_with_torch_xla(cells):
+    notebook = notebook_of(order)
+    if _trains_with_torch_xla(notebook.cells):
         _torch(notebook, order, parent)
-    elif _writes_tensorflow_steps(cells):
+    elif _writes_tensorflow_steps(notebook.cells):
         _tensorflow(notebook, parent)
     else:
         _jax(notebook, order, parent)
@@ -99,20 +95,21 @@ def _torch(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     import_module("torch_xla")  # loads the library that the next one imports from
     from generator.tpu_compiler.worker.torch_steps import TorchWatch
 
-    watch = TorchWatch(notebook, parent.tell)
+    watch, working = TorchWatch(notebook, parent.tell), Path.cwd()
     watch.install()
-    _run(notebook, parent)
+    notebook.run_all(parent.tell)
     watch.tell_what_the_host_does()
     import jax
 
     from generator.tpu_compiler.worker.compiler import Compiler
     from generator.tpu_compiler.worker.step_compilation import StepCompilation
+    from generator.tpu_compiler.worker.torch_again import SecondRun
     from generator.tpu_compiler.worker.torch_program import TorchSteps
 
     jax.config.update("jax_enable_x64", True)  # PyTorch computes some numbers so
     if watch.is_on_one_core:
         order["cores"] = 1
-    steps = TorchSteps(watch, _tpu_devices(order) or jax.devices())
+    steps = TorchSteps(watch, _tpu_devices(order) or jax.devices(), SecondRun(order, watch, working, parent.tell).catch)
     StepCompilation(steps, Compiler(order, parent.recall, parent.tell), order, parent.tell).tell_all()
 
 
@@ -131,24 +128,7 @@ def _tensorflow(notebook: Notebook, parent: Parent) -> None:
 
     parent.tell({"framework": "tensorflow", "unknown": UNKNOWN})
     TensorFlowWatch(notebook, parent.tell).install()
-    _run(notebook, parent)
-
-
-def _run(notebook: Notebook, parent: Parent) -> bool:
-    """Runs the cells until enough is seen, and returns whether that was so; an error of the notebook's is told."""
-    from generator.tpu_compiler.worker.jax_steps import EnoughSeenError
-
-    for number, cell in enumerate(notebook.cells):
-        parent.tell({"progress": f"runs cell {cell.name}"} if not cell.own else {})
-        error = notebook.run(number)
-        if isinstance(error, EnoughSeenError):
-            return True
-        if error is not None:
-            place = notebook.place_of(error)
-            said = " ".join(str(error).split())[:_LONGEST_ERROR]
-            parent.tell({"failed": f"{type(error).__name__}: {said}", "cell": place.cell, "line": place.line})
-            return False
-    return True
+    notebook.run_all(parent.tell)
 
 
 def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
@@ -166,7 +146,7 @@ def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
     if any("keras" in cell.source for cell in notebook.cells):
         import_keras()
     jax.config.update("jax_traceback_filtering", "off")
-    _run(notebook, parent)
+    notebook.run_all(parent.tell)
     if any("tf.distribute" in cell.source for cell in notebook.cells):
         # Its strategy is the default one here, which is one core of a TPU: that is no fault of the notebook's.
         order["cores"] = 1

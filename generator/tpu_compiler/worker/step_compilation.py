@@ -17,12 +17,7 @@ from generator.tpu_compiler.worker.compiler import (
 from generator.tpu_compiler.worker.step import Step
 
 _PRIMITIVE = re.compile(r"primitive '?([\w.-]+)'?")
-
-
-_ONE_BATCH = (
-    "A step of PyTorch/XLA is compiled for the batch that it was caught with, and the largest that fits is not looked "
-    "for: set the notebook's own batch, and check it again."
-)
+_LONGEST_REASON = 250  # characters of a Python error that are told
 
 
 class CaughtSteps(Protocol):
@@ -68,14 +63,12 @@ class StepCompilation:
             self._refused_by_jax(step, step.error)
             return
         batch, lowered = step.batch_per_core, step.lowered
-        if self._batch and self._batch != batch and batch and step.framework == "torch":
-            self._tell({"unknown": _ONE_BATCH})
-        elif self._batch and self._batch != batch and batch:
+        if self._batch and self._batch != batch and batch:
             try:
                 lowered = self._of_batch(step, self._batch)
                 batch = self._batch
-            except Exception:  # noqa: BLE001 - the notebook's own code is traced here
-                self._tell({"unknown": f"The step {step.name} takes no other batch than {batch} a core."})
+            except Exception as refusal:  # noqa: BLE001 - the notebook's own code is traced here
+                self._takes_no_other(step, batch, refusal)
         if not self._compiler.is_for_tpu and not self._exports(step):
             return
         figures = self._compiler.figures(step, lowered)
@@ -95,15 +88,16 @@ class StepCompilation:
             self._find_largest(step, fit)
 
     def _find_largest(self, step: Step, fit: Fit) -> None:
-        if step.framework == "torch":
-            self._tell({"unknown": _ONE_BATCH})
-            return
         try:
             found = self._compiler.largest_batch(step, fit, lambda size: self._of_batch(step, size))
-        except Exception:  # noqa: BLE001 - the notebook's own code is traced here
-            self._tell({"unknown": f"Which batch of the step {step.name} fits: it takes no other than {fit.batch}."})
+        except Exception as error:  # noqa: BLE001 - the notebook's own code is traced here
+            self._takes_no_other(step, fit.batch, error)
         else:
             self._tell({"largest": found})
+
+    def _takes_no_other(self, step: Step, batch: int, error: Exception) -> None:
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        self._tell({"unknown": f"The step {step.name} takes no other batch than {batch:,} a core: {reason}"})
 
     def _of_batch(self, step: Step, size: int) -> Any:
         return self._watch.lowered(step, step.of_batch(size))

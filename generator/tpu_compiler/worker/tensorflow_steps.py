@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from generator.tpu_compiler.worker.cells import Notebook, Place
-from generator.tpu_compiler.worker.jax_steps import EnoughSeenError
+from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place
 
 UNKNOWN = (
     "The step is TensorFlow's own: XLA compiled it for the CPU, which tells what a TPU refuses, and neither its memory "

@@ -1,6 +1,8 @@
 """A step that PyTorch/XLA would have compiled, as a function of JAX's, which the TPU's compiler takes."""
 
 import re
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -12,8 +14,9 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
+from generator.tpu_compiler.worker.batch_line import program_of_length
 from generator.tpu_compiler.worker.step import Step
-from generator.tpu_compiler.worker.torch_steps import CaughtStep, TorchWatch
+from generator.tpu_compiler.worker.torch_steps import CaughtStep, Shape, TorchWatch
 
 _mlir = xla_client._xla.mlir  # noqa: SLF001 - jaxlib has no other name for it
 _MAIN = re.compile(r"func\.func (?:public )?@main\((.*?)\) -> (.*?) \{\n", re.DOTALL)
@@ -21,26 +24,65 @@ _TENSOR = re.compile(r"tensor<((?:\d+x)*)(\w+)>")
 _KINDS = {"ui": "uint", "i": "int", "f": "float", "bf": "bfloat"}  # of MLIR, with NumPy's names
 
 
-class TorchSteps:
-    """The steps that a watch caught, as those of a notebook that trains with JAX."""
+CatchAgain = Callable[[Mapping[Shape, int]], tuple[list[CaughtStep], str]]
+"""Runs a notebook again with batches of other lengths; returns its steps, and the error that ended it, if one did."""
 
-    def __init__(self, watch: TorchWatch, devices: list[Any]) -> None:
+
+class TorchSteps:
+    """The steps that a watch caught, as those of a notebook that trains with JAX.
+
+    For another batch they are caught a second time, at half of it: a program of any batch is on the line through both.
+    """
+
+    def __init__(self, watch: TorchWatch, devices: list[Any], catch_again: CatchAgain) -> None:
         self.notebook, self.is_complete = watch.notebook, watch.is_complete
-        self.steps = [_as_step(caught, devices) for caught in watch.caught]
+        self._caught, self._devices, self._catch_again = watch.caught, devices, catch_again
+        self.steps = [_as_step(caught, _mlir.hlo_to_stablehlo(caught.program), devices) for caught in watch.caught]
         for step in self.steps:
-            step.lowered = self.lowered(step, step.arguments)
+            step.lowered = step.lower(step.arguments)
 
     def lowered(self, step: Step, arguments: list[Any]) -> Any:
-        """The step with these arguments, which are of the shapes that it was caught with, as the compiler takes it."""
-        return step.lower(arguments)
+        """The step with these arguments, of which those of the batch may have another length, as the compiler takes it.
+
+        Raises:
+            ValueError: The step takes no other batch.
+        """
+        caught = next(each for each in self._caught if (each.what, each.place) == (step.what, step.place))
+        again, error = self._caught_again
+        other = next((each for each in again if (each.what, each.place) == (step.what, step.place)), None)
+        if other is None or (error and other.calls == 1 < caught.calls):
+            raise ValueError(error or "with another it is not called")
+        programs = dict(map(_length_and_text, (caught, other)))
+        code = program_of_length(programs, arguments[step.batch[0]].shape[0])
+        made = _as_step(other, code, self._devices)
+        return made.lower(made.arguments)
+
+    @cached_property
+    def _caught_again(self) -> tuple[list[CaughtStep], str]:
+        return self._catch_again(
+            {
+                # Even, as random numbers are drawn in pairs; and one example would be no axis to PyTorch.
+                step.arguments[place].shape: step.parts * (step.batch_per_core // 4 * 2 or step.batch_per_core * 2)
+                for step in self.steps
+                for place in step.batch
+            }
+        )
 
 
-def _as_step(caught: CaughtStep, devices: list[Any]) -> Step:
+def _length_and_text(caught: CaughtStep) -> tuple[int, str]:
+    """The length of the batch that a step was caught with, and its program."""
+    with make_ir_context():
+        text = str(ir.Module.parse(_mlir.hlo_to_stablehlo(caught.program)))
+    ((inputs, _),) = _MAIN.findall(text)
+    return _shapes(inputs)[caught.batch[0]].shape[0], text
+
+
+def _as_step(caught: CaughtStep, code: bytes | str, devices: list[Any]) -> Step:
     """The step, with its arguments on these devices: the batch is split, and the rest may be overwritten."""
     cores, parts = caught.cores, caught.parts
-    code, inputs, outputs = _portable(caught.program)
+    portable, inputs, outputs = _portable(code)
     function = jax.jit(
-        _exported(code, inputs, outputs, cores, devices[0].platform).call,
+        _exported(portable, inputs, outputs, cores, devices[0].platform).call,
         # As PyTorch/XLA does with what is changed in its place.
         donate_argnums=tuple(place for place in range(len(inputs)) if place not in caught.batch),
     )
@@ -70,9 +112,8 @@ def _as_step(caught: CaughtStep, devices: list[Any]) -> Step:
     return step
 
 
-def _portable(program: bytes) -> tuple[bytes, list[Any], list[Any]]:
-    """The program as StableHLO, with the shapes of its arguments and of its results."""
-    code = _mlir.hlo_to_stablehlo(program)
+def _portable(code: bytes | str) -> tuple[bytes, list[Any], list[Any]]:
+    """A program in StableHLO as it is exported, with the shapes of its arguments and of its results."""
     with make_ir_context():
         module = ir.Module.parse(code)
         module.operation.attributes["sym_name"] = ir.StringAttr.get("step")

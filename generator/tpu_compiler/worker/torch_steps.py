@@ -10,7 +10,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,8 +30,7 @@ from _XLAC import _xla_step_marker as run_pending
 from _XLAC import _xla_tensors_from_aten as upload
 from torch.overrides import TorchFunctionMode
 
-from generator.tpu_compiler.worker.cells import Notebook, Place
-from generator.tpu_compiler.worker.jax_steps import EnoughSeenError
+from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place
 
 _ON_ONE_CORE = (
     "The notebook starts a process for each core: one core's share was compiled, so that the operations between cores "
@@ -46,6 +45,9 @@ _COMPUTES = re.compile(r" (?:convolution|dot)\(")
 _PARAMETER = re.compile(r"%\S+ = (\w+)\[([\d,]*)\]\S* parameter\((\d+)\)(?:, sharding=\{([^}]*)\})?")
 _SPLIT = re.compile(r"devices=\[([\d,]+)\]")
 _LOSS_THAT_IS_READ = "aten::_local_scalar_dense"
+
+
+Shape = tuple[int, ...]
 
 
 @dataclass
@@ -64,10 +66,23 @@ class CaughtStep:
 
 
 class TorchWatch:
-    """The steps of a notebook that trains with PyTorch/XLA."""
+    """The steps of a notebook that trains with PyTorch/XLA.
 
-    def __init__(self, notebook: Notebook, told: Callable[[dict[str, Any]], None]) -> None:
+    What is copied to the device in a shape of `lengths` gets another length there, for steps of another batch. With
+    `wanted`, kinds and places of steps, it is enough to see those.
+    """
+
+    def __init__(
+        self,
+        notebook: Notebook,
+        told: Callable[[dict[str, Any]], None],
+        *,
+        lengths: Mapping[Shape, int] | None = None,
+        wanted: set[tuple[str, Place]] | None = None,
+    ) -> None:
         self.notebook = notebook
+        self._lengths, self._wanted = lengths or {}, wanted
+        self._lengths_here = {length: shape[0] for shape, length in self._lengths.items()}
         self.caught: list[CaughtStep] = []
         self.is_complete = True
         self.is_on_one_core = False
@@ -75,7 +90,7 @@ class TorchWatch:
         self._last = 0.0
         self._trains: Place | None = None  # where the pending backward was called
         self._moves_model = False
-        self._uploads: set[tuple[int, ...]] = set()
+        self._uploads: set[Shape] = set()
         self._host = HostWatch(notebook)
 
     def install(self) -> None:
@@ -96,13 +111,17 @@ class TorchWatch:
                 self._moves_model = False
 
         def watched_to(tensor: Any, *arguments: Any, **named: Any) -> Any:
-            zeros = self._fetched(tensor) if tensor.device.type == "xla" and _is_to_cpu(arguments, named) else None
-            result = to(tensor if zeros is None else zeros, *arguments, **named)
-            if result.device.type == "xla" and tensor.device.type == "cpu" and not self._moves_model:
+            way = tensor.device.type, _device_type(arguments, named)
+            if way == ("xla", "cpu"):
+                zeros = self._fetched(tensor)
+                tensor = tensor if zeros is None else zeros
+            elif way == ("cpu", "xla") and not self._moves_model:
+                tensor = self._of_other_length(tensor)
                 self._uploads.add(tuple(tensor.shape))
-            return result
+            return to(tensor, *arguments, **named)
 
         def watched_upload(tensors: Any, *arguments: Any, **named: Any) -> Any:
+            tensors = [self._of_other_length(tensor) for tensor in tensors]
             self._uploads.update(tuple(tensor.shape) for tensor in tensors)
             return upload(tensors, *arguments, **named)
 
@@ -130,6 +149,13 @@ class TorchWatch:
 
             _put(torch.Tensor, name, fetch)
 
+    def _of_other_length(self, tensor: Any) -> Any:
+        """A batch with as many examples as are wanted; anything else as it is."""
+        length = self._lengths.get(tuple(tensor.shape))
+        if length is None:
+            return tensor
+        return (tensor if length < len(tensor) else torch.cat([tensor, tensor]))[:length]
+
     def _marker(self, device: str, *arguments: Any, **named: Any) -> None:
         """Takes the place of compiling and running what is pending."""
         live = _live_tensors()
@@ -154,12 +180,17 @@ class TorchWatch:
                 self._end_if_seen()
         elif state == "there" or not self.caught:
             return None
-        return torch.zeros(tensor.shape, dtype=tensor.dtype)
+        # The host has the notebook's own batch, and may compare.
+        lengths = [self._lengths_here.get(length, length) for length in tensor.shape[:1]]
+        return torch.zeros((*lengths, *tensor.shape[1:]), dtype=tensor.dtype)
 
     def _catch(self, what: str, place: Place, pending: list[Any], live: list[Any]) -> None:
         text = as_text(pending)
         inputs = {int(number): (kind, shape, split) for kind, shape, number, split in _PARAMETER.findall(_entry(text))}
-        sent = [number for number, (_, shape, _) in inputs.items() if shape and _numbers(shape) in self._uploads]
+        uploads = [number for number, (_, shape, _) in inputs.items() if shape and _numbers(shape) in self._uploads]
+        # Beside a batch the weights of classes are uploaded, or what has the shape of those.
+        length = max((_numbers(inputs[number][1]) for number in uploads), key=math.prod, default=(0,))[0]
+        sent = [number for number in uploads if _numbers(inputs[number][1])[0] == length]
         # Weights can be split over their first axis as well, and a batch be made on the device.
         split = [number for number, (_, _, split) in inputs.items() if _parts(split) > 1]
         batch = sorted({*split} & {*sent}) or sorted(split or sent)
@@ -190,8 +221,8 @@ class TorchWatch:
                 self._told({"on_host": name, "step": step.what, "cell": place.cell, "line": place.line})
 
     def _end_if_seen(self) -> None:
-        kinds = {step.what for step in self.caught if step.what != "train" or step.calls >= _CALLS}
-        if {"train", "predict"} <= kinds:
+        seen = {(step.what, step.place) for step in self.caught if step.what != "train" or step.calls >= _CALLS}
+        if {"train", "predict"} <= {what for what, _ in seen} or (self._wanted and self._wanted <= seen):
             raise EnoughSeenError
         if self._last and time.monotonic() - self._last > _WATCHED_SECONDS:
             self.is_complete = False
@@ -225,13 +256,13 @@ def _on_host() -> dict[str, int]:
     return {name: xla_metrics.counter_value(name) for name in xla_metrics.executed_fallback_ops()}
 
 
-def _is_to_cpu(arguments: tuple[Any, ...], named: dict[str, Any]) -> bool:
-    """Whether Tensor.to, called so, is to copy to the host."""
+def _device_type(arguments: tuple[Any, ...], named: dict[str, Any]) -> str | None:
+    """The kind of device that Tensor.to, called so, is to copy to; None if it stays on its own."""
     for each in (*arguments, *named.values()):
         device = getattr(each, "device", each)
-        if isinstance(device, str | torch.device) and torch.device(device).type == "cpu":
-            return True
-    return False
+        if isinstance(device, str | torch.device):
+            return torch.device(device).type
+    return None
 
 
 def _keep_device() -> None:
@@ -281,5 +312,5 @@ def _cores(sharding: str) -> int:
     return math.prod(_numbers(found[1])) if found else 1
 
 
-def _numbers(shape: str) -> tuple[int, ...]:
+def _numbers(shape: str) -> Shape:
     return tuple(int(length) for length in shape.split(",") if length)
