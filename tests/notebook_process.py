@@ -27,6 +27,7 @@ IMPORTED_ONCE = (
 FRAMEWORKS = {
     "jax": ("jax", "keras", "tensorflow", "flax.nnx", "orbax.checkpoint"),
     "tensorflow": ("jax", "keras", "tensorflow"),
+    "torch": ("jax", "keras", "tensorflow"),
     "none": ("torch", "torch._dynamo"),
 }
 
