@@ -19,13 +19,22 @@ from pathlib import Path
 from typing import Any
 
 SESSION_SECONDS = 300
-IMPORTED_ONCE = ("matplotlib.pyplot", "pandas", "scipy.special", "sklearn.model_selection")
-OF_KERAS, OF_TORCH = ("jax", "keras", "tensorflow"), ("torch",)
+IMPORTED_ONCE = (
+    *("matplotlib.pyplot", "matplotlib.backends.backend_agg", "pandas", "pandas.plotting._matplotlib"),
+    *("scipy.special", "sklearn.impute", "sklearn.model_selection"),
+)
+# By the backend of Keras. PyTorch's first optimizer imports its compiler, which takes as long as PyTorch.
+FRAMEWORKS = {
+    "jax": ("jax", "keras", "tensorflow", "flax.nnx", "orbax.checkpoint"),
+    "tensorflow": ("jax", "keras", "tensorflow"),
+    "torch": ("jax", "keras", "tensorflow"),
+    "none": ("torch", "torch._dynamo"),
+}
 
 
 def _serve() -> None:
     """Imports what the notebooks import, then forks a session for every line of stdin."""
-    for name in IMPORTED_ONCE + (OF_TORCH if os.environ["KERAS_BACKEND"] == "none" else OF_KERAS):
+    for name in IMPORTED_ONCE + FRAMEWORKS[os.environ["KERAS_BACKEND"]]:
         importlib.import_module(name)
     gc.freeze()  # no session looks through what it did not make
     for line in sys.stdin:
@@ -89,11 +98,11 @@ def _executed(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _draw_all() -> None:
-    """Draws every figure as a notebook's output has it; a text that cannot be drawn is an error here."""
+    """Lays every figure out as a notebook does: a text that cannot be drawn is an error, pixels are left to kernels."""
     import matplotlib.pyplot as plt
 
     for number in plt.get_fignums():
-        plt.figure(number).savefig(io.BytesIO(), dpi=40, bbox_inches="tight")
+        plt.figure(number).draw_without_rendering()
     plt.close("all")
 
 

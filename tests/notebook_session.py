@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -120,10 +121,11 @@ class Written:
 
 
 class Sessions:
-    """Runs any notebook in the process that has its backend, which is started when it is first needed."""
+    """Runs any notebook in the process of a Python that has its backend, which is started when it is first needed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, python: Path | str = sys.executable) -> None:
         self._folder = folder
+        self._python = python
         self._started: dict[str, Frameworks] = {}
 
     def start(self, notebook: Notebook | Written, parameters: Parameters, **options: Any) -> Session:
@@ -132,7 +134,7 @@ class Sessions:
         if backend not in self._started:
             folder = self._folder / backend
             folder.mkdir()
-            self._started[backend] = Frameworks(backend, folder)
+            self._started[backend] = Frameworks(backend, folder, python=self._python)
         return self._started[backend].start(notebook, parameters, **options)
 
     def run(self, notebook: Notebook | Written, parameters: Parameters, **options: Any) -> Ended:

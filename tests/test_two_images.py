@@ -20,56 +20,36 @@ from typing import Any
 import numpy as np
 import pytest
 from miniature import Outcome
-from notebook_frameworks import Ended, Frameworks, Parameters, Session
-from notebook_session import Written, read_table
+from notebook_frameworks import Ended
+from notebook_session import Sessions, Written, read_table
 from small_competitions import SMALL_COMPETITIONS
 from test_pretrained_text import HANDLE, MAKE_PRESET
 
 pytestmark = pytest.mark.slow
+pytest_plugins = ("notebook_session",)
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 GPU_IMAGE = REPOSITORY / ".venv-gpu"
+GPU_PYTHON = GPU_IMAGE / "bin" / "python"
 SLUG = "two-images"
 PINS = {"tpu": REPOSITORY / "constraints.txt", "gpu": REPOSITORY / "constraints-gpu-image.txt"}
 VERSIONS = "{name: __import__(name).__version__ for name in ('keras', 'jax', 'numpy', 'pandas', 'tensorflow')}"
 TOLERANCE = 0.01  # of how far answers lie apart; the last bits of a float32 are 10,000 times less
 
 
-class Images:
-    """Starts notebooks on either image; each has a process for each backend of Keras, which imports it once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.pythons = {"tpu": Path(sys.executable), "gpu": GPU_IMAGE / "bin" / "python"}
-        self._processes: dict[tuple[str, str], Frameworks] = {}
-        for image, backend in (("tpu", "jax"), ("tpu", "tensorflow"), ("gpu", "tensorflow")):
-            self._process(image, backend)  # they import at the same time
-
-    def start(self, image: str, backend: str, notebook: Path, parameters: Parameters) -> Session:
-        """Starts a notebook; what it ends with has the versions that were there."""
-        return self._process(image, backend).start(Written(notebook), parameters, look=VERSIONS)
-
-    def close(self) -> None:
-        for process in self._processes.values():
-            process.close()
-
-    def _process(self, image: str, backend: str) -> Frameworks:
-        if (image, backend) not in self._processes:
-            folder = self._folder / f"{image}-{backend}"
-            folder.mkdir()
-            self._processes[image, backend] = Frameworks(backend, folder, python=self.pythons[image])
-        return self._processes[image, backend]
+Images = Mapping[str, Sessions]
+"""Where notebooks are started, by the image that they are to find."""
 
 
 @pytest.fixture(scope="module")
-def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
+def images(sessions: Sessions, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Images]:
     """Both images. Under make they are there; without it, the second one need not be."""
     if not (GPU_IMAGE / "image.stamp").is_file():
         assert "MAKELEVEL" not in os.environ, "make sets up .venv-gpu before it runs these tests"
         pytest.skip("there is no .venv-gpu with the versions of Kaggle's GPU image; `make test` sets it up")
-    started = Images(tmp_path_factory.mktemp("images"))
-    yield started
-    started.close()
+    gpu = Sessions(tmp_path_factory.mktemp("gpu-image"), python=GPU_PYTHON)
+    yield {"tpu": sessions, "gpu": gpu}
+    gpu.close()
 
 
 @dataclass(frozen=True)
@@ -135,17 +115,19 @@ class Pair:
 
     def train(self, images: Images, backend: str, **others: str) -> None:
         """Trains on the TPU image, and mounts the output as the input that inference has."""
-        notebook = self.kernels / "train" / "train.ipynb"
+        notebook = Written(self.kernels / "train" / "train.ipynb", backend)
         parameters = self.parameters("trained", ALLOW_CPU=True, **others)
-        check_done(images.start("tpu", backend, notebook, parameters).ended(), "tpu")
+        check_done(images["tpu"].run(notebook, parameters, look=VERSIONS), "tpu")
         mount = self.mirror / "input" / "notebooks" / "ada" / f"{SLUG}-train"
         mount.parent.mkdir(parents=True)
         (self.mirror / "trained").rename(mount)
 
     def infer(self, images: Images, backend: str, **others: str) -> dict[str, Answers]:
         """Infers on both images at the same time; their answers."""
-        notebook = self.kernels / "infer" / "infer.ipynb"
-        started = {image: images.start(image, backend, notebook, self.parameters(image, **others)) for image in PINS}
+        notebook = Written(self.kernels / "infer" / "infer.ipynb", backend)
+        started = {
+            image: images[image].start(notebook, self.parameters(image, **others), look=VERSIONS) for image in PINS
+        }
         ended: dict[str, Ended] = {}
         with ExitStack() as each:  # also if one breaks, or what the other tells would be left to the next test
             for image, session in started.items():
@@ -237,7 +219,7 @@ def test_a_pretrained_text_model_is_read_alike_by_the_kerashub_of_both_images(
     words = "the storm took all roofs of our small town while people slept idiots thanks"
     environment = os.environ | {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
     # Those on Kaggle Models are older than both images.
-    subprocess.run([images.pythons["gpu"], "-c", MAKE_PRESET, preset, words], check=True, env=environment)
+    subprocess.run([GPU_PYTHON, "-c", MAKE_PRESET, preset, words], check=True, env=environment)
     pair = written_pair(tandem, tmp_path, "text", "keras")
     choices = pair.kernels / "pair.toml"
     choices.write_text(choices.read_text().replace("[task]\n", f'[task]\npretrained = "{HANDLE}"\n'))
