@@ -34,7 +34,10 @@ FRAMEWORKS = {
 
 def _serve() -> None:
     """Imports what the notebooks import, then forks a session for every line of stdin."""
-    for name in IMPORTED_ONCE + FRAMEWORKS[os.environ["KERAS_BACKEND"]]:
+    backend = os.environ["KERAS_BACKEND"]
+    if backend == "none":  # no name to Keras, which PyTorch/XLA imports by way of others, where it finds them
+        del os.environ["KERAS_BACKEND"]
+    for name in IMPORTED_ONCE + FRAMEWORKS[backend]:
         importlib.import_module(name)
     gc.freeze()  # no session looks through what it did not make
     for line in sys.stdin:
