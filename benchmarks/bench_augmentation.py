@@ -13,18 +13,18 @@ from notebook_cells import run_cells
 from PIL import Image
 from sklearn.datasets import load_sample_images
 
-BATCH = 64
+BATCH, SIDE = 64, 224
 
 
 def photographs(count: int) -> list[bytes]:
-    """Parts of scikit-learn's two photographs, 224 x 224 pixels, as JPEG."""
+    """Parts of scikit-learn's two photographs, squares of `SIDE` pixels, as JPEG."""
     random, found = np.random.default_rng(1), []
     for number in range(count):
         image = Image.fromarray(load_sample_images().images[number % 2])
-        side = int(random.integers(224, min(image.size) + 1))
+        side = int(random.integers(SIDE, min(image.size) + 1))
         left, top = (int(random.integers(0, length - side + 1)) for length in image.size)
         file = io.BytesIO()
-        image.crop((left, top, left + side, top + side)).resize((224, 224)).save(file, "JPEG", quality=90)
+        image.crop((left, top, left + side, top + side)).resize((SIDE, SIDE)).save(file, "JPEG", quality=90)
         found.append(file.getvalue())
     return found
 
@@ -34,7 +34,8 @@ def measure(root: Path, count: int, pairs: int) -> tuple[list[float], list[float
     cells = run_cells(
         PAIR,
         "train",
-        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "PRETRAINED": ""},
+        parameters={"INPUT_ROOT": str(root / "input"), "WORKING_ROOT": str(root), "ALLOW_CPU": True, "PRETRAINED": ""}
+        | {"IMAGE_SIZE": SIDE},
         last="training-batches",
     )
     content, rows = np.array(photographs(BATCH), dtype=object), np.tile(np.arange(BATCH), (count // BATCH, 1))

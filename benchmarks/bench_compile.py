@@ -60,8 +60,9 @@ _NAMES = {"jax": ("ResNet50", "resnet50"), "torch": ("ResNet50", "resnet50")}
 
 
 def backbone(name: str, batch: int = 128, *more: str, **options: tuple[str, ...]) -> Case:
-    """A case of the flagship, which classifies photographs of 224 pixels."""
-    return Case(f"{name}{' in float32' if more else ''}", "", batch, (f"BACKBONE={name}", *more), **options)
+    """A case of the flagship with photographs of 224 pixels."""
+    assignments = ("IMAGE_SIZE=224", f"BACKBONE={name}", *more)
+    return Case(f"{name}{' in float32' if more else ''}", "", batch, assignments, **options)
 
 
 CASES = (
@@ -73,6 +74,7 @@ CASES = (
     Case("image_to_image", "image_to_image", 128, ("IMAGE_SIZE=64",)),
     Case("image_classification", "image_classification", 128),
     Case("image_regression", "image_regression", 128),
+    Case(_FLAGSHIP, "", 16),  # as it is, with photographs of 512 pixels
     backbone("EfficientNetV2B0", topologies=_TPUS, frameworks=("keras",)),
     backbone("tf_efficientnetv2_b0", frameworks=("torch",)),
     backbone("ResNet50"),

@@ -9,7 +9,7 @@ from notebook_cells import run_cells
 from PIL import Image
 
 PAIR = "tpu-getting-started"
-FOLDER = "tfrecords-jpeg-224x224/train"
+FOLDER = "tfrecords-jpeg-512x512/train"
 CLASSES = 104
 DECODING = "decode-images"
 
@@ -20,7 +20,7 @@ def write_records(folder: Path, *, rows: int) -> None:
 
     folder.mkdir(parents=True)
     picture = io.BytesIO()
-    Image.effect_noise((224, 224), 40).convert("RGB").save(picture, "JPEG", quality=85)
+    Image.effect_noise((512, 512), 40).convert("RGB").save(picture, "JPEG", quality=85)
     for first in range(0, rows, 1_000):
         with tf.io.TFRecordWriter(str(folder / f"{first:05}.tfrec")) as file:
             for row in range(first, min(first + 1_000, rows)):

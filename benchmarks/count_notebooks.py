@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition.schema import families
+from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.generation import complete_choices
 from generator.pair.kernel_files import render_kernels
@@ -45,7 +46,8 @@ def gallery() -> list[tuple[str, str]]:
 def gallery_choices(name: str, framework: str) -> Choices:
     """The choices of a reference pair, in a framework."""
     choices = complete_choices(Workspace(ROOT).pair(name))
-    return replace(choices, pair={**choices.pair, "framework": Choice(framework, MadeBy.FLAG)})
+    knobs = without_foreign_backbone(choices.parameters, framework)
+    return replace(choices, pair={**choices.pair, "framework": Choice(framework, MadeBy.FLAG)}, parameters=knobs)
 
 
 @cache
