@@ -87,7 +87,7 @@ def test_the_flagship_runs_whole_on_a_specimen_and_fetches_nothing(
     for scheme in ("http", "https"):
         monkeypatch.setenv(f"{scheme}_proxy", "http://127.0.0.1:9")
 
-    outcome = tandem("run", FLAGSHIP, "--specimen", "--smoke", "--json", "-P", "IMAGE_SIZE=32", "-P", "FOLDS=1")
+    outcome = tandem("run", FLAGSHIP, "--specimen", "--smoke", "--json", "-P", "IMAGE_SIZE=32")
 
     assert outcome.code == 0, outcome.err
     report = json.loads(outcome.out)
