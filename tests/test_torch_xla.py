@@ -135,6 +135,20 @@ for _ in range(3):
     optimizer.zero_grad()
 """
 
+HUNGRY_ON_ALL_CORES = """import os, threading, time
+import numpy as np, torch_xla.runtime as xr, torch_xla.distributed.spmd as xs
+os.makedirs("elsewhere")
+os.chdir("elsewhere")
+threading.Thread(target=time.sleep, args=(600,)).start()
+xr.use_spmd()
+mesh = xs.Mesh(np.arange(8), (8,), ("data",))
+""" + HUNGRY.replace("BATCH = 65536", "BATCH = 8 * 65536").replace(
+    "    loss_of(",
+    """    xs.mark_sharding(x, mesh, ("data", None))
+    xs.mark_sharding(y, mesh, ("data",))
+    loss_of(""",
+)
+
 
 @pytest.fixture
 def checked(tmp_path: Path) -> Callable[[str], Any]:
@@ -188,12 +202,24 @@ def test_a_batch_that_does_not_fit_is_told_with_the_largest_that_does(checked: C
 
 
 @pytest.mark.skipif(not HAS_LIBTPU, reason="the TPU's compiler is not in .venv-torch-xla")
+def test_the_largest_batch_is_found_of_a_notebook_on_all_cores_that_moves_and_leaves_a_thread(
+    checked: Callable[[str], Any],
+) -> None:
+    told = checked(HUNGRY_ON_ALL_CORES)
+
+    found = told["compiled"][0]["largest_batch"]
+    assert 0.9 < found["peak_memory"] / (15.75 * 2**30) < 1
+    assert 0 < found["batch_per_core"] < 65536
+    assert found["batch_per_core"] % 8 == 0
+
+
+@pytest.mark.skipif(not HAS_LIBTPU, reason="the TPU's compiler is not in .venv-torch-xla")
 def test_a_step_that_takes_no_other_batch_says_why(checked: Callable[[str], Any]) -> None:
     told = checked(HUNGRY.replace("model(x)", "model(x.view(BATCH, 8))"))
 
     assert told["compiled"][0]["largest_batch"] is None
     (unknown,) = told["compiled"][0]["unknown"]
     assert unknown.startswith(
-        "The step train takes no other batch than 65,536 a core: RuntimeError: shape '[65536, 8]'"
+        "The step train was compiled for no other batch than 65,536 a core: "
+        "cell 1, line 10: RuntimeError: shape '[65536, 8]'"
     )
-    assert unknown.endswith("(cell 1, line 10)")

@@ -114,6 +114,19 @@ def test_a_compiler_that_does_not_say_how_much_it_lacks_is_asked_by_halves() -> 
     assert compilations == 4
 
 
+def test_a_batch_that_is_refused_for_another_reason_is_halved() -> None:
+    sizes: list[int] = []
+
+    def compiled(batch: int) -> Fit:
+        sizes.append(batch)
+        return Fit(batch, None, does_fit=batch < 256)
+
+    found, _ = largest_batch(Fit(1024, 2000, does_fit=False), fixed=1, limit=1000, compiled=compiled)
+
+    assert sizes == [496, 248, 368, 304]
+    assert found == Fit(248, None, does_fit=True)
+
+
 def step_program(batch: int, mean: str) -> str:
     """A program in StableHLO, with lengths that are the batch's, that go with it, and that do not."""
     return f"""module @step {{
@@ -138,10 +151,13 @@ def test_a_program_of_any_batch_follows_from_those_of_two() -> None:
 @pytest.mark.parametrize(
     ("programs", "reason"),
     [
-        ({16: "add tensor<16x8xf32>", 8: "add tensor<8x8xf32>\nadd tensor<8x8xf32>"}, "its operations depend on it"),
-        ({16: "dense<[1, 2]>"}, "it is made on the device"),
-        ({16: "tensor<3xf32>", 12: "tensor<2xf32>"}, "2 of its program would be no whole number with 42"),
-        ({16: "tensor<4xf32>", 12: "tensor<44xf32>"}, "44 of its program would be no whole number with 42"),
+        (
+            {16: "add tensor<16x8xf32>", 8: "add tensor<8x8xf32>\nadd tensor<8x8xf32>"},
+            "with a smaller one it computes other operations",
+        ),
+        ({16: "dense<[1, 2]>"}, "it is not copied from the host"),
+        ({16: "tensor<3xf32>", 12: "tensor<2xf32>"}, "a length in it, 2, does not grow in step"),
+        ({16: "tensor<4xf32>", 12: "tensor<44xf32>"}, "a length in it, 44, does not grow in step"),
     ],
 )
 def test_programs_of_two_batches_that_lie_on_no_line_tell_of_no_other(programs: dict[int, str], reason: str) -> None:

@@ -39,7 +39,7 @@ class Told:
         self.framework = _text(event, "framework") or self.framework
         self.is_done = self.is_done or event.flag("done")
         self.is_unseen = self.is_unseen or event.flag("unseen")
-        if unknown := _text(event, "unknown"):
+        if (unknown := _text(event, "unknown")) and unknown not in self.unknown:
             self.unknown.append(unknown)
         takers = {
             "failed": self._failed,

@@ -18,10 +18,10 @@ def program_of_length(programs: Mapping[int, str], length: int) -> str:
     """
     (one, text), (other, other_text) = min(programs.items()), max(programs.items())
     if one == other:
-        raise ValueError("it is made on the device, or cut to this one there")
+        raise ValueError("it is not copied from the host, where its size could be changed")
     between = _NUMBER.split(text)
     if between != _NUMBER.split(other_text):
-        raise ValueError("its operations depend on it")
+        raise ValueError("with a smaller one it computes other operations")
 
     def at_length(number: str, other_number: str) -> str:
         # A factor such as 1 / 128 changes nothing that a compiler tells.
@@ -29,7 +29,7 @@ def program_of_length(programs: Mapping[int, str], length: int) -> str:
             return number
         grown, rest = divmod((int(other_number) - int(number)) * (length - one), other - one)
         if rest or int(number) + grown < 0:
-            raise ValueError(f"{number} of its program would be no whole number with {length:,}")
+            raise ValueError(f"a length in it, {number}, does not grow in step with the batch")
         return str(int(number) + grown)
 
     numbers = map(at_length, _NUMBER.findall(text), _NUMBER.findall(other_text))

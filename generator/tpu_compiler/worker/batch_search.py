@@ -46,13 +46,13 @@ def largest_batch(known: Fit, *, fixed: int, limit: int, compiled: Callable[[int
 
 def _next(points: dict[int, Fit], *, fixed: int, limit: int, above: int, below: int | None) -> int | None:
     """The batch to try next, or None where nothing is left to be found out."""
-    measured = sorted((fit.batch, fit.memory) for fit in points.values() if fit.memory is not None)
+    # Batches that are padded to one length take the same: of those that do not fit, the smallest alone is of use.
+    useful = [fit for fit in points.values() if below is None or fit.batch <= below]
+    measured = sorted((fit.batch, fit.memory) for fit in useful if fit.memory is not None)
     if not measured:
         guess = above * 2 if below is None else (above + below) // 2
     else:
-        # Batches that are padded to one length take the same: of those that do not fit, the smallest alone is of use.
-        known = [(0, fixed), *(point for point in measured if below is None or point[0] <= below)]
-        (low, low_memory), (high, high_memory) = known[-2:]
+        (low, low_memory), (high, high_memory) = [(0, fixed), *measured][-2:]
         slope = max((high_memory - low_memory) / (high - low), 1.0)
         guess = int(high + (_CAUTION * limit - high_memory) / slope)
     smallest = above // MULTIPLE * MULTIPLE + MULTIPLE

@@ -68,7 +68,7 @@ class StepCompilation:
                 lowered = self._of_batch(step, self._batch)
                 batch = self._batch
             except Exception as refusal:  # noqa: BLE001 - the notebook's own code is traced here
-                self._takes_no_other(step, batch, refusal)
+                self._knows_no_other(step, batch, refusal)
         if not self._compiler.is_for_tpu and not self._exports(step):
             return
         figures = self._compiler.figures(step, lowered)
@@ -91,13 +91,13 @@ class StepCompilation:
         try:
             found = self._compiler.largest_batch(step, fit, lambda size: self._of_batch(step, size))
         except Exception as error:  # noqa: BLE001 - the notebook's own code is traced here
-            self._takes_no_other(step, fit.batch, error)
+            self._knows_no_other(step, fit.batch, error)
         else:
             self._tell({"largest": found})
 
-    def _takes_no_other(self, step: Step, batch: int, error: Exception) -> None:
+    def _knows_no_other(self, step: Step, batch: int, error: Exception) -> None:
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
-        self._tell({"unknown": f"The step {step.name} takes no other batch than {batch:,} a core: {reason}"})
+        self._tell({"unknown": f"The step {step.name} was compiled for no other batch than {batch:,} a core: {reason}"})
 
     def _of_batch(self, step: Step, size: int) -> Any:
         return self._watch.lowered(step, step.of_batch(size))

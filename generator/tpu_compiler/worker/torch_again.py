@@ -3,15 +3,19 @@
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import torch_xla  # noqa: F401 - loads the library that torch_steps imports from
+
 from generator.tpu_compiler.worker.cells import Place, notebook_of
 from generator.tpu_compiler.worker.torch_steps import CaughtStep, Shape, TorchWatch
+
+Caught = tuple[list[CaughtStep], str]
+"""The steps of a run of the cells, and the error that ended it, with its place; empty if none did."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class SecondRun:
     working: Path
     tell: Callable[[dict[str, Any]], None]
 
-    def catch(self, lengths: Mapping[Shape, int]) -> tuple[list[CaughtStep], str]:
+    def catch(self, lengths: Mapping[Shape, int]) -> Caught:
         """Returns the steps with batches of other lengths, by their shapes, and the error that ended the notebook."""
         self.tell({"progress": "runs the cells again, with another batch"})
         kinds = ("train", "predict") if self.order["predict"] else ("train",)
@@ -31,19 +35,30 @@ class SecondRun:
         namespace = self.watch.notebook.namespace
         namespace.clear()  # or its data are in memory twice
         namespace["__spec__"] = None  # multiprocessing asks for that of __main__
+        os.chdir(self.working)  # the notebook may have gone elsewhere
         for entry in [*self.working.iterdir()]:
             (shutil.rmtree if entry.is_dir() and not entry.is_symlink() else os.unlink)(entry)
-        # The first import loads the library that this module imports from.
-        with ProcessPoolExecutor(1, get_context("spawn"), import_module, ("torch_xla",)) as pool:
-            return pool.submit(_caught, self.order, dict(lengths), wanted).result()
+        context = get_context("spawn")
+        receiving, sending = context.Pipe(duplex=False)
+        process = context.Process(target=_run, args=(sending, self.order, dict(lengths), wanted))
+        process.start()
+        sending.close()
+        try:
+            caught: Caught = receiving.recv()
+        except EOFError:
+            return [], "the process that ran the cells again died, perhaps for want of memory"
+        else:
+            return caught
+        finally:
+            process.kill()  # the notebook may have left threads that wait for ever
 
 
-def _caught(
-    order: dict[str, Any], lengths: Mapping[Shape, int], wanted: set[tuple[str, Place]]
-) -> tuple[list[CaughtStep], str]:
+def _run(
+    sending: Connection, order: dict[str, Any], lengths: Mapping[Shape, int], wanted: set[tuple[str, Place]]
+) -> None:
     notebook, told = notebook_of(order), list[dict[str, Any]]()
     watch = TorchWatch(notebook, told.append, lengths=lengths, wanted=wanted)
     watch.install()
     notebook.run_all(told.append)
-    failed = [f"{each['failed']} ({each['cell']}, line {each['line']})" for each in told if "failed" in each]
-    return watch.caught, "".join(failed)
+    failed = [f"{each['cell']}, line {each['line']}: {each['failed']}" for each in told if "failed" in each]
+    sending.send((watch.caught, "".join(failed)))

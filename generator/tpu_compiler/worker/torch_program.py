@@ -52,7 +52,9 @@ class TorchSteps:
         other = next((each for each in again if (each.what, each.place) == (step.what, step.place)), None)
         if other is None or (error and other.calls == 1 < caught.calls):
             raise ValueError(error or "with another it is not called")
-        programs = dict(map(_length_and_text, (caught, other)))
+        if not {*other.batch} <= {*caught.batch}:
+            raise ValueError("with a smaller one, something else has the size of a batch")
+        programs = dict(_length_and_text(each, other.batch[0]) for each in (caught, other))
         code = program_of_length(programs, arguments[step.batch[0]].shape[0])
         made = _as_step(other, code, self._devices)
         return made.lower(made.arguments)
@@ -69,12 +71,12 @@ class TorchSteps:
         )
 
 
-def _length_and_text(caught: CaughtStep) -> tuple[int, str]:
-    """The length of the batch that a step was caught with, and its program."""
+def _length_and_text(caught: CaughtStep, batch: int) -> tuple[int, str]:
+    """The length of a step's argument in the place `batch`, and the step's program."""
     with make_ir_context():
         text = str(ir.Module.parse(_mlir.hlo_to_stablehlo(caught.program)))
     ((inputs, _),) = _MAIN.findall(text)
-    return _shapes(inputs)[caught.batch[0]].shape[0], text
+    return _shapes(inputs)[batch].shape[0], text
 
 
 def _as_step(caught: CaughtStep, code: bytes | str, devices: list[Any]) -> Step:
