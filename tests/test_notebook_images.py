@@ -193,37 +193,3 @@ def test_a_smoke_test_with_a_backbone_predicts_a_few_rows_and_keeps_the_others(
     assert [name for name, _ in rows] == list(digits.answers)
     assert {label for _, label in rows[64:]} == {"7"}
     assert {label for _, label in rows[:64]} <= set("0123456789")
-
-
-# A TPU's host has many more cores than the machine that tests.
-MANY_CORES = "import os; os.cpu_count = lambda: 24"
-COUNT_AT_ONCE = """
-
-def augment(images, targets, seed):
-    def wait(images):
-        running.append(1)
-        most.append(len(running))
-        time.sleep(0.2)
-        running.pop()
-        return images
-
-    return tf.ensure_shape(tf.numpy_function(wait, [images], tf.uint8), images.shape), targets
-
-
-running, most = [], []
-steady.threading.private_threadpool_size = 64
-"""
-
-
-def test_every_core_of_the_host_augments_images(sessions: Sessions, mirror: Mirror) -> None:
-    write_digits(mirror.competition)
-    counting = Notebook("tensorflow", "train", edits={"training-batches": lambda cell: cell + COUNT_AT_ONCE})
-
-    look = "[len([*training_batches(examples, targets, 8, 48, 0)]), max(most)]"
-    ended = sessions.finished(
-        counting, mirror.parameters(counting), before=MANY_CORES, until="training-batches", look=look
-    )
-
-    steps, at_once = ended.seen
-    assert steps == 48
-    assert 16 < at_once <= 24
