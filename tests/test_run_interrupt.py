@@ -32,9 +32,9 @@ print({name!r})
 """
 
 
-def start(workspace: Path, *arguments: str) -> "subprocess.Popen[str]":
-    """Starts `tandem run` as a shell would."""
-    code = "from generator.cli.main import tandem; tandem()"
+def start(workspace: Path, *arguments: str, before: str = "") -> "subprocess.Popen[str]":
+    """Starts `tandem run` as a shell would, after some code."""
+    code = f"{before}\nfrom generator.cli.main import tandem; tandem()"
     sources = str(Path(generator.__file__).parents[1])
     return subprocess.Popen(
         [sys.executable, "-c", code, "run", *arguments],
@@ -98,6 +98,36 @@ def test_hammering_ctrl_c_loses_nothing(tmp_path: Path) -> None:
     assert run.returncode == 130
     assert all(ends(process) for process in processes)
     assert json.loads((tmp_path / "output/tiny/train/train.ipynb").read_text())["cells"]
+
+
+# Ctrl-C whenever papermill has just opened the notebook to save it, as soon as this text is in it.
+INTERRUPTED_SAVES = """
+import os, signal
+from papermill.iorw import LocalHandler
+
+def write(self, content, path):
+    with open(path, "w") as file:
+        if {text!r} in content:
+            os.kill(os.getpid(), signal.SIGINT)
+        file.write(content)
+
+LocalHandler.write = write
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["", "KeyboardInterrupt"], ids=["at the start", "at the end"])
+def test_an_interrupt_of_a_save_leaves_a_whole_notebook(tmp_path: Path, text: str) -> None:
+    write_pair(tmp_path, train=SLOW)
+    run = start(tmp_path, "tiny", before=INTERRUPTED_SAVES.format(text=text))
+    if text:
+        wait_for_line(run, "begun")
+        run.send_signal(signal.SIGINT)
+    _, errors = run.communicate(timeout=30)
+
+    assert (run.returncode, "Interrupted." in errors) == (130, True)
+    cells = json.loads((tmp_path / "output/tiny/train/train.ipynb").read_text())["cells"]
+    assert any(cell["outputs"] for cell in cells) == bool(text)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ of our own, and tells a listener what goes on. Imported when a run begins: it ne
 import asyncio
 import platform
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from papermill.engines import (  # type: ignore[import-untyped]
 )
 from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
+from generator.pair.signals import handled_signals
 from generator.run.cancellation import Stop, StoppedError, StopReason
 from generator.run.cell_errors import CellError, ExecutedCell, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
@@ -46,27 +47,32 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
         KeyboardInterrupt: A signal asked for the end; the kernel is gone and the notebook saved.
     """
     papermill_engines.register(TandemEngine.NAME, TandemEngine)
-    run = NotebookRun(execution, listener)
+    received: list[int] = []
+    run = NotebookRun(execution, listener, received)
     started = time.monotonic()
     failure: CellError | KernelDiedError | NotebookTimeoutError | None = None
     complete = False
     try:
-        execute_notebook(
-            _without_placeholders(execution.source),
-            _without_placeholders(execution.saved_as),
-            parameters=dict(execution.parameters),
-            engine_name=TandemEngine.NAME,
-            kernel_name="python3",
-            language="python",
-            progress_bar=False,
-            notebook_run=run,
-        )
+        # One that comes while papermill writes the file would leave half of it.
+        with handled_signals(lambda number, _: received.append(number)):
+            execute_notebook(
+                _without_placeholders(execution.source),
+                _without_placeholders(execution.saved_as),
+                parameters=dict(execution.parameters),
+                engine_name=TandemEngine.NAME,
+                kernel_name="python3",
+                language="python",
+                progress_bar=False,
+                notebook_run=run,
+            )
         complete = True
     except (CellError, KernelDiedError, NotebookTimeoutError) as error:
         failure = error
     finally:
         seconds = time.monotonic() - started
         listener(NotebookFinished(execution.title, seconds, complete))
+    if received:
+        raise KeyboardInterrupt
     return ExecutedNotebook(execution.saved_as, seconds, tuple(run.timings), failure)
 
 
@@ -130,9 +136,13 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
 
 
 class NotebookRun:
-    """The execution of one notebook; `timings` grows with every code cell that ended."""
+    """The execution of one notebook; `timings` grows with every code cell that ended.
 
-    def __init__(self, execution: Execution, listener: Listener) -> None:
+    It does not begin where a signal that asks for an end is in `received`.
+    """
+
+    def __init__(self, execution: Execution, listener: Listener, received: Sequence[int]) -> None:
+        self._received = received
         self.timings: list[CellTiming] = []
         self._execution = execution
         self._listener = listener
@@ -164,6 +174,8 @@ class NotebookRun:
         cells = plan(notebook.nb)
         self._listener(NotebookStarted(self._execution.title, len(cells)))
         with stop.on_signals(), stop.after(self._execution.timeout):
+            if self._received:
+                stop.request(StopReason.SIGNAL)
             try:
                 async with started_kernel(self._execution.kernel) as kernel:
                     try:
