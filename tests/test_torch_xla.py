@@ -208,7 +208,8 @@ def test_the_largest_batch_is_found_of_a_notebook_on_all_cores_that_moves_and_le
     told = checked(HUNGRY_ON_ALL_CORES)
 
     found = told["compiled"][0]["largest_batch"]
-    assert 0.9 < found["peak_memory"] / (15.75 * 2**30) < 1
+    # 7,656 a core take 14.1 GiB, 7,664 take 15.4: the compiler lays them out otherwise.
+    assert 0.85 < found["peak_memory"] / (15.75 * 2**30) < 1
     assert 0 < found["batch_per_core"] < 65536
     assert found["batch_per_core"] % 8 == 0
 

@@ -194,6 +194,14 @@ while True:
     assert report.seconds < 30
 
 
+def test_threads_that_a_notebook_leaves_are_not_waited_for(compiled: Callable[..., CompileReport]) -> None:
+    thread = "import threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()"
+
+    report = compiled(thread, *RAGGED, options=CompileOptions(use_libtpu=False, time_limit=60))
+
+    assert [problem.kind for problem in report.problems] == ["recompilation"]
+
+
 def test_a_process_that_dies_is_told_with_its_last_words(compiled: Callable[..., CompileReport]) -> None:
     report = compiled("import os, sys\nprint('goodbye', file=sys.stderr, flush=True)\nos._exit(3)")
 

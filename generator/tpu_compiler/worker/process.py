@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -155,4 +156,9 @@ def _jax(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BaseException:  # noqa: BLE001 - it is told as Python would, before the process ends
+        traceback.print_exc()
+    sys.stderr.flush()
+    os._exit(0)  # the notebook may have left threads that wait for ever
