@@ -21,9 +21,9 @@ demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the su
 	$(BIN)/generate --competition digits
 	$(BIN)/tandem run digits
 
-# A file is one worker's: what its tests share is made once.
+# A file is one worker's: what its tests share is made once. Three of them, for two cores: tests of sessions wait a lot.
 test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-fast: $(VENV)/dev.stamp ## the tests that take about a minute together
 	$(BIN)/python -m pytest -n 2 -m "not slow"
