@@ -281,6 +281,34 @@ def test_a_decision_that_cannot_be_followed_is_told(
         read(prices, **{key: value})
 
 
+@pytest.mark.parametrize(
+    ("asked", "classes", "positive", "why"),
+    [
+        ("Attrited", ("Attrited", "Existing"), "Attrited", "the sample submission asks for Attrited"),
+        ("prob_bad", ("good", "bad"), "bad", "the sample submission asks for prob_bad"),
+        ("left", ("Existing Customer", "Former Customer"), "Former Customer", "it is the last in order"),
+        ("target", ("Positive", "Zero"), "Positive", "Positive says yes, or Zero no"),
+        ("target", ("No", "Yes"), None, ""),
+        ("target", ("0", "1"), None, ""),
+    ],
+)
+def test_the_positive_class_is_told_where_it_is_not_clearly_the_last(
+    prices: Path, asked: str, classes: tuple[str, str], positive: str | None, why: str
+) -> None:
+    rows = [[n, 40 + n, classes[n % 2]] for n in range(50)]
+    table(prices / "train.csv", ["key", "area", asked], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", asked], [[row[0], 0.5] for row in rows])
+
+    reading = read(prices, called="AUC")
+
+    assert reading.task.details.get("positive_class") == positive
+    assert reading.task.evidence.get("positive_class", "") == why
+    assert read(prices, called="AUC", positive_class=classes[0]).task.details["positive_class"] == classes[0]
+    with pytest.raises(UnusableValueError, match=f"has to be one of the classes, .*{classes[0]}"):
+        read(prices, called="AUC", positive_class="neither")
+
+
 def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
     images(tmp_path / "train", [f"cat.{n}.png" for n in range(6)] + [f"dog.{n}.png" for n in range(6)])
     images(tmp_path / "test", [f"{n}.png" for n in range(6)])

@@ -78,6 +78,14 @@ def test_a_training_rows_average_target_says_nothing_of_its_own_target(folder: P
     assert correlation(names.shown) < 0.15
 
 
+def test_the_class_that_the_submission_asks_for_is_the_last(folder: Path) -> None:
+    write_shop(folder, {"price": range(MANY)}, answers=["sold", "kept"] * (MANY // 2))
+    asked = [row[0] for row in read_table(folder / "sample_submission.csv")[1:]]
+    table(folder / "sample_submission.csv", ["id", "is_kept"], [[name, 0.5] for name in asked])
+
+    assert trained_on(folder).classes == ["sold", "kept"]
+
+
 def test_groups_of_the_folds_are_neither_learnt_from_nor_averaged(folder: Path) -> None:
     columns = {
         "patient": [number // 4 for number in range(MANY)],

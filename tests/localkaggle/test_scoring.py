@@ -76,6 +76,13 @@ def test_a_probability_is_of_the_second_class(score: Scoring) -> None:
     )
 
 
+def test_a_probability_is_of_the_class_that_its_column_is_named_after(score: Scoring) -> None:
+    answers, submission = "id,{}\na,bad\nb,good\nc,good\nd,bad\n", "id,{}\na,0.9\nb,0.1\nc,0.2\nd,0.7\n"
+
+    assert score("auc", "probability", answers.format("prob_bad"), submission.format("prob_bad")) == 1
+    assert score("auc", "probability", answers.format("y"), submission.format("y")) == 0
+
+
 def test_classes_may_be_columns_and_their_answers_names_or_columns(score: Scoring) -> None:
     submission = "id,p_cat,p_dog\na,0.8,0.2\nb,0.4,0.6\n"
     by_name = score("log_loss", "class_columns", "id,y\na,cat\nb,dog\n", submission, columns=("id", "p_cat", "p_dog"))

@@ -9,6 +9,7 @@ from generator.competition.introspection.id_column import find_id
 from generator.competition.introspection.inference_server import settle_serving
 from generator.competition.introspection.input_checks import check_decisions, check_that_there_are_data
 from generator.competition.introspection.metric import settle_metric
+from generator.competition.introspection.positive_class import settle_positive_class
 from generator.competition.introspection.submission import find_submission, labels_per_cell, settle_submission_file
 from generator.competition.introspection.table_roles import find_tables
 from generator.competition.introspection.target_kind import find_target_kind
@@ -56,6 +57,8 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     settle_metric(seen.metric, submission, kind, found, sizes=(seen.classes, labels_per_cell(seen.targets)))
     if kind is TargetKind.CLASS and (seen.classes or "class_count" in hints.overrides):
         found.settle("class_count", seen.classes, f"{seen.classes:,} classes were seen")
+    if kind is TargetKind.CLASS:
+        settle_positive_class(submission, seen, found)
     family = find_family(kind, seen, found)
     settle_details(family, seen, found, is_served=survey.server is not None)
     is_served = settle_serving(survey.server, found, columns=len(seen.targets.asked or seen.targets.names))

@@ -34,10 +34,10 @@ class Labels:
         unknown = len(self.names)
         return numpy.array([places.get(self._name(rows[key][0]), unknown) for key in ids])
 
-    def positives(self, cell: str) -> bool:
-        """True if a cell says the second of two classes; of a single class, if it is one that says yes."""
+    def positives(self, cell: str, positive: str | None = None) -> bool:
+        """True if a cell says the positive class, or the second of two; of a single class, if it is one that says yes."""
         name = self._name(cell)
-        return name == self.names[-1] if len(self.names) > 1 else name.lower() in _YES
+        return name == (positive or self.names[-1]) if len(self.names) > 1 else name.lower() in _YES
 
     def _name(self, cell: str) -> str:
         return _plain(cell) if self.are_numbers and is_number(cell) else cell.strip()

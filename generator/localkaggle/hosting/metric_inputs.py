@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from generator.competition.facts import SubmissionKind, TargetKind
+from generator.competition.introspection.positive_class import class_in
 from generator.competition.metrics import Wants, function_of, parsed
 from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting.answers import Answers
@@ -36,7 +37,7 @@ def comparison(question: Question, answers: Answers, columns: Sequence[str]) -> 
     if kind is SubmissionKind.CLASS_COLUMNS:
         return comparing.class_columns(list(columns[1:]))
     if kind is SubmissionKind.PROBABILITY:
-        return comparing.probabilities()
+        return comparing.probabilities(columns[-1])
     if kind is SubmissionKind.LABEL and TargetKind.CLASS in kinds_of_target:
         return comparing.labels()
     return comparing.numbers()
@@ -94,17 +95,18 @@ class _Comparing:
             return self.numbers()
         return lambda rows, ids: self._metric(labels.indices(self._truth, ids), labels.indices(rows, ids))
 
-    def probabilities(self) -> Comparison:
-        """Compares the probability of the second of two classes."""
+    def probabilities(self, column: str) -> Comparison:
+        """Compares the probability of one of two classes: the one that the column is named after, or the second."""
         import numpy
 
         labels = Labels.of(cells[0] for cells in self._truth.values())
+        named = class_in(column, labels.names)
         if self.facts.wants is not Wants.PROBABILITIES or len(labels.names) > 2:  # noqa: PLR2004 - no and yes
             raise self._error("it takes a metric of probabilities, and two classes")
 
         def compare(rows: Rows, ids: Sequence[str]) -> float:
             # Where all answers are the same, they are 0 or 1 by what they say.
-            truth = numpy.array([int(labels.positives(self._truth[key][0])) for key in ids])
+            truth = numpy.array([int(labels.positives(self._truth[key][0], named)) for key in ids])
             positive = numpy.array([float(rows[key][0]) for key in ids])
             return self._metric(truth, numpy.column_stack([1 - positive, positive]))
 

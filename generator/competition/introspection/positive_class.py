@@ -1,0 +1,59 @@
+"""The positive class: that of two whose probability is asked for."""
+
+from collections.abc import Sequence
+
+from generator.competition.facts import SubmissionKind
+from generator.competition.introspection.data_profile import Observations
+from generator.competition.introspection.errors import UnusableValueError, listed
+from generator.competition.introspection.findings import Findings, Reason, best_first, weighed
+from generator.competition.introspection.vocabulary import words
+
+_KEY = "positive_class"
+_YES = frozenset(("1", "1.0", "true", "t", "yes", "y", "positive", "pos"))
+_NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg"))
+_CERTAIN = 4
+
+
+def settle_positive_class(submission: SubmissionKind, seen: Observations, found: Findings) -> None:
+    """Settles it where it is not clearly the last class in order, which the notebooks take.
+
+    Raises:
+        UnusableValueError: The user decided on something that is none of the classes.
+    """
+    decided = found.hints.overrides.get(_KEY)
+    names = _names(seen)
+    if decided is not None and names and decided not in names:
+        raise UnusableValueError(key=_KEY, value=str(decided), wanted=f"one of the classes, {listed(names)}")
+    if len(names) != 2 or not (decided or submission is SubmissionKind.PROBABILITY):  # noqa: PLR2004 - yes and no
+        return
+    asked = seen.targets.asked[0] if len(seen.targets.asked) == 1 else ""
+    last, first = names[::-1]
+    is_named = {name: class_in(asked, names) == name for name in names}
+    candidates = [
+        weighed(
+            name,
+            [
+                Reason(4 * is_named[name], f"the sample submission asks for {asked}"),
+                Reason(4 * (name.lower() in _YES or other.lower() in _NO), f"{name} says yes, or {other} no"),
+                Reason(2 * (name == last), "it is the last in order"),
+            ],
+        )
+        for name, other in ((last, first), (first, last))
+    ]
+    best = best_first(candidates)[0]
+    if decided or best.value != last or best.weight < _CERTAIN:
+        found.choose(_KEY, candidates)
+
+
+def class_in(column: str, classes: Sequence[str]) -> str | None:
+    """Returns the one class whose name is in that of a column, such as `bad` of `prob_bad`; None if there is none."""
+    common = frozenset.intersection(*map(words, classes)) if classes else frozenset()
+    named = [name for name in classes if (words(name) - common) & words(column)]
+    return named[0] if len(named) == 1 else None
+
+
+def _names(seen: Observations) -> list[str]:
+    """The classes in the notebooks' order, as far as they were seen."""
+    columns, files = seen.targets.columns, seen.files
+    names = {*columns[0].distinct} if len(columns) == 1 else {*(files.source.classes if files is not None else ())}
+    return sorted(names, key=int if all(map(str.isdecimal, names)) else str)
