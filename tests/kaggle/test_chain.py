@@ -58,6 +58,15 @@ def test_submit_needs_a_chain(table: Table) -> None:
         submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
 
 
+def test_submit_trains_nothing_anew(table: Table) -> None:
+    table.push(submit=False)
+    edit_notebook(table.folder, "train")
+
+    with pytest.raises(errors.ChainError, match="tandem push digits --to local --submit` trains again"):
+        submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
+    assert table.counts == (2, 0)
+
+
 def test_other_competitions_get_the_file(tmp_path: Path) -> None:
     table = Table(tmp_path, is_code_competition=False)
     table.push()
