@@ -271,6 +271,7 @@ def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -
         ("metric", "rsme", UnknownMetricError, r'Did you mean "rmse"\?'),
         ("image_size", "64", UnknownKeyError, r"tabular"),
         ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it has to be a whole number'),
+        ("metric", "accuracy", UnusableValueError, r"--metric .* a metric of number targets, such as rmse, unless"),
         ("target_kind", "klass", UnusableValueError, r"one of class, labels, number"),
     ],
 )

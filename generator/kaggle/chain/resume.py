@@ -96,8 +96,8 @@ class CheckedPair:
         if not self.options.may_train and self._is_changed(chain, Role.TRAIN):
             pair, to = printable(self.options.pair), to_target(target_of(self.kaggle))
             raise ChainError(
-                f"The training notebook of {pair} is another one than its last chain pushed, and `tandem submit` trains "
-                f"nothing anew; `tandem push {pair}{to} --submit` trains again."
+                f"The training notebook of {pair} is another one than its last chain pushed, and `tandem submit` "
+                f"trains nothing anew; `tandem push {pair}{to} --submit` trains again."
             )
         if back_to is not None:
             self._check_inputs(chain, back_to)
