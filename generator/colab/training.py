@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.colab.command_line import CommandLine
-from generator.colab.errors import ColabError, NoReceiptError, NotebookFailedError, StillRentedError, TransferError
+from generator.colab.errors import ColabError, NoReceiptError, StillRentedError, TransferError
 from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
 from generator.colab.receipt import Receipt, ReceiptFile, now, read_receipt
 from generator.colab.rental import FOLDER, Patience, Rental, check_device, give_back, rented
@@ -21,7 +21,7 @@ from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_obje
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.kernel import private_folder
-from generator.untrusted import JsonObject, printable
+from generator.untrusted import JsonObject, printable, quoted
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 
@@ -135,7 +135,12 @@ class _Training:
         if failure is not None:
             if (results / CHECKPOINTS).is_dir():
                 self._place(results)  # for --resume
-            raise NotebookFailedError(cell=failure.cell, problem=failure.problem, notebook=self._executed)
+            cell = (
+                f'The cell "{quoted(failure.cell)}" failed' if failure.cell else "The notebook did not come to its end"
+            )
+            raise ColabError(
+                f"{cell} on Colab: {quoted(failure.problem)}. What ran is in {printable(str(self._executed))}."
+            )
         return self._accepted(results)
 
     def _send(self, rental: Rental, earlier: Path | None) -> None:
