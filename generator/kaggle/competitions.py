@@ -32,13 +32,8 @@ class Competitions(Uploads):
         return RemoteCompetition(
             slug=_slug(found) or slug,
             title=found.title or "",
-            url=found.url or f"{self._endpoint.site}/competitions/{slug}",
             metric=found.evaluation_metric or "",
             is_code_competition=bool(found.is_kernels_submissions_only),
-            has_accepted_rules=bool(found.user_has_entered),
-            submissions_disabled=bool(found.submissions_disabled),
-            deadline=found.deadline,
-            max_daily_submissions=found.max_daily_submissions or None,
         )
 
     def pages(self, slug: str) -> tuple[Page, ...]:
@@ -89,7 +84,7 @@ class Competitions(Uploads):
         """The submissions that are left today."""
         operation = Operation(f"read how many submissions to {slug} are left", slug)
         found = self._read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
-        return SubmissionLimits(today=found.num_today, allowed_now=found.num_allowed_now)
+        return SubmissionLimits(allowed_now=found.num_allowed_now)
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         """This account's submissions, the newest first (one page of them)."""

@@ -80,7 +80,7 @@ class FakeKaggle:
 
     def competition(self, slug: str) -> RemoteCompetition:
         self._called("competition")
-        return RemoteCompetition(slug, "Digits", "", "Accuracy", self.is_code_competition, has_accepted_rules=True)
+        return RemoteCompetition(slug, "Digits", "Accuracy", self.is_code_competition)
 
     def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
         self._called("competition_files")
@@ -95,7 +95,7 @@ class FakeKaggle:
 
     def submission_limits(self, slug: str) -> SubmissionLimits:
         self._called("submission_limits")
-        return SubmissionLimits(today=0, allowed_now=self.allowed)
+        return SubmissionLimits(allowed_now=self.allowed)
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         self._called("submissions")
