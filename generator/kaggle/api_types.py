@@ -56,13 +56,6 @@ class RemoteFolder:
     total_files: int
 
 
-@dataclass(frozen=True)
-class SubmissionLimits:
-    """The submissions that are left to this account, counted by the UTC day."""
-
-    allowed_now: int
-
-
 class SubmissionStatus(StrEnum):
     """The state of a submission."""
 

@@ -12,7 +12,6 @@ from generator.kaggle.api_types import (
     RemoteFile,
     RemoteFolder,
     Submission,
-    SubmissionLimits,
     SubmissionStatus,
 )
 from generator.kaggle.http_errors import Operation
@@ -80,11 +79,12 @@ class Competitions(Uploads):
         operation = Operation(f"download the data of {slug}", slug)
         return self._file_url(operation, COMPETITIONS, "download_data_files", competition_name=slug)
 
-    def submission_limits(self, slug: str) -> SubmissionLimits:
+    def submissions_left(self, slug: str) -> int:
         """The submissions that are left today."""
         operation = Operation(f"read how many submissions to {slug} are left", slug)
         found = self._read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
-        return SubmissionLimits(allowed_now=found.num_allowed_now)
+        left: int = found.num_allowed_now
+        return left
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         """This account's submissions, the newest first (one page of them)."""

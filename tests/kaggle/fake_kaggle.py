@@ -18,7 +18,6 @@ from generator.kaggle.api_types import (
     SessionState,
     SessionStatus,
     Submission,
-    SubmissionLimits,
     SubmissionStatus,
     Upload,
 )
@@ -93,9 +92,9 @@ class FakeKaggle:
         WorkspaceFiles(destination.parent).write(destination, SAMPLE.encode())
         yield len(SAMPLE)
 
-    def submission_limits(self, slug: str) -> SubmissionLimits:
-        self._called("submission_limits")
-        return SubmissionLimits(allowed_now=self.allowed)
+    def submissions_left(self, slug: str) -> int:
+        self._called("submissions_left")
+        return self.allowed
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         self._called("submissions")

@@ -113,7 +113,7 @@ def test_the_facts_of_a_competition_are_read(kaggle: Kaggle) -> None:
 
     assert (found.slug, found.is_code_competition) == ("digits", True)
     assert {"evaluation", "code-requirements"} <= {page.name for page in kaggle.pages("digits")}
-    assert kaggle.submission_limits("digits").allowed_now == 5
+    assert kaggle.submissions_left("digits") == 5
 
 
 @pytest.mark.slow
