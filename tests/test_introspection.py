@@ -19,8 +19,6 @@ from generator.competition.introspection.errors import (
     IntrospectionError,
     MissingColumnError,
     MissingFileError,
-    NoTestDataError,
-    NoTrainingDataError,
     TargetNotInSampleError,
     UnknownKeyError,
     UnusableValueError,
@@ -324,7 +322,7 @@ def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
 def test_a_folder_without_test_data_is_told_with_what_was_seen(prices: Path) -> None:
     (prices / "test.csv").unlink()
 
-    with pytest.raises(NoTestDataError, match=r"sample_submission\.csv was seen; .*--test"):
+    with pytest.raises(IntrospectionError, match=r"sample_submission\.csv was seen; .*--test"):
         read(prices)
 
 
@@ -346,7 +344,7 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
     else:
         train.write_bytes(content)
 
-    with pytest.raises(NoTrainingDataError) as caught:
+    with pytest.raises(IntrospectionError) as caught:
         read_task(survey_folder(folder), Hints(slug="x"))
 
     assert why in str(caught.value)
@@ -354,11 +352,11 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
 
 def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("Good luck.")
-    with pytest.raises(NoTrainingDataError, match=r"no table, no images and no sounds .*--train"):
+    with pytest.raises(IntrospectionError, match=r"no table, no images and no sounds .*--train"):
         read(tmp_path)
 
     table(tmp_path / "test.csv", ["id", "x"], [[1, 2], [2, 3]])
-    with pytest.raises(NoTrainingDataError, match=r"only test\.csv was seen"):
+    with pytest.raises(IntrospectionError, match=r"only test\.csv was seen"):
         read(tmp_path)
 
 

@@ -111,7 +111,7 @@ def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
 
 def test_a_training_notebook_that_was_changed_under_way_is_asked_about(table: Table) -> None:
     table.kaggle.allowed = 0
-    table.kaggle.wrong["submission_limits"] = [FORBIDDEN]
+    table.kaggle.wrong["submissions_left"] = [FORBIDDEN]
     table.kaggle.states["infer"] = [RUNNING]
     table.kaggle.wrong["session_status"] = [None, None, *[MISSING] * 600]
     table.stops(errors.WaitedInVainError)

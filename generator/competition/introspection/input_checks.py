@@ -6,9 +6,8 @@ from generator.competition.introspection.errors import (
     IntrospectionError,
     MissingColumnError,
     MissingFileError,
-    NoTestDataError,
-    NoTrainingDataError,
     UnknownKeyError,
+    listed,
 )
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Findings
@@ -20,21 +19,20 @@ from generator.competition.survey.facts import Survey
 from generator.untrusted import printable
 
 _CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
+_MOST_NOTES = 3  # of what could not be read
 
 
 def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFiles | None) -> None:
     """Checks that there is something to train on and something to predict.
 
     Raises:
-        NoTrainingDataError: There is neither a table nor files to learn from.
-        NoTestDataError: There is nothing to predict.
-        IntrospectionError: The test examples are tables, one each, or their files are called otherwise than what is
-            asked for.
+        IntrospectionError: There is neither a table nor files to learn from, or nothing to predict; the test examples
+            are tables, one each, or their files are called otherwise than what is asked for.
     """
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
-    unsupported = unsupported_files(survey)
     if tables.train is None and files is None:
-        raise NoTrainingDataError(seen=seen, unsupported=unsupported, notes=survey.notes)
+        what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
+        raise _nothing(f"to train on: {what} was seen", survey, remedy="name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
@@ -54,7 +52,8 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
                 f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        raise NoTestDataError(seen=left, unsupported=unsupported, notes=survey.notes)
+        what = f"to predict: beside what is trained on, {listed(left) or 'nothing'} was seen"
+        raise _nothing(what, survey, remedy="name the table of the test examples with --test")
 
 
 def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
@@ -77,6 +76,12 @@ def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
             if is_column and train is not None and train.column(name) is None:
                 columns = train.column_names
                 raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
+
+
+def _nothing(there: str, survey: Survey, *, remedy: str) -> IntrospectionError:
+    unsupported = unsupported_files(survey)
+    ending = f". {' '.join(unsupported)}" if unsupported else f"; {remedy}."
+    return IntrospectionError(" ".join((f"There is nothing {there}{ending}", *survey.notes[:_MOST_NOTES])))
 
 
 def _test_file(survey: Survey) -> str:
