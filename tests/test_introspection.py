@@ -370,6 +370,17 @@ def test_without_a_sample_the_submission_is_built_from_the_test_ids(prices: Path
     assert any("built from the ids of test.csv" in warning for warning in reading.warnings)
 
 
+def test_rows_without_the_number_to_learn_are_counted(prices: Path) -> None:
+    train = prices / "train.csv"
+    lines = train.read_text().splitlines()
+    assert not any("have no price" in warning for warning in read(prices).warnings)
+
+    train.write_text("\n".join([*lines[:41], *(line.rpartition(",")[0] + "," for line in lines[41:])]))
+
+    (warning,) = (warning for warning in read(prices).warnings if "have no price" in warning)
+    assert warning == "10 of 50 sampled rows of train.csv have no price; training leaves them out."
+
+
 def test_a_sample_that_asks_for_other_columns_is_told(prices: Path) -> None:
     table(prices / "sample_submission.csv", ["key", "height", "depth"], [[n, 0, 0] for n in range(50, 80)])
 
