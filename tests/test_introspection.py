@@ -271,6 +271,9 @@ def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -
         ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it has to be a whole number'),
         ("metric", "accuracy", UnusableValueError, r"--metric .* a metric of number targets, such as rmse, unless"),
         ("target_kind", "klass", UnusableValueError, r"one of class, labels, number"),
+        ("targets", ["key"], UnusableValueError, r'^--target cannot be "key": it has to be another column than the id'),
+        ("drop_columns", ["rooms", "price"], UnusableValueError, r'"price": .* neither the id nor a target'),
+        ("drop_columns", ["key"], UnusableValueError, r'"key": .* neither the id nor a target'),
     ],
 )
 def test_a_decision_that_cannot_be_followed_is_told(
@@ -278,6 +281,16 @@ def test_a_decision_that_cannot_be_followed_is_told(
 ) -> None:
     with pytest.raises(error, match=says):
         read(prices, **{key: value})
+
+
+def test_a_decision_that_the_labels_contradict_is_told(prices: Path) -> None:
+    with pytest.raises(UnusableValueError, match=r'target_kind cannot be "number": .* what remark holds, such as "'):
+        read(prices, targets=["remark"], target_kind="number")
+
+    assert read(prices, targets=["rooms"], target_kind="class", class_count="5").task.details["class_count"] == 5
+    for count in ("4", "99"):
+        with pytest.raises(UnusableValueError, match=rf'class_count cannot be "{count}": it has to be 5, as so many'):
+            read(prices, targets=["rooms"], target_kind="class", class_count=count)
 
 
 @pytest.mark.parametrize(
