@@ -25,7 +25,7 @@ from generator.run.input_mounts import SOURCE_KINDS, mounts
 from generator.run.pair_run import CheckedPair
 from generator.sessions.runner import SessionOrder
 
-Listener = Callable[[Trial], None]
+Listener = Callable[[str], None]
 
 _ROWS, _FILES = 1_000, 300  # examples of the test that are taken, by default
 _MOST_AT_A_TIME = 4
@@ -61,7 +61,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
 
     Args:
         options: What is wanted.
-        listener: Is called with each verdict as soon as it is there.
+        listener: Is called with what begins, and with each verdict as soon as it is there.
 
     Raises:
         TandemError: The pair cannot be tried at all. What fails in its notebooks is in the result.
@@ -110,6 +110,7 @@ class _Rehearsing:
 
     def execute(self) -> None:
         """Tries the training, and the inference on what that handed over."""
+        self.listener("training on 8 devices, and on one")
         trained = self._train()
         handed_over = [trial for trial in self.result.training if trial.name == _HANDED_OVER]
         if handed_over and handed_over[0].verdict is Verdict.PASSED:
@@ -121,7 +122,10 @@ class _Rehearsing:
 
     def _tell(self, trial: Trial, part: list[Trial]) -> None:
         part.append(trial)
-        self.listener(trial)
+        self._say(trial)
+
+    def _say(self, trial: Trial) -> None:
+        self.listener(f"{trial.name}: {trial.verdict}")
 
     def _train(self) -> Session:
         parameters = self.pair.parameters[Role.TRAIN]
@@ -177,7 +181,7 @@ class _Rehearsing:
             limits=limits,
             is_code_competition=spec.competition.is_code_competition,
         )
-        self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self.listener)
+        self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self._say)
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
         workspace, specimen = self.options.workspace, self.options.specimen
