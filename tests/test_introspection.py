@@ -361,6 +361,17 @@ def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
         read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "flag"), [("train.csv", "--train"), ("test.csv", "--test"), ("sample_submission.csv", "--sample")]
+)
+def test_a_table_with_a_header_alone_is_told(prices: Path, name: str, flag: str) -> None:
+    header, *_ = (prices / name).read_text().splitlines(keepends=True)
+    (prices / name).write_text(header)
+
+    with pytest.raises(IntrospectionError, match=f"{name} has a header and no rows: .* another with {flag}"):
+        read(prices)
+
+
 def test_without_a_sample_the_submission_is_built_from_the_test_ids(prices: Path) -> None:
     (prices / "sample_submission.csv").unlink()
 

@@ -29,7 +29,7 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         NoTrainingDataError: There is neither a table nor files to learn from.
         NoTestDataError: There is nothing to predict.
         IntrospectionError: The test examples are tables, one each, or their files are called otherwise than what is
-            asked for.
+            asked for; or a table has no rows.
     """
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     unsupported = unsupported_files(survey)
@@ -55,6 +55,13 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
         raise NoTestDataError(seen=left, unsupported=unsupported, notes=survey.notes)
+    needed = {"--train": tables.train, "--test": tables.test} if files is None else {}
+    for flag, table in (needed | {"--sample": tables.sample}).items():
+        if table is not None and not table.rows:
+            raise IntrospectionError(
+                f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
+                f"name another with {flag}."
+            )
 
 
 def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
