@@ -6,7 +6,7 @@ import pytest
 from layout_files import images, keys, table
 
 from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.errors import NoFamilyError, NoTestDataError
+from generator.competition.introspection.errors import IntrospectionError, NoFamilyError, NoTestDataError
 from generator.competition.survey import survey_folder
 
 
@@ -77,3 +77,25 @@ def test_boxes_around_objects_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NoFamilyError, match="object detection: the cells of bbox are boxes"):
         read_task(survey_folder(tmp_path), Hints(slug="wheat"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_rated"), [("b 0.5", True), ("b 0.5 a 1.0", True), ("b a", False), ("b 2.5", False), ("b 0.7", False)]
+)
+def test_a_label_with_its_confidence_is_no_list_of_labels(tmp_path: Path, answer: str, is_rated: bool) -> None:
+    names = keys(60)
+    table(
+        tmp_path / "train.csv",
+        ["id", "x", "y"],
+        [[n, i % 7 / 3, ["a", "b", "0.7"][i % 3]] for i, n in enumerate(names)],
+    )
+    table(tmp_path / "test.csv", ["id", "x"], [[name, 0.4] for name in names])
+    table(tmp_path / "sample_submission.csv", ["id", "y"], [[name, answer] for name in names])
+    survey = survey_folder(tmp_path)
+
+    if is_rated:
+        with pytest.raises(
+            IntrospectionError, match=f'such as "{answer}", are labels with a confidence .*--submission'
+        ):
+            read_task(survey, Hints(slug="some"))
+    read_task(survey, Hints(slug="some", overrides={"submission": "top_k"} if is_rated else {}))
