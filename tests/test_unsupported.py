@@ -99,3 +99,28 @@ def test_a_label_with_its_confidence_is_no_list_of_labels(tmp_path: Path, answer
         ):
             read_task(survey, Hints(slug="some"))
     read_task(survey, Hints(slug="some", overrides={"submission": "top_k"} if is_rated else {}))
+
+
+def test_training_files_that_are_missing_are_not_blamed_on_those_of_the_test(tmp_path: Path) -> None:
+    names = [f"scan_{number:03}" for number in range(90)]
+    images(tmp_path / "train", [f"{name}.png" for name in names[:3]])
+    images(tmp_path / "test", [f"{name}.png" for name in names[60:]])
+    table(tmp_path / "train.csv", ["scan", "ill"], [[name, n % 2] for n, name in enumerate(names[:60])])
+    table(tmp_path / "sample_submission.csv", ["scan", "ill"], [[name, 0.5] for name in names[60:]])
+
+    with pytest.raises(IntrospectionError, match=r"hardly any training example of train\.csv has a file: .*--train"):
+        read_task(survey_folder(tmp_path), Hints(slug="some"))
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "wav"])
+def test_files_of_nothing_are_told(tmp_path: Path, suffix: str) -> None:
+    names = keys(60)
+    write_files(tmp_path / "train", [f"{name}.{suffix}" for name in names[:40]])
+    write_files(tmp_path / "test", [f"{name}.{suffix}" for name in names[40:]])
+    table(tmp_path / "train.csv", ["id", "label"], [[name, n % 2] for n, name in enumerate(names[:40])])
+    table(tmp_path / "sample_submission.csv", ["id", "label"], [[name, 0] for name in names[40:]])
+
+    with pytest.raises(
+        NoTestDataError, match=r"test, train were seen\. .* in test, train none that was looked at can be read: see"
+    ):
+        read_task(survey_folder(tmp_path), Hints(slug="some"))

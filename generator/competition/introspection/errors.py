@@ -28,6 +28,10 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
 
 
+def _were(seen: Sequence[str]) -> str:
+    return "were" if len(seen) > 1 else "was"
+
+
 class IntrospectionError(CompetitionError):
     """A survey that does not make a task; a flag may help."""
 
@@ -38,7 +42,9 @@ class NoTrainingDataError(IntrospectionError):
     def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
         remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table with --train."
-        super().__init__(" ".join((f"There is nothing to train on: {what} was seen{remedy}", *notes[:_MOST_NOTES])))
+        super().__init__(
+            " ".join((f"There is nothing to train on: {what} {_were(seen)} seen{remedy}", *notes[:_MOST_NOTES]))
+        )
 
 
 class NoTestDataError(IntrospectionError):
@@ -46,7 +52,7 @@ class NoTestDataError(IntrospectionError):
 
     def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
         remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table of the test examples with --test."
-        what = f"beside what is trained on, {listed(seen) or 'nothing'} was seen{remedy}"
+        what = f"beside what is trained on, {listed(seen) or 'nothing'} {_were(seen)} seen{remedy}"
         super().__init__(" ".join((f"There is nothing to predict: {what}", *notes[:_MOST_NOTES])))
 
 

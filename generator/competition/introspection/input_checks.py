@@ -48,6 +48,12 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         left = [path for path in seen if path != trained_on]
         asked = tables.sample.columns[0].present if tables.sample is not None and tables.sample.columns else ()
         file = _test_file(survey)
+        if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(asked):
+            raise IntrospectionError(
+                f"The test files, such as {printable(file)}, are called by the ids of {printable(tables.sample.path)}, "
+                f"but hardly any training example of {printable(trained_on)} has a file: put the missing files beside "
+                "those that are there, or name a table of these with --train."
+            )
         if tables.sample is not None and asked and file:
             raise IntrospectionError(
                 f'The ids of {printable(tables.sample.path)}, such as "{printable(asked[0])}", are not the names of '

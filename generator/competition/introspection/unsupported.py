@@ -12,6 +12,7 @@ from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Hints
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import TEST, TRAIN, stem, words
+from generator.competition.survey import images, sound
 from generator.competition.survey.facts import Column, ColumnKind, Folder, Survey, Table
 from generator.untrusted import printable
 
@@ -69,7 +70,19 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
         where, count = listed(list(places)), sum(places.values())
         remedy = _REMEDIES.get(what, "convert them to png images in folders of the same names")
         sentences.append(f"{what} cannot be read here, and there are {count:,} in {where}: {remedy}, {_ATTACH}.")
+    damaged = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
+    if damaged:
+        sentences.append(
+            f"Of the images or sounds in {listed(damaged)} none that was looked at can be read: see whether they are "
+            "empty or damaged."
+        )
     return tuple(sentences)
+
+
+def _is_damaged(folder: Folder) -> bool:
+    """True if most files are called as images or sounds are, and none of those that were looked at is one."""
+    most = max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix], default="")
+    return most in images.SUFFIXES | sound.SUFFIXES and folder.images is None and folder.audio is None
 
 
 def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleFiles | None, hints: Hints) -> None:
