@@ -47,7 +47,7 @@ class RunError(TandemError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Names the nearest known name, for the end of a message.
+    """Names the nearest known name, or one that has this for its initials, for the end of a message.
 
     Args:
         name: What the user wrote; upper and lower case count as the same.
@@ -59,5 +59,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     by_lower_case = {candidate.lower(): candidate for candidate in known}
-    nearest = get_close_matches(name[:100].lower(), by_lower_case, n=1)
+    asked = name[:100].lower()
+    of_initials = [known for known in by_lower_case if "_" in known and asked == _initials(known)]
+    nearest = get_close_matches(asked, by_lower_case, n=1) or of_initials
     return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""
+
+
+def _initials(name: str) -> str:
+    return "".join(word[:1] for word in name.split("_"))

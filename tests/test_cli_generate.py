@@ -159,6 +159,10 @@ def test_the_data_are_written_on_first_use_only_after_the_pair_is_known_to_be_fi
         (["--framework", "torch", "--set", "several_hosts=true"], "trains on one host: set it to false"),
         (["--owner", "a b"], '"a b" is not a Kaggle user name'),
         (["--name", "../x"], '"../x" cannot be the name of a pair'),
+        (["--file-name", "../../x.csv"], "--file-name '../../x.csv': it must be the name of a file, without a folder."),
+        (["--file-name", "out/x.csv"], "it must be the name of a file"),
+        (["--file-name", ".."], "it must be the name of a file"),
+        (["--sample", "../x.csv"], "--sample '../x.csv': it must be a path inside of the competition's folder."),
     ],
 )
 def test_a_wrong_option_is_one_sentence(

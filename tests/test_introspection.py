@@ -1,6 +1,7 @@
 """Readings of a task: evidence, warnings, the user's decisions, and errors where there is nothing to go by."""
 
 import json
+import re
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -321,6 +322,32 @@ def test_the_positive_class_is_told_where_it_is_not_clearly_the_last(
         read(prices, called="AUC", positive_class="neither")
 
 
+@pytest.mark.parametrize(
+    ("classes", "sample", "positive", "says"),
+    [
+        (("No", "Yes"), "0", None, ""),
+        (("0", "1"), "False", None, ""),
+        (("no", "churned"), "0", "churned", ""),
+        (("cat", "dog"), "1", "dog", "The positive class is a guess, dog: it is the last in order"),
+        (("a", "b", "c"), "0", None, 'The classes are like "a", .* like "0": .*--labels'),
+        (("1", "2", "3"), "none", None, 'The classes are like "1", .* like "none": .*--labels'),
+    ],
+)
+def test_classes_that_the_sample_calls_otherwise_are_flags_or_told(
+    prices: Path, classes: tuple[str, ...], sample: str, positive: str | None, says: str
+) -> None:
+    rows = [[n, 40 + n, classes[n % len(classes)]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "kind"], [[row[0], sample] for row in rows])
+
+    reading = read(prices, called="Accuracy", target_kind="class")
+
+    details = reading.task.details
+    assert (details.get("answers_are_flags", False), details.get("positive_class")) == (len(classes) == 2, positive)
+    assert re.search(says, " ".join(reading.warnings)) if says else reading.warnings == ()
+
+
 def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
     images(tmp_path / "train", [f"cat.{n}.png" for n in range(6)] + [f"dog.{n}.png" for n in range(6)])
     images(tmp_path / "test", [f"{n}.png" for n in range(6)])
@@ -371,6 +398,17 @@ def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
     table(tmp_path / "test.csv", ["id", "x"], [[1, 2], [2, 3]])
     with pytest.raises(IntrospectionError, match=r"only test\.csv was seen"):
         read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "flag"), [("train.csv", "--train"), ("test.csv", "--test"), ("sample_submission.csv", "--sample")]
+)
+def test_a_table_with_a_header_alone_is_told(prices: Path, name: str, flag: str) -> None:
+    header, *_ = (prices / name).read_text().splitlines(keepends=True)
+    (prices / name).write_text(header)
+
+    with pytest.raises(IntrospectionError, match=f"{name} has a header and no rows: .* another with {flag}"):
+        read(prices)
 
 
 def test_without_a_sample_the_submission_is_built_from_the_test_ids(prices: Path) -> None:

@@ -104,6 +104,22 @@ def test_text_labels_are_fine_where_the_sample_has_text(tmp_path: Path) -> None:
     assert check(tmp_path, "id,label\n1,cat\n", sample="id,label\n1,dog\n") == 1
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "cp1252", "latin-1"])
+def test_a_sample_is_read_in_its_own_encoding_and_a_submission_in_utf_8(tmp_path: Path, encoding: str) -> None:
+    sample = f"numéro;qualité\n1;{'rosé' if encoding != 'latin-1' else chr(0x81)}\n"
+    (tmp_path / "sample.csv").write_bytes(sample.encode(encoding))
+    submission = tmp_path / "submission.csv"
+    submission.write_text("numéro;qualité\n1;doré\n", encoding="utf-8")
+
+    assert validate(submission, tmp_path / "sample.csv").rows == 1
+    submission.write_text("numéro,qualité\n1,doré\n", encoding="utf-8")
+    with pytest.raises(SubmissionError, match="the competition asks for numéro, qualité"):
+        validate(submission, tmp_path / "sample.csv")
+    submission.write_text("numéro;qualité\n1;doré\n", encoding="cp1252")
+    with pytest.raises(SubmissionError, match="it is not UTF-8 text"):
+        validate(submission, tmp_path / "sample.csv")
+
+
 def test_a_missing_submission_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "sample.csv").write_text(SAMPLE)
 

@@ -141,6 +141,21 @@ def test_a_label_is_written_as_the_sample_has_labels(
     assert written == f"id,label\n1,{expected[0]}\n2,{expected[1]}\n"
 
 
+@pytest.mark.parametrize(("placeholder", "expected"), [("0", ["1", "0"]), ("False", ["True", "False"])])
+def test_the_positive_class_is_1_where_the_sample_has_flags_for_it(
+    tmp_path: Path, placeholder: str, expected: list[str]
+) -> None:
+    written = text_of(
+        tmp_path,
+        table_task(TargetKind.CLASS, answers_are_flags=True),
+        f"id,label\n1,{placeholder}\n2,{placeholder}\n",
+        classes=["No", "Yes"],
+        predictions=[[0.2, 0.8], [0.9, 0.1]],
+    )
+
+    assert written == f"id,label\n1,{expected[0]}\n2,{expected[1]}\n"
+
+
 @pytest.mark.parametrize("placeholder", ["", "1", "7"])
 def test_a_smoke_test_leaves_what_it_does_not_predict_as_it_is_in_the_sample(tmp_path: Path, placeholder: str) -> None:
     rows = "".join(f"{number},{placeholder}\n" for number in range(70))

@@ -77,3 +77,50 @@ def test_boxes_around_objects_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NoFamilyError, match="object detection: the cells of bbox are boxes"):
         read_task(survey_folder(tmp_path), Hints(slug="wheat"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_rated"), [("b 0.5", True), ("b 0.5 a 1.0", True), ("b a", False), ("b 2.5", False), ("b 0.7", False)]
+)
+def test_a_label_with_its_confidence_is_no_list_of_labels(tmp_path: Path, answer: str, is_rated: bool) -> None:
+    names = keys(60)
+    table(
+        tmp_path / "train.csv",
+        ["id", "x", "y"],
+        [[n, i % 7 / 3, ["a", "b", "0.7"][i % 3]] for i, n in enumerate(names)],
+    )
+    table(tmp_path / "test.csv", ["id", "x"], [[name, 0.4] for name in names])
+    table(tmp_path / "sample_submission.csv", ["id", "y"], [[name, answer] for name in names])
+    survey = survey_folder(tmp_path)
+
+    if is_rated:
+        with pytest.raises(
+            IntrospectionError, match=f'such as "{answer}", are labels with a confidence .*--submission'
+        ):
+            read_task(survey, Hints(slug="some"))
+    read_task(survey, Hints(slug="some", overrides={"submission": "top_k"} if is_rated else {}))
+
+
+def test_training_files_that_are_missing_are_not_blamed_on_those_of_the_test(tmp_path: Path) -> None:
+    names = [f"scan_{number:03}" for number in range(90)]
+    images(tmp_path / "train", [f"{name}.png" for name in names[:3]])
+    images(tmp_path / "test", [f"{name}.png" for name in names[60:]])
+    table(tmp_path / "train.csv", ["scan", "ill"], [[name, n % 2] for n, name in enumerate(names[:60])])
+    table(tmp_path / "sample_submission.csv", ["scan", "ill"], [[name, 0.5] for name in names[60:]])
+
+    with pytest.raises(IntrospectionError, match=r"hardly any training example of train\.csv has a file: .*--train"):
+        read_task(survey_folder(tmp_path), Hints(slug="some"))
+
+
+@pytest.mark.parametrize("suffix", ["jpg", "wav"])
+def test_files_of_nothing_are_told(tmp_path: Path, suffix: str) -> None:
+    names = keys(60)
+    write_files(tmp_path / "train", [f"{name}.{suffix}" for name in names[:40]])
+    write_files(tmp_path / "test", [f"{name}.{suffix}" for name in names[40:]])
+    table(tmp_path / "train.csv", ["id", "label"], [[name, n % 2] for n, name in enumerate(names[:40])])
+    table(tmp_path / "sample_submission.csv", ["id", "label"], [[name, 0] for name in names[40:]])
+
+    with pytest.raises(
+        IntrospectionError, match=r"test, train were seen\. .* in test, train none that was looked at can be read: see"
+    ):
+        read_task(survey_folder(tmp_path), Hints(slug="some"))

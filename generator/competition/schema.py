@@ -232,6 +232,10 @@ def read_declaration(path: Path) -> dict[str, Any]:
 _ATTRIBUTES = tuple(each.name for each in fields(Task) if each.name not in ("family", "details", "evidence"))
 
 
+def _is_file_name(name: str) -> bool:
+    return bool(name.strip(".")) and not set("/\\:") & set(name)
+
+
 def _is_inside(path: str) -> bool:
     parts = path.replace("\\", "/").split("/")
     return not path.startswith(("/", "\\", "~")) and ".." not in parts and ":" not in parts[0]
@@ -240,6 +244,7 @@ def _is_inside(path: str) -> bool:
 _FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "": (lambda _: True, "anything"),
     "path": (_is_inside, "a path inside of the competition's folder"),
+    "file": (_is_file_name, "the name of a file, without a folder"),
     "slug": (is_slug, "lower-case letters, digits and hyphens"),
     "template": (lambda name: name.replace("_", "a").isalnum(), "a name that `tandem generate --list` shows"),
     "share": (lambda share: 0 <= share < 1, "0 or more, and less than 1"),

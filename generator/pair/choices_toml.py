@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from generator.competition import metrics
 from generator.competition.facts import Value
-from generator.competition.schema import common, expected_anywhere, known_keys
+from generator.competition.schema import common, expected_anywhere, known_keys, option_of
 from generator.errors import CompetitionError, PairError, did_you_mean
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.untrusted import printable, storable
@@ -127,15 +127,19 @@ def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bo
 
 
 def check_storable(choices: Choices, *, path: Path) -> None:
-    """Makes sure that the file can hold what was chosen on a command line.
+    """Makes sure that the file can hold what was chosen on a command line, and will be read with it.
 
     Raises:
-        WrongValueError: It cannot.
+        WrongValueError: It cannot hold it.
+        ChoicesError: It would be refused when it is read.
     """
     for section, entries in choices.sections().items():
         for key, choice in entries.items():
             if expected := _expected_of_toml(choice.value):
                 raise WrongValueError(path=path, key=f"{section}.{key}", expected=expected, value=choice.value)
+            if expected := _expected(section, key, choice.value):
+                said = printable(repr(choice.value))
+                raise ChoicesError(f"{option_of(key)} {said}: it must be {expected}.")
 
 
 def _toml(text: str, path: Path) -> dict[str, Any]:
@@ -210,10 +214,16 @@ def _checked(path: Path, section: str, key: str, value: Any) -> Value:
         if not isinstance(value, bool | int | float | str | list):
             raise WrongValueError(path=path, key=name, expected="a number, true or false, text, or a list", value=value)
         return value
-    rules = (common()["pair"][key],) if section == "pair" else known_keys()[key]
-    if expected := expected_anywhere(rules, value) or (_missing_metric(value) if key == "metric" else ""):
+    if expected := _expected(section, key, value) or (_missing_metric(value) if key == "metric" else ""):
         raise WrongValueError(path=path, key=name, expected=expected, value=value)
     return cast("Value", value)
+
+
+def _expected(section: str, key: str, value: object) -> str:
+    """What a value has to be by its key and is not; "" if it is right, or any is."""
+    if section == "parameters":
+        return ""
+    return expected_anywhere((common()["pair"][key],) if section == "pair" else known_keys()[key], value)
 
 
 def _missing_metric(name: str) -> str:

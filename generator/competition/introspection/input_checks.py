@@ -11,6 +11,7 @@ from generator.competition.introspection.errors import (
     UnknownKeyError,
     UnusableValueError,
     listed,
+    were,
 )
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Findings
@@ -30,12 +31,12 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
 
     Raises:
         IntrospectionError: There is neither a table nor files to learn from, or nothing to predict; the test examples
-            are tables, one each, or their files are called otherwise than what is asked for.
+            are tables, one each, or their files are called otherwise than what is asked for; or a table has no rows.
     """
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     if tables.train is None and files is None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        raise _nothing(f"to train on: {what} was seen", survey, remedy="name the table with --train")
+        raise _nothing(f"to train on: {what} {were(seen)} seen", survey, remedy="name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
@@ -49,14 +50,27 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
         left = [path for path in seen if path != trained_on]
         asked = tables.sample.columns[0].present if tables.sample is not None and tables.sample.columns else ()
         file = _test_file(survey)
+        if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(asked):
+            raise IntrospectionError(
+                f"The test files, such as {printable(file)}, are called by the ids of {printable(tables.sample.path)}, "
+                f"but hardly any training example of {printable(trained_on)} has a file: put the missing files beside "
+                "those that are there, or name a table of these with --train."
+            )
         if tables.sample is not None and asked and file:
             raise IntrospectionError(
                 f'The ids of {printable(tables.sample.path)}, such as "{printable(asked[0])}", are not the names of '
                 f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        what = f"to predict: beside what is trained on, {listed(left) or 'nothing'} was seen"
+        what = f"to predict: beside what is trained on, {listed(left) or 'nothing'} {were(left)} seen"
         raise _nothing(what, survey, remedy="name the table of the test examples with --test")
+    needed = {"--train": tables.train, "--test": tables.test} if files is None else {}
+    for flag, table in (needed | {"--sample": tables.sample}).items():
+        if table is not None and not table.rows:
+            raise IntrospectionError(
+                f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
+                f"name another with {flag}."
+            )
 
 
 def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None:

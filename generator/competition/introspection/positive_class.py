@@ -1,4 +1,4 @@
-"""The positive class: that of two whose probability is asked for."""
+"""The positive class: that of two whose probability is asked for, or that is called 1 in the submission."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,14 @@ from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import UnusableValueError, listed
 from generator.competition.introspection.findings import Findings, Reason, best_first, weighed
 from generator.competition.introspection.vocabulary import words
+from generator.competition.survey.columns import kind_of
+from generator.competition.survey.facts import ColumnKind
 
-_KEY = "positive_class"
+_KEY, _FLAGS_KEY = "positive_class", "answers_are_flags"
 _YES = frozenset(("1", "1.0", "true", "t", "yes", "y", "positive", "pos"))
 _NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg"))
+_FLAGS = frozenset(("0", "1", "0.0", "1.0"))
+_NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
 _CERTAIN = 4
 
 
@@ -24,7 +28,15 @@ def settle_positive_class(submission: SubmissionKind, seen: Observations, found:
     names = _names(seen)
     if decided is not None and names and decided not in names:
         raise UnusableValueError(key=_KEY, value=str(decided), wanted=f"one of the classes, {listed(names)}")
-    if len(names) != 2 or not (decided or submission is SubmissionKind.PROBABILITY):  # noqa: PLR2004 - yes and no
+    if len(names) != 2:  # noqa: PLR2004 - yes and no
+        return
+    flag = _flag_asked(names, seen) if submission is SubmissionKind.LABEL else ""
+    if flag:
+        evidence = (
+            f'the cells of the sample submission are like "{flag}", and the classes are {names[0]} and {names[1]}'
+        )
+        found.settle(_FLAGS_KEY, value=True, evidence=evidence)
+    elif not (decided or submission is SubmissionKind.PROBABILITY):
         return
     asked = seen.targets.asked[0] if len(seen.targets.asked) == 1 else ""
     last, first = names[::-1]
@@ -35,7 +47,8 @@ def settle_positive_class(submission: SubmissionKind, seen: Observations, found:
             [
                 Reason(4 * is_named[name], f"the sample submission asks for {asked}"),
                 Reason(4 * (name.lower() in _YES or other.lower() in _NO), f"{name} says yes, or {other} no"),
-                Reason(2 * (name == last), "it is the last in order"),
+                # Labels that are turned round look like any, and cost more than a probability that is.
+                Reason((1 if flag else 2) * (name == last), "it is the last in order"),
             ],
         )
         for name, other in ((last, first), (first, last))
@@ -50,6 +63,16 @@ def class_in(column: str, classes: Sequence[str]) -> str | None:
     common = frozenset.intersection(*map(words, classes)) if classes else frozenset()
     named = [name for name in classes if (words(name) - common) & words(column)]
     return named[0] if len(named) == 1 else None
+
+
+def _flag_asked(names: Sequence[str], seen: Observations) -> str:
+    """A cell of the sample that is 0 or 1, or true or false, where the classes are other words; "" if none is."""
+    if len(seen.targets.answers) != 1 or not seen.targets.answers[0].present:
+        return ""
+    (answer,) = seen.targets.answers
+    is_flag = answer.kind is ColumnKind.BOOLEAN or answer.distinct <= _FLAGS
+    kinds = {answer.kind, kind_of(names)}
+    return answer.present[0] if is_flag and len(kinds) > 1 and not kinds <= _NUMBERS else ""
 
 
 def _names(seen: Observations) -> list[str]:

@@ -14,6 +14,7 @@ from generator.competition.introspection.submission import find_submission, labe
 from generator.competition.introspection.table_roles import find_tables
 from generator.competition.introspection.target_kind import find_target_kind
 from generator.competition.introspection.unsupported import (
+    check_that_answers_can_be_written,
     check_that_files_can_be_read,
     check_that_targets_can_be_learned,
     check_that_there_are_templates,
@@ -53,6 +54,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     check_that_there_are_templates(seen, hints)
     kind = find_target_kind(seen, found)
     check_that_targets_can_be_learned(kind, seen, hints)
+    check_that_answers_can_be_written(kind, seen, hints)
     submission = find_submission(kind, seen, found)
     settle_metric(seen.metric, submission, kind, found, sizes=(seen.classes, labels_per_cell(seen.targets)))
     if kind is TargetKind.CLASS and (seen.classes or "class_count" in hints.overrides):

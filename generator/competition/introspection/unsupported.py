@@ -12,6 +12,7 @@ from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Hints
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import TEST, TRAIN, stem, words
+from generator.competition.survey import images, sound
 from generator.competition.survey.facts import Column, ColumnKind, Folder, Survey, Table
 from generator.untrusted import printable
 
@@ -44,6 +45,7 @@ _NAMED = 0.1  # of the values of a column, since both are samples
 _ATTACH = "and on Kaggle attach a dataset with these files and the competition's tables"
 _FOR_EXAMPLES = TRAIN | TEST
 _BOX = re.compile(r"\[?\(?\s*-?[\d.]+(?:\s*,\s*|\s+)(?:-?[\d.]+(?:\s*,\s*|\s+)){2}-?[\d.]+\s*\)?\]?")
+_LABEL_AND_CONFIDENCE = re.compile(r"\S+ [01]?\.\d+( \S+ [01]?\.\d+)*")
 _BOX_NAMES = frozenset(("bbox", "bboxes", "box", "boxes"))
 _PREDICTION_STRING = frozenset(("prediction", "string"))
 _FEWEST_CELLS = 20
@@ -68,7 +70,19 @@ def unsupported_files(survey: Survey) -> tuple[str, ...]:
         where, count = listed(list(places)), sum(places.values())
         remedy = _REMEDIES.get(what, "convert them to png images in folders of the same names")
         sentences.append(f"{what} cannot be read here, and there are {count:,} in {where}: {remedy}, {_ATTACH}.")
+    damaged = [folder.path or "the folder" for folder in survey.folders if _is_damaged(folder)]
+    if damaged:
+        sentences.append(
+            f"Of the images or sounds in {listed(damaged)} none that was looked at can be read: see whether they are "
+            "empty or damaged."
+        )
     return tuple(sentences)
+
+
+def _is_damaged(folder: Folder) -> bool:
+    """True if most files are called as images or sounds are, and none of those that were looked at is one."""
+    most = max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix], default="")
+    return most in images.SUFFIXES | sound.SUFFIXES and folder.images is None and folder.audio is None
 
 
 def check_that_files_can_be_read(survey: Survey, tables: Tables, files: ExampleFiles | None, hints: Hints) -> None:
@@ -141,6 +155,26 @@ def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hint
         f'The target {printable(column.name)} is {problem} ("{printable(column.present[0][:_SHOWN])}"), and no family '
         "of the kit learns that; name another target with --target, or say with --target-kind what it is."
     )
+
+
+def check_that_answers_can_be_written(kind: TargetKind, seen: Observations, hints: Hints) -> None:
+    """Refuses labels with a confidence behind each, which would be read as two labels.
+
+    Raises:
+        IntrospectionError: The sample has such cells; not if the user decided what a submission says.
+    """
+    answers, sample = seen.targets.answers, seen.tables.sample
+    if kind is not TargetKind.CLASS or "submission" in hints.overrides or len(answers) != 1 or sample is None:
+        return
+    (cells,) = (answer.present for answer in answers)
+    known = {name for column in seen.targets.columns for name in column.distinct}
+    is_rated = bool(cells) and all(map(_LABEL_AND_CONFIDENCE.fullmatch, cells))
+    if is_rated and not known & {confidence for cell in cells for confidence in cell.split()[1::2]}:
+        raise IntrospectionError(
+            f'The cells of {printable(sample.path)}, such as "{printable(cells[0][:_SHOWN])}", are labels with a '
+            "confidence behind each, which no submission of the kit has: --submission top_k lists labels alone, and a "
+            "cell of your own, answers_of.py beside pair.toml, can write such ones in their place."
+        )
 
 
 def _is_series(cell: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from generator.competition.facts import Medium, TargetKind
+from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Finding, Hints
 from generator.competition.introspection.table_format import differences
@@ -15,6 +15,7 @@ from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
+_NUMBERS = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 _ROWS = (Medium.ROW, Medium.TEXT)
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
@@ -31,6 +32,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_files(known, seen),
         *_about_targets(seen, hints),
         *_about_missing_numbers(known, seen),
+        *_about_labels(known, seen),
         *_about_ids(known, seen),
         *differences(seen.tables),
         *(unsupported_files(survey) if not has_examples else ()),
@@ -103,6 +105,22 @@ def _about_missing_numbers(known: Mapping[str, Finding], seen: Observations) -> 
         f"{missing:,} of {len(columns[0].values):,} sampled rows of {printable(table.path)} have no "
         f"{_shown(list(seen.targets.names))}; {done}."
     )
+
+
+def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample has numbers where the classes are names, or names where they are numbers."""
+    targets, sample = seen.targets, seen.tables.sample
+    is_label = (known["target_kind"].value, known["submission"].value) == (TargetKind.CLASS, SubmissionKind.LABEL)
+    columns = (*targets.answers, *targets.columns)
+    if not is_label or "answers_are_flags" in known or sample is None or len(columns) != 2:  # noqa: PLR2004 - one each
+        return
+    answer, column = columns
+    if answer.present and column.present and (answer.kind in _NUMBERS) != (column.kind in _NUMBERS):
+        yield (
+            f'The classes are like "{printable(column.present[0])}", which the notebooks submit, and the cells of '
+            f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '
+            "beside it with the classes called so, and name it with --labels."
+        )
 
 
 def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:

@@ -15,8 +15,9 @@ from generator.competition.submission.errors import (
     UnreadableSubmissionError,
 )
 from generator.competition.submission.tolerance import Tolerance
+from generator.competition.tables.encodings import UTF_8
 from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
-from generator.competition.tables.rows import Row, separator_within, table_rows, unit_of
+from generator.competition.tables.rows import Row, encoding_within, separator_within, table_rows, unit_of
 from generator.files import reason
 from generator.untrusted import printable, quoted
 
@@ -60,7 +61,7 @@ class SubmissionSummary:
     has_sample: bool = True
 
 
-def read_table(path: Path, *, separator: str = "") -> Iterator[Row]:
+def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Iterator[Row]:
     """Yields the header and then each row, as `table_rows` does.
 
     Raises:
@@ -68,7 +69,7 @@ def read_table(path: Path, *, separator: str = "") -> Iterator[Row]:
         UnreadableSubmissionError: It cannot be read as what its name says.
     """
     try:
-        yield from table_rows(path, separator=separator)
+        yield from table_rows(path, separator=separator, encoding=encoding)
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=reason(error)) from error
     except PyarrowMissingError as error:
@@ -105,7 +106,9 @@ def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape
     Raises:
         SubmissionError: The sample itself is not a table, or not one with one row for each id where it has to be.
     """
-    columns, rows = _opened(sample)
+    # Kaggle's files are in any encoding, and the notebooks read them so; what they write is in UTF-8.
+    encoding = encoding_within(sample)
+    columns, rows = _opened(sample, encoding=encoding)
     ids: set[str] = set()
     is_number = [True] * len(columns)
     for number, cells in rows:
@@ -121,7 +124,7 @@ def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape
         kinds=kinds,
         ids=ids,
         tolerance=tolerance,
-        separator=separator_within(sample),
+        separator=separator_within(sample, encoding=encoding),
     )
 
 
@@ -173,9 +176,9 @@ def summarize(submission: Path) -> SubmissionSummary:
     return SubmissionSummary(path=submission, rows=count, columns=tuple(columns), has_sample=False)
 
 
-def _opened(path: Path, *, separator: str = "") -> tuple[list[str], Iterator[Row]]:
+def _opened(path: Path, *, separator: str = "", encoding: str = UTF_8) -> tuple[list[str], Iterator[Row]]:
     """The header of a table, and its rows, of which each has as many cells."""
-    table = read_table(path, separator=separator)
+    table = read_table(path, separator=separator, encoding=encoding)
     _, columns = next(table, (0, []))
     if not columns:
         raise UnreadableSubmissionError(path=path, why="it is empty")

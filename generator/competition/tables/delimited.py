@@ -42,17 +42,18 @@ class _Layout:
     row_size: float
 
 
-def delimited_rows(file: IO[bytes], separator: str = "") -> Iterator[tuple[int, list[str]]]:
-    """Yields the header and then each row with the number of its last line, in UTF-8 and strictly as csv.
+def delimited_rows(file: IO[bytes], separator: str = "", *, encoding: str = UTF_8) -> Iterator[tuple[int, list[str]]]:
+    """Yields the header and then each row with the number of its last line, strictly as csv.
 
     Args:
         file: The uncompressed bytes.
         separator: What stands between the cells; by default the first that divides the header.
+        encoding: What the text is in; a byte-order mark of UTF-8 is left out.
 
     Raises:
-        UnreadableTableError: It is not UTF-8, or not csv.
+        UnreadableTableError: It is not in this encoding, or not csv.
     """
-    text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+    text = io.TextIOWrapper(file, encoding="utf-8-sig" if encoding == UTF_8 else encoding, newline="")
     try:
         first = "" if separator else text.readline()
         reader = csv.reader(_resumed(first, text), strict=True, delimiter=separator or separator_in(first))
@@ -61,7 +62,7 @@ def delimited_rows(file: IO[bytes], separator: str = "") -> Iterator[tuple[int, 
             if cells:
                 yield reader.line_num, cells
     except UnicodeDecodeError as error:
-        raise UnreadableTableError("is not UTF-8 text") from error
+        raise UnreadableTableError(f"is not {encoding.upper()} text") from error
     except csv.Error as error:
         raise UnreadableTableError(f"is not CSV ({quoted(str(error))})") from error
 

@@ -2,6 +2,7 @@
 
 import codecs
 from collections.abc import Iterable
+from itertools import chain
 
 UTF_8 = "utf-8"
 # The longer mark first: that of UTF-32 begins like that of UTF-16.
@@ -35,15 +36,10 @@ def encoding_of(head: bytes, further: Iterable[bytes] = ()) -> str | None:
         return wide
     if b"\0" in head:
         return None
-    pieces = [head, *further]
-    for encoding in (UTF_8, "cp1252"):
-        try:
-            for piece in pieces:
-                decoded(piece, encoding, errors="strict")
-        except UnicodeDecodeError:
-            continue
-        return encoding
-    return "latin-1"
+    fitting = [UTF_8, "cp1252"]
+    for piece in chain([head], further):
+        fitting = [encoding for encoding in fitting if _is_in(piece, encoding)]
+    return next(iter(fitting), "latin-1")
 
 
 def decoded(piece: bytes, encoding: str, *, head: bytes = b"", errors: str = "replace") -> str:
@@ -64,6 +60,14 @@ def decoded(piece: bytes, encoding: str, *, head: bytes = b"", errors: str = "re
         start = piece[: _LONGEST_CHARACTER - 1]
         piece = piece[len(start) - len(start.lstrip(_FOLLOWING_BYTES)) :]
     return codecs.getincrementaldecoder(encoding)(errors).decode(piece, final=False)
+
+
+def _is_in(piece: bytes, encoding: str) -> bool:
+    try:
+        decoded(piece, encoding, errors="strict")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _wide_without_mark(head: bytes) -> str | None:

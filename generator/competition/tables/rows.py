@@ -3,10 +3,12 @@
 import csv
 import io
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from generator.competition.tables.compression import opened
 from generator.competition.tables.delimited import delimited_rows, separator_in
+from generator.competition.tables.encodings import UTF_8, encoding_of
 from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.formats import TableFormat, format_of
 from generator.competition.tables.json_records import json_rows
@@ -14,18 +16,21 @@ from generator.competition.tables.parquet import parquet_rows
 
 Row = tuple[int, list[str]]
 
+_PIECE = 1 << 22  # a multiple of 4, as `encodings` wants it
+
 
 def unit_of(path: Path) -> str:
     """The unit that the numbers of rows count, for messages: lines of a text, else rows below the header."""
     return "row" if format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON) else "line"
 
 
-def table_rows(path: Path, *, separator: str = "") -> Iterator[Row]:
+def table_rows(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Iterator[Row]:
     """Yields the header and then each row, as cells of text with the number of the line or row.
 
     Args:
         path: A file, possibly compressed, or the member of a zip archive.
         separator: What has to stand between the cells of a text whose name says nothing of it; by default what does.
+        encoding: What a text is in.
 
     Raises:
         UnreadableTableError: It cannot be read as what its name says.
@@ -38,16 +43,27 @@ def table_rows(path: Path, *, separator: str = "") -> Iterator[Row]:
         elif promised.format in (TableFormat.JSON, TableFormat.JSON_LINES):
             yield from json_rows(file, is_lines=promised.format is TableFormat.JSON_LINES)
         else:
-            yield from delimited_rows(file, promised.separator or separator)
+            yield from delimited_rows(file, promised.separator or separator, encoding=encoding)
 
 
-def separator_within(path: Path) -> str:
+def encoding_within(path: Path) -> str:
+    """The encoding of a text, as a survey finds it; UTF-8 for what is no text, or cannot be read."""
+    try:
+        with opened(path) as (file, name):
+            is_text = format_of(name).format in (TableFormat.CSV, None)
+            pieces = iter(partial(file.read, _PIECE), b"")
+            return (encoding_of(next(pieces, b""), pieces) if is_text else None) or UTF_8
+    except (OSError, UnreadableTableError, ValueError):
+        return UTF_8
+
+
+def separator_within(path: Path, *, encoding: str = UTF_8) -> str:
     """The separator between the cells of a text; "" where the name says it, for what is no text, or cannot be read."""
     try:
         with opened(path) as (file, name):
             promised = format_of(name)
             is_open = promised.format in (TableFormat.CSV, None) and not promised.separator
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-            return separator_in(text.readline()) if is_open else ""
+            text = io.TextIOWrapper(file, encoding=encoding, newline="")
+            return separator_in(text.readline().removeprefix("\ufeff")) if is_open else ""
     except (OSError, UnreadableTableError, ValueError, csv.Error):
         return ""
