@@ -285,7 +285,7 @@ def test_a_decision_that_cannot_be_followed_is_told(
 
 
 def test_a_decision_that_the_labels_contradict_is_told(prices: Path) -> None:
-    with pytest.raises(UnusableValueError, match=r'target_kind cannot be "number": .* what remark holds, such as "'):
+    with pytest.raises(UnusableValueError, match=r'target_kind cannot be "number": .* values such as ".*" in remark'):
         read(prices, targets=["remark"], target_kind="number")
 
     assert read(prices, targets=["rooms"], target_kind="class", class_count="5").task.details["class_count"] == 5

@@ -96,14 +96,16 @@ def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None
                 columns = train.column_names
                 raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
             if is_column and key.endswith("_columns") and name in (*seen.targets.names, found["id_column"].value):
-                raise UnusableValueError(key=key, value=name, wanted="columns that are neither the id nor a target")
+                raise UnusableValueError(
+                    key=key, value=name, wanted="a column to learn from, neither the id nor a target"
+                )
 
 
 def _check_against_labels(seen: Observations, found: Findings) -> None:
     """That names are not to be learned as numbers, and that there are as many classes as were decided on."""
     named = [column for column in seen.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)]
     if named and found.decided("target_kind") == TargetKind.NUMBER:
-        wanted = f'one for what {named[0].name} holds, such as "{named[0].present[0]}"'
+        wanted = f'one for values such as "{named[0].present[0]}" in {named[0].name}'
         raise UnusableValueError(key="target_kind", value=TargetKind.NUMBER, wanted=wanted)
     labelled, decided = seen.tables.labelled, found.decided("class_count")
     is_whole = seen.targets.are_classes_asked or (labelled is not None and labelled.is_complete)
