@@ -53,6 +53,12 @@ class Layout:
         parameters = self.mirror.parameters(notebook, **options.pop("parameters", {}))
         return self.sessions.run(notebook, parameters, until=until, look=look, **options)
 
+    def seen(self, role: str, asked: Task, **options: Any) -> Any:
+        """What the look at the names of a notebook saw, which has to come as far as it is asked to."""
+        ended = self.run(role, asked, **options)
+        assert ended.is_done, ended
+        return ended.seen
+
     def cells(self, role: str, asked: Task) -> dict[str, str]:
         """The code of a notebook's cells, by their names."""
         return rendered_cells(self.framework, role, asked, slug="colours")
@@ -61,16 +67,12 @@ class Layout:
         """The id, the file and the label of every training image, as the notebook reads them."""
         rows = "zip(train[ID_COLUMN], paths_of(train['image file'], folder)['path'], truth)"
         seen = f"[[a, os.path.relpath(b, folder), classes[c]] for a, b, c in {rows}]"
-        ended = self.run("train", asked, until="decode-images", look=seen, **options)
-        assert ended.is_done, ended
-        return [tuple(row) for row in ended.seen]
+        return [tuple(row) for row in self.seen("train", asked, until="decode-images", look=seen, **options)]
 
     def test(self, asked: Task, **options: Any) -> dict[str, str]:
         """The file of every test id, as the notebook reads them."""
         seen = "dict(zip(ids, [os.path.relpath(path, folder) for path in examples['path']]))"
-        ended = self.run("infer", asked, until="check-test-images", look=seen, **options)
-        assert ended.is_done, ended
-        return dict(ended.seen)
+        return dict(self.seen("infer", asked, until="check-test-images", look=seen, **options))
 
 
 @pytest.fixture

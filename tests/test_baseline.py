@@ -47,6 +47,21 @@ def test_a_table_of_numbers_words_and_gaps_is_boosted(tmp_path: Path) -> None:
     assert found["gradient boosting on the raw columns"].rows == 400
 
 
+@pytest.mark.parametrize("rare", [0, 1], ids=["two-classes", "and-one-that-is-there-once"])
+def test_boosting_does_not_overfit_small_data(tmp_path: Path, rare: int) -> None:
+    random = np.random.default_rng(1)
+    columns = {name: random.normal(size=600) for name in "abcdef"}
+    truth = (columns["a"] + random.normal(0, 1.2, 600) > 0).astype("int32")
+    truth[:rare] = 2
+    write_rows(tmp_path, {**columns, "answer": truth})
+
+    found = scored(
+        task_of("tabular", "class", "answer", metric="log_loss", submission="class_columns"), tmp_path, truth
+    )
+
+    assert found["gradient boosting on the raw columns"].score < found[CONSTANT].score
+
+
 @pytest.mark.parametrize(
     ("kind", "metric", "submission", "better_than"),
     [

@@ -12,7 +12,7 @@ from PIL import Image
 
 from generator.competition import builtin
 from generator.competition.builtin import BuiltIn, ensure_data, require
-from generator.competition.submission import SubmissionColumnsError, SubmissionIdsError, SubmissionRowError, validate
+from generator.competition.submission import SubmissionError, SubmissionIdsError, SubmissionRowError, validate
 from generator.errors import CompetitionError
 from generator.files import FileWriteError
 from generator.pair.workspace import Workspace
@@ -114,7 +114,7 @@ def test_a_submission_with_foreign_ids_or_columns_is_not_scored(digits_folder: P
         score(write_submission(tmp_path / "a.csv", [("deadbeef", "1")]))
     with pytest.raises(SubmissionIdsError, match="539 of 540 ids are missing"):
         score(write_submission(tmp_path / "b.csv", [(ids[0], "1")]))
-    with pytest.raises(SubmissionColumnsError, match="has the columns id, digit"):
+    with pytest.raises(SubmissionError, match="has the columns id, digit"):
         score(write_submission(tmp_path / "c.csv", [], header="id,digit"))
     with pytest.raises(SubmissionRowError, match='"three" where the sample has a number'):
         score(write_submission(tmp_path / "d.csv", [(ids[0], "three")]))

@@ -9,7 +9,7 @@ from miniature import names_in
 from generator.competition.builtin import BuiltIn
 from generator.competition.builtin.diabetes import DIABETES
 from generator.competition.builtin.tumours import TUMOURS
-from generator.competition.submission import SubmissionColumnsError, SubmissionRowError, validate
+from generator.competition.submission import SubmissionError, SubmissionRowError, validate
 
 BOTH = pytest.mark.parametrize("built_in", [TUMOURS, DIABETES], ids=["tumours", "diabetes"])
 Table = list[dict[str, str]]
@@ -117,7 +117,7 @@ def test_the_sample_is_a_valid_submission_no_better_than_a_constant(tmp_path: Pa
 def test_a_submission_that_the_competition_would_refuse_is_not_scored(tmp_path: Path, built_in: BuiltIn) -> None:
     ids = [row["id"] for row in written(built_in, tmp_path)["test"]]
 
-    with pytest.raises(SubmissionColumnsError, match="has the columns id, answer"):
+    with pytest.raises(SubmissionError, match="has the columns id, answer"):
         built_in.score(write_submission(tmp_path / "s.csv", "answer", dict.fromkeys(ids, 0.5)))
     with pytest.raises(SubmissionRowError, match="is empty or NaN"):
         built_in.score(write_submission(tmp_path / "s.csv", built_in.task.targets[0], dict.fromkeys(ids, float("nan"))))

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from textwrap import dedent
 
@@ -168,7 +167,7 @@ DRIVER = """
     from generator.colab.command_line import CommandLine
     from generator.colab.machines import machine_named
     from generator.colab.options import ColabOptions, PlannedTraining
-    from generator.colab.rental import Patience
+    from generator.colab import rental
     from generator.colab.training import train_on_colab
     from generator.pair.workspace import Workspace
 
@@ -176,8 +175,8 @@ DRIVER = """
         print(line, flush=True)
 
     planned = PlannedTraining.of(ColabOptions(Workspace(Path(sys.argv[1])), "tiny", machine_named("T4")))
-    patience = Patience(beat=0.3, silence=3)
-    train_on_colab(planned, CommandLine(sys.argv[2]), login=None, tell=tell, patience=patience)
+    rental.PATIENCE = rental.Patience(beat=0.3, silence=3)
+    train_on_colab(planned, CommandLine(sys.argv[2]), login=None, tell=tell)
 """
 
 
@@ -210,7 +209,7 @@ def test_a_machine_that_may_be_left_is_said_and_no_other_is_rented(
     monkeypatch: pytest.MonkeyPatch,
     behaviour: dict[str, bool],
 ) -> None:
-    monkeypatch.setattr("generator.colab.training.Patience", partial(Patience, retry=0))
+    monkeypatch.setattr("generator.colab.rental.PATIENCE", Patience(retry=0))
     program = install(workspace / "google", **behaviour)
     colab("run", workspace, program, "--machine", "T4")
     assert "the machine is may still be rented" in capsys.readouterr().err

@@ -36,6 +36,23 @@ def test_each_fold_has_two_halves_which_no_group_is_in_both_of(details: dict[str
         assert (days["max"].to_numpy()[:-1] < days["min"].to_numpy()[1:]).all(), "spans that do not overlap"
 
 
+@pytest.mark.parametrize("rows_of_a_day", [7, 60])
+def test_equal_times_are_in_one_fold(rows_of_a_day: int) -> None:
+    train = pd.DataFrame({"day": np.random.default_rng(0).permutation(300) // rows_of_a_day})
+
+    folds, halves = halves_of(5, train, time_column="day")
+
+    assert pd.Series(folds).groupby(train["day"]).nunique().max() == 1
+    assert train["day"].groupby(folds).max().is_monotonic_decreasing, "fold 0 is the latest"
+    assert min(np.bincount(halves[folds == fold]).min() for fold in range(5)) >= 20
+
+
+def test_fewer_times_than_folds_are_cut() -> None:
+    folds, _ = halves_of(5, pd.DataFrame({"day": np.arange(300) // 150}), time_column="day")
+
+    assert np.bincount(folds).tolist() == [60] * 5
+
+
 def test_the_only_group_of_a_fold_is_cut() -> None:
     train = pd.DataFrame({"patient": [f"p{row % 5}" for row in range(60)]})
 

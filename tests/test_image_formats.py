@@ -45,10 +45,8 @@ def test_records_of_several_folders_give_ids_classes_and_images(layout: Layout) 
     write_flowers(layout.folder)
 
     look = "[classes, train[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(12))[:, 0, 0].tolist()]"
-    ended = layout.run("train", OF_RECORDS, until="decode-images", look=look)
+    classes, keys, truth, colours = layout.seen("train", OF_RECORDS, until="decode-images", look=look)
 
-    assert ended.is_done, ended
-    classes, keys, truth, colours = ended.seen
     assert classes == ["3", "20", "100"]
     assert keys == [f"{file}{row}" for file in ("train0", "train1", "val2") for row in range(4)]
     assert colours == [list(list(COLOURS.values())[number]) for number in truth]
@@ -58,10 +56,8 @@ def test_test_records_are_found_by_the_ids_of_the_sample(layout: Layout) -> None
     write_flowers(layout.folder)
 
     look = "[ids, [load_image(content, 8, 3)[0, 0].numpy().tolist() for content in examples['content']]]"
-    ended = layout.run("infer", OF_RECORDS, until="load-image", look=look)
+    ids, colours = layout.seen("infer", OF_RECORDS, until="load-image", look=look)
 
-    assert ended.is_done, ended
-    ids, colours = ended.seen
     assert sorted(ids) == ["tblue", "tgreen", "tred"]
     assert colours == [list(COLOURS[key[1:]]) for key in ids]
 
@@ -146,12 +142,10 @@ def test_every_format_becomes_the_same_pixels(layout: Layout, channels: int) -> 
     asked = task(train_table="train.csv", train_folder="train", image_column="id", channels=channels)
 
     look = f"np.abs(decoded(np.arange({len(FORMATS)})) - np.array({RAMP})[..., None])"
-    ended = layout.run(
+    shape, furthest = layout.seen(
         "train", asked, until="decode-images", look=f"[{look}.shape[1:], {look}.max(axis=(1, 2, 3)).tolist()]"
     )
 
-    assert ended.is_done, ended
-    shape, furthest = ended.seen
     assert shape == [SIDE, SIDE, channels]
     assert {name: far for name, far in zip(FORMATS, furthest, strict=True) if far > 3} == {}
 

@@ -41,20 +41,18 @@ def test_pixels_in_columns_become_images_row_by_row(layout: Layout) -> None:
     write_pixels(layout.folder)
 
     look = "[train[ID_COLUMN].tolist(), truth.tolist(), decoded(np.arange(6)).reshape(6, 16).tolist()]"
-    ended = layout.run("train", OF_PIXELS, until="decode-images", look=look)
+    seen = layout.seen("train", OF_PIXELS, until="decode-images", look=look)
 
-    assert ended.is_done, ended
-    assert ended.seen == [list("012345"), [0, 1, 0, 1, 0, 1], [scan(number) for number in range(6)]]
+    assert seen == [list("012345"), [0, 1, 0, 1, 0, 1], [scan(number) for number in range(6)]]
 
 
 def test_a_row_of_test_pixels_is_the_id_that_counts_it(layout: Layout) -> None:
     write_pixels(layout.folder)
 
     look = "dict(zip(ids, examples['pixels'].reshape(3, 16).tolist()))"
-    ended = layout.run("infer", OF_PIXELS, until="test-examples", look=look)
+    seen = layout.seen("infer", OF_PIXELS, until="test-examples", look=look)
 
-    assert ended.is_done, ended
-    assert ended.seen == {"1": scan(10), "2": scan(11), "3": scan(12)}
+    assert seen == {"1": scan(10), "2": scan(11), "3": scan(12)}
 
 
 def test_rows_of_pixels_that_are_not_those_of_the_sample_are_refused(layout: Layout) -> None:
@@ -74,10 +72,9 @@ def test_colour_pixels_are_resized_to_what_the_model_wants(layout: Layout) -> No
     table(layout.folder / "train.csv", f"id,label,{pixels}", rows)
     asked = task(labels_from="pixels", train_table="train.csv", image_size=6)
 
-    ended = layout.run("train", asked, until="decode-images", look="decoded(np.arange(4))[:, 3, 2].tolist()")
+    seen = layout.seen("train", asked, until="decode-images", look="decoded(np.arange(4))[:, 3, 2].tolist()")
 
-    assert ended.is_done, ended
-    assert ended.seen == [list(COLOURS[name]) for name in ("red", "blue", "red", "blue")]
+    assert seen == [list(COLOURS[name]) for name in ("red", "blue", "red", "blue")]
 
 
 def test_a_cell_of_numbers_is_a_channel_scaled_to_shades(layout: Layout) -> None:
@@ -93,11 +90,10 @@ def test_a_cell_of_numbers_is_a_channel_scaled_to_shades(layout: Layout) -> None
         pixel_high=-10.0,
     )
 
-    ended = layout.run("train", asked, until="training-examples", look="images[3].reshape(4, 3).tolist()")
+    seen = layout.seen("train", asked, until="training-examples", look="images[3].reshape(4, 3).tolist()")
 
-    assert ended.is_done, ended
     # What is beyond the scale is cut off, and the third channel is the mean of two.
-    assert ended.seen == [[0, 128, 64], [0, 0, 0], [128, 128, 128], [255, 255, 255]]
+    assert seen == [[0, 128, 64], [0, 0, 0], [128, 128, 128], [255, 255, 255]]
 
 
 def test_grey_files_of_one_image_are_its_channels(layout: Layout) -> None:
@@ -145,11 +141,10 @@ def test_an_id_with_several_images_gets_the_average_of_their_predictions(layout:
     )
 
     look = "[ids, [os.path.basename(path) for path in examples['path']]]"
-    ended = layout.run("infer", asked, until="check-test-images", look=look)
+    seen = layout.seen("infer", asked, until="check-test-images", look=look)
 
-    assert ended.is_done, ended
-    assert ended.seen == [["a", "b", "a"], ["a1.png", "b1.png", "a2.png"]]
-    assert averages(ended.seen[0], layout.cells("infer", asked)) == {"a": [0.5, 0.5], "b": [1.0, 0.0]}
+    assert seen == [["a", "b", "a"], ["a1.png", "b1.png", "a2.png"]]
+    assert averages(seen[0], layout.cells("infer", asked)) == {"a": [0.5, 0.5], "b": [1.0, 0.0]}
 
 
 def averages(ids: list[str], cells: Mapping[str, str]) -> dict[str, list[float]]:
@@ -204,10 +199,9 @@ def test_a_table_says_which_target_of_which_image_a_row_asks_for(layout: Layout)
     table(layout.folder / "sample_submission.csv", "RowId,Location", [(row[0], 0) for row in asked])
 
     look = "[ids, examples['pixels'][:, 0, 0, 0].tolist()]"
-    ended = layout.run("infer", OF_PLACES, until="test-examples", look=look)
+    seen = layout.seen("infer", OF_PLACES, until="test-examples", look=look)
 
-    assert ended.is_done, ended
-    assert ended.seen == [["3", "1"], [3, 1]]
+    assert seen == [["3", "1"], [3, 1]]
     answers = answers_of([[30, 31], [10, 11]], layout.cells("infer", OF_PLACES), lookup_rows=asked)
     assert answers == {"1": 31, "2": 10, "3": 11, "4": 30}
 

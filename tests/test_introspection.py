@@ -20,8 +20,6 @@ from generator.competition.introspection.errors import (
     IntrospectionError,
     MissingColumnError,
     MissingFileError,
-    NoTestDataError,
-    NoTrainingDataError,
     TargetNotInSampleError,
     UnknownKeyError,
     UnusableValueError,
@@ -272,7 +270,11 @@ def test_rows_become_sequences_when_the_user_names_their_columns(prices: Path) -
         ("metric", "rsme", UnknownMetricError, r'Did you mean "rmse"\?'),
         ("image_size", "64", UnknownKeyError, r"tabular"),
         ("epochs", "many", UnusableValueError, r'epochs cannot be "many": it has to be a whole number'),
+        ("metric", "accuracy", UnusableValueError, r"--metric .* a metric of number targets, such as rmse, unless"),
         ("target_kind", "klass", UnusableValueError, r"one of class, labels, number"),
+        ("targets", ["key"], UnusableValueError, r'^--target cannot be "key": it has to be another column than the id'),
+        ("drop_columns", ["rooms", "price"], UnusableValueError, r'"price": .* neither the id nor a target'),
+        ("drop_columns", ["key"], UnusableValueError, r'"key": .* neither the id nor a target'),
     ],
 )
 def test_a_decision_that_cannot_be_followed_is_told(
@@ -280,6 +282,16 @@ def test_a_decision_that_cannot_be_followed_is_told(
 ) -> None:
     with pytest.raises(error, match=says):
         read(prices, **{key: value})
+
+
+def test_a_decision_that_the_labels_contradict_is_told(prices: Path) -> None:
+    with pytest.raises(UnusableValueError, match=r'target_kind cannot be "number": .* what remark holds, such as "'):
+        read(prices, targets=["remark"], target_kind="number")
+
+    assert read(prices, targets=["rooms"], target_kind="class", class_count="5").task.details["class_count"] == 5
+    for count in ("4", "99"):
+        with pytest.raises(UnusableValueError, match=rf'class_count cannot be "{count}": it has to be 5, as so many'):
+            read(prices, targets=["rooms"], target_kind="class", class_count=count)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +362,7 @@ def test_a_folder_that_does_not_exist_is_told(tmp_path: Path) -> None:
 def test_a_folder_without_test_data_is_told_with_what_was_seen(prices: Path) -> None:
     (prices / "test.csv").unlink()
 
-    with pytest.raises(NoTestDataError, match=r"sample_submission\.csv was seen; .*--test"):
+    with pytest.raises(IntrospectionError, match=r"sample_submission\.csv was seen; .*--test"):
         read(prices)
 
 
@@ -372,7 +384,7 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
     else:
         train.write_bytes(content)
 
-    with pytest.raises(NoTrainingDataError) as caught:
+    with pytest.raises(IntrospectionError) as caught:
         read_task(survey_folder(folder), Hints(slug="x"))
 
     assert why in str(caught.value)
@@ -380,11 +392,11 @@ def test_why_the_table_to_train_on_was_not_read_is_told(tmp_path: Path, content:
 
 def test_a_folder_without_anything_to_train_on_is_told(tmp_path: Path) -> None:
     (tmp_path / "readme.md").write_text("Good luck.")
-    with pytest.raises(NoTrainingDataError, match=r"no table, no images and no sounds .*--train"):
+    with pytest.raises(IntrospectionError, match=r"no table, no images and no sounds .*--train"):
         read(tmp_path)
 
     table(tmp_path / "test.csv", ["id", "x"], [[1, 2], [2, 3]])
-    with pytest.raises(NoTrainingDataError, match=r"only test\.csv was seen"):
+    with pytest.raises(IntrospectionError, match=r"only test\.csv was seen"):
         read(tmp_path)
 
 
@@ -407,6 +419,17 @@ def test_without_a_sample_the_submission_is_built_from_the_test_ids(prices: Path
     assert (reading.task.id_column, reading.task.targets) == ("key", ("price",))
     assert reading.task.sample_submission == ""
     assert any("built from the ids of test.csv" in warning for warning in reading.warnings)
+
+
+def test_rows_without_the_number_to_learn_are_counted(prices: Path) -> None:
+    train = prices / "train.csv"
+    lines = train.read_text().splitlines()
+    assert not any("have no price" in warning for warning in read(prices).warnings)
+
+    train.write_text("\n".join([*lines[:41], *(line.rpartition(",")[0] + "," for line in lines[41:])]))
+
+    (warning,) = (warning for warning in read(prices).warnings if "have no price" in warning)
+    assert warning == "10 of 50 sampled rows of train.csv have no price; training leaves them out."
 
 
 def test_a_sample_that_asks_for_other_columns_is_told(prices: Path) -> None:

@@ -123,7 +123,7 @@ def test_numbers_come_back_in_their_own_scale(tmp_path: Path, metric: str, is_lo
     assert (names.activate(members - 99).min() < 0) is not is_log
 
 
-@pytest.mark.parametrize("cell", ["", "cheap", "inf"])
+@pytest.mark.parametrize("cell", ["cheap", "inf"])
 def test_values_that_are_no_numbers_are_counted(tmp_path: Path, cell: str) -> None:
     with pytest.raises(ValueError, match=r"^Of 3 values of label 1 are no numbers, the others are 2 different ones\. "):
         read(tmp_path, table_task(TargetKind.NUMBER), f"id,label\n1,1.5\n2,{cell}\n3,4\n")
@@ -132,6 +132,13 @@ def test_values_that_are_no_numbers_are_counted(tmp_path: Path, cell: str) -> No
 def test_a_number_that_is_always_the_same_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"^Of 3 values of label 0 are no numbers, the others are 1 different ones\. "):
         read(tmp_path, table_task(TargetKind.NUMBER), "id,label\n1,4.5\n2,4.5\n3,4.5\n")
+
+
+def test_rows_that_lack_the_number_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = read(tmp_path, table_task(TargetKind.NUMBER), "id,label\n1,1.5\n2,\n3,4\n", SMOKE_TEST=True)
+
+    assert sorted(zip(names.train["id"], names.truth.tolist(), strict=True)) == [("1", [1.5]), ("3", [4.0])]
+    assert "1 of 3 rows lack one of the targets and are left out." in capsys.readouterr().out
 
 
 def test_rows_that_lack_one_of_several_numbers_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -187,6 +187,23 @@ def test_training_that_compiles_again_and_breaks_its_promise_is_found(
     assert trials["as it is"]["verdict"] == "not tried"
 
 
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [("nothere", "There is no pair"), ("tiny", "EPOCHS must be at least 1")],
+    ids=["no-pair", "no-epochs"],
+)
+def test_what_is_wrong_is_said_before_anything_begins(
+    tandem: Callable[..., Outcome], tmp_path: Path, pair: str, sentence: str
+) -> None:
+    write_tiny(tmp_path, TRAIN, INFER)
+
+    outcome = tandem("rehearse", pair, "-P", "EPOCHS=0", "--workspace", tmp_path)
+
+    assert outcome.code == 1
+    assert sentence in outcome.err
+    assert "training on 8 devices" not in outcome.err
+
+
 def result(workspace: Path, verdict: Verdict) -> Rehearsal:
     report = workspace / "output" / "tiny" / "rehearsal.html"
     trial = Trial("as it is", "The test as everybody sees it.", verdict, on_kaggle="Notebook Timeout.")

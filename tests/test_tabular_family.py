@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -309,6 +310,37 @@ def test_columns_of_any_kind_are_drawn(
         if "day" in columns or (kind == "labels" and "colour" in columns)
         else min(len(columns), 6 - (kind == "labels"))
     )
+    plt.close("all")
+
+
+def test_every_class_is_drawn_and_no_label_lies_on_another_picture(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import matplotlib.pyplot as plt
+
+    plt.switch_backend("agg")
+    source = np.random.default_rng(0)
+    words = {name: source.choice(["unknown one", "penicillin", "antibiotics", "no"], 90) for name in ("drug", "sign")}
+    columns = {"days": source.integers(10_000, 90_000, 90), "mass": source.normal(size=90), **words}
+    write_shop(folder, columns, answers=[["none", "some", "all"][row % 3] for row in range(90)])
+    figures: list[Any] = []
+    monkeypatch.setattr(plt, "show", lambda: figures.append(plt.gcf()))
+
+    task = task_in(folder, "accuracy", target_kind="class")
+    trained_on(folder, task, until="plot-columns", draws=True, SMOKE_TEST=True)
+
+    figure = figures[-1]
+    figure.canvas.draw()
+    legends = [axis.get_legend() for axis in figure.axes]
+    shown = [sorted(text.get_text() for text in legend.get_texts()) for legend in legends if legend is not None]
+    assert shown == [["all", "none", "some"]] * 2
+    labels = [
+        [label.get_window_extent() for label in (*axis.get_xticklabels(), *axis.get_yticklabels())]
+        for axis in figure.axes
+    ]
+    boxes = [axis.get_tightbbox() for axis in figure.axes]
+    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+    assert not any(one.overlaps(other) for of_axis in labels for one, other in combinations(of_axis, 2))
     plt.close("all")
 
 

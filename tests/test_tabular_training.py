@@ -14,15 +14,14 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 pytest_plugins = ("notebook_session",)
 
 
-def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> Any:
+def run(sessions: Sessions, mirror: Mirror, notebook: Notebook, **others: Any) -> None:
     training: dict[str, Any] = {"ALLOW_CPU": True, "FOLDS": 1, "MEMBERS": 4} if notebook.role == "train" else {}
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working / notebook.role)}
-    return sessions.run(notebook, roots | training | others)
+    sessions.finished(notebook, roots | training | others)
 
 
 def trained_shop(sessions: Sessions, mirror: Mirror, task: Task, framework: str) -> None:
-    ended = run(sessions, mirror, Notebook(framework, "train", task=task), EPOCHS=12)
-    assert ended.is_done, ended
+    run(sessions, mirror, Notebook(framework, "train", task=task), EPOCHS=12)
     mount = mirror.output_of_training(framework)
     mount.parent.mkdir(parents=True)
     (mirror.working / "train").rename(mount)
@@ -49,9 +48,8 @@ def test_a_pair_learns_and_predicts_a_test_table_that_training_has_not_seen(
     }
     write_shop(mirror.competition, columns, test=hidden)
 
-    ended = run(sessions, mirror, Notebook(framework, "infer", task=task))
+    run(sessions, mirror, Notebook(framework, "infer", task=task))
 
-    assert ended.is_done, ended
     header, *rows = read_table(mirror.working / "infer" / "submission.csv")
     assert header == ["id", "sold"]
     assert [row[0] for row in rows] == ["t0", "t1", "t2"]
@@ -78,9 +76,8 @@ def test_a_pair_answers_each_row_with_the_probability_of_the_label_that_its_id_e
     table(folder / "sample_submission.csv", ["id", "Label"], [[key, 0.5] for key in asked])
     trained_shop(sessions, mirror, task, "tensorflow")
 
-    ended = run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
+    run(sessions, mirror, Notebook("tensorflow", "infer", task=task))
 
-    assert ended.is_done, ended
     header, *answers = read_table(mirror.working / "infer" / "submission.csv")
     assert header == ["id", "Label"]
     assert [(key, float(value) > 0.5) for key, value in answers] == list(zip(asked, [True, False] * 2, strict=True))

@@ -117,6 +117,7 @@ def test_inference_decodes_in_its_own_process_one_batch_ahead() -> None:
     import os
     import time
     from concurrent.futures import ThreadPoolExecutor
+    from itertools import pairwise
 
     import numpy as np
     import torch
@@ -129,7 +130,7 @@ def test_inference_decodes_in_its_own_process_one_batch_ahead() -> None:
 
     cells = rendered_cells("torch", "infer", digits_task())
     names: dict[str, Any] = {"os": os, "np": np, "torch": torch, "ThreadPoolExecutor": ThreadPoolExecutor}
-    names |= {"load_image": load_image, "reading": {"size": 2}}
+    names |= {"load_image": load_image, "reading": {"size": 2}, "pairwise": pairwise}
     exec(compile(cells["image-batches"], "<cell>", "exec"), names)  # noqa: S102 - the cell is what is tested
     paths = np.array([str(index) for index in range(70)], dtype=object)
 

@@ -6,7 +6,7 @@ import pytest
 from layout_files import images, keys, table
 
 from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.errors import IntrospectionError, NoFamilyError, NoTestDataError
+from generator.competition.introspection.errors import IntrospectionError, NoFamilyError
 from generator.competition.survey import survey_folder
 
 
@@ -21,7 +21,7 @@ def test_images_in_an_archive_that_is_not_unpacked_are_named(tmp_path: Path) -> 
     table(tmp_path / "trainLabels.csv", ["id", "label"], [[n, "frog"[: 1 + n % 3]] for n in range(1, 41)])
     table(tmp_path / "sampleSubmission.csv", ["id", "label"], [[n, "f"] for n in range(1, 21)])
 
-    with pytest.raises(NoTestDataError, match=r"test\.7z, train\.7z cannot be unpacked here: put the files in it"):
+    with pytest.raises(IntrospectionError, match=r"test\.7z, train\.7z cannot be unpacked here: put the files in it"):
         read_task(survey_folder(tmp_path), Hints(slug="cifar-10"))
 
 
@@ -32,7 +32,7 @@ def test_dicom_images_are_to_be_converted(tmp_path: Path) -> None:
     table(tmp_path / "sample_submission.csv", ["id", "label"], [[scan, 0.5] for scan in scans[20:]])
 
     with pytest.raises(
-        NoTestDataError, match=r"DICOM images cannot be read here, and there are 30 in test, train: convert"
+        IntrospectionError, match=r"DICOM images cannot be read here, and there are 30 in test, train: convert"
     ):
         read_task(survey_folder(tmp_path), Hints(slug="scans"))
 
@@ -121,6 +121,6 @@ def test_files_of_nothing_are_told(tmp_path: Path, suffix: str) -> None:
     table(tmp_path / "sample_submission.csv", ["id", "label"], [[name, 0] for name in names[40:]])
 
     with pytest.raises(
-        NoTestDataError, match=r"test, train were seen\. .* in test, train none that was looked at can be read: see"
+        IntrospectionError, match=r"test, train were seen\. .* in test, train none that was looked at can be read: see"
     ):
         read_task(survey_folder(tmp_path), Hints(slug="some"))

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.chain_progress import chain_progress
+from generator.cli.kaggle_facts import connected
 from generator.cli.options import shortest
-from generator.cli.terminal import warn
 from generator.errors import TandemError
 from generator.kaggle.chain.errors import StepError
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.state import Outcome
-from generator.kaggle.connect import Target, connect
+from generator.kaggle.connect import Target
 from generator.kaggle.receipt import Receipt, as_html, receipt_of, receipts, score
 from generator.pair.workspace import Workspace
 from generator.untrusted import is_slug, printable
@@ -58,9 +58,7 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: Target, as_json: boo
     # Said before credentials are asked for, which do not help.
     check_exists(options, to)
     options.workspace.files.check(_receipt_path(options.workspace, options.pair))
-    kaggle = connect(to)
-    for warning in kaggle.warnings():
-        warn(warning)
+    kaggle = connected(to)
     try:
         with chain_progress(as_json=as_json) as listener:
             polling = LOCAL_POLLING if kaggle.is_local else PollingPolicy()

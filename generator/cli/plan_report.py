@@ -26,7 +26,7 @@ _LEGEND = (
 )
 _ROUGH = (
     "Not from a TPU's compiler ({}): memory, traffic and the times that follow are of a CPU's program, "
-    "and may be off by a factor of 3. On Linux, pip install libtpu tells more."
+    "and may be off by a factor of 3. On Linux, the extra tpu tells more: pip install '.[tpu]'."
 )
 
 

@@ -14,7 +14,7 @@ from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import Handoff, PushOptions
 from generator.kaggle.chain.replay import has_chain, latest, state_in
 from generator.kaggle.chain.state import Step
-from generator.kaggle.connect import Target
+from generator.kaggle.connect import Target, connect
 from generator.kaggle.github_workflow import check_unedited, github_workflow
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import Role
@@ -97,6 +97,7 @@ def _ask(context: click.Context, options: PushOptions) -> None:
     """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
     if has_chain(Journals(options.folder), Target.KAGGLE):
         return
+    connect(Target.KAGGLE)  # says that there are no credentials before it is asked for anything else
     if not is_interactive():
         context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
     spec = options.spec

@@ -72,13 +72,12 @@ def rehearse(**options: Any) -> int:
     return 0 if rehearsal.is_passed else 1
 
 
-def _teller() -> "Callable[[Trial], None]":
-    """Tells of each verdict on stderr as soon as it is there."""
+def _teller() -> "Callable[[str], None]":
+    """Tells of what happens on stderr, with the time since now."""
     started = time.monotonic()
-    click.echo("   0:00 training on 8 devices, and on one", err=True)
 
-    def tell(trial: "Trial") -> None:
-        click.echo(f"{clock(time.monotonic() - started):>7} {printable(trial.name)}: {trial.verdict}", err=True)
+    def tell(event: str) -> None:
+        click.echo(f"{clock(time.monotonic() - started):>7} {printable(event)}", err=True)
 
     return tell
 

@@ -57,20 +57,11 @@ def run(context: click.Context, /, **options: Any) -> int:
     from generator.cli.progress import progress
     from generator.run.pair_run import RunOptions, run_pair
 
-    run_options = RunOptions(
-        workspace=options["workspace"],
-        pair=options["pair"],
-        output=options["output"],
-        roles=tuple(Role) if options["only"] is None else (Role(options["only"]),),
-        assignments=options["assignments"],
-        smoke=options["smoke"],
-        resume=options["resume"],
-        specimen=options["specimen"],
-        timeout=options["timeout"],
-    )
+    only, as_json = options.pop("only"), options.pop("as_json")
+    roles = tuple(Role) if only is None else (Role(only),)
     with progress() as listener:
-        result = run_pair(run_options, listener)
-    click.echo(_as_json(result) if options["as_json"] else _as_text(result))
+        result = run_pair(RunOptions(roles=roles, **options), listener)
+    click.echo(_as_json(result) if as_json else _as_text(result))
     return 0
 
 

@@ -5,7 +5,6 @@ ColabError
 ├── StillRentedError          a machine of an earlier run may still cost units
 ├── CommandError              a command of it failed
 ├── SubstituteError           it got another machine than asked for
-├── NotebookFailedError       a cell failed there
 ├── TransferError             what arrived is not what was sent
 └── NoReceiptError            the pair was never trained there
 """
@@ -59,16 +58,6 @@ class SubstituteError(ColabError):
             f"Colab was asked for {printable(asked)} and gave {quoted(got)}; nothing was trained on it. Ask again "
             "later, or for another machine: what a plan may have differs, and changes with demand."
         )
-
-
-class NotebookFailedError(ColabError):
-    """A cell of the training notebook failed, or did not come to its end."""
-
-    def __init__(self, *, cell: str, problem: str, notebook: Path) -> None:
-        where = (
-            f'The cell "{quoted(cell)}" failed on Colab' if cell else "The notebook did not come to its end on Colab"
-        )
-        super().__init__(f"{where}: {quoted(problem)}. What ran is in {printable(str(notebook))}.")
 
 
 class TransferError(ColabError):

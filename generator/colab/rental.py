@@ -45,6 +45,9 @@ class Patience:
     retry: float = 5
 
 
+PATIENCE = Patience()
+
+
 @dataclass(frozen=True)
 class Rental:
     """A machine that is there: commands on it, by Google's command line."""
@@ -52,13 +55,12 @@ class Rental:
     command_line: CommandLine
     session: str
     private: Path
-    patience: Patience
 
     def execute(self, file: Path, *, seconds: float, tell: Callable[[str], None], **environment: str) -> Answer:
         """Executes a program or a notebook; `seconds` is the limit of a cell, and nearly that of all of them."""
         variables = [part for name, value in environment.items() for part in ("--env", f"{name}={value}")]
         options = ("-s", self.session, "-f", str(file), "--timeout", f"{seconds:.0f}", *variables)
-        return self.command_line.answer("exec", *options, seconds=seconds + self.patience.command, tell=tell)
+        return self.command_line.answer("exec", *options, seconds=seconds + PATIENCE.command, tell=tell)
 
     def ask(self, name: str, /, **arguments: Any) -> JsonObject:
         """Runs one of the programs of `remote`, and returns its answer.
@@ -68,7 +70,7 @@ class Rental:
         """
         file = self.private / f"{name}.py"
         file.write_text(program(name, **arguments), encoding="utf-8")
-        answer = self.execute(file, seconds=self.patience.command, tell=_ignore)
+        answer = self.execute(file, seconds=PATIENCE.command, tell=_ignore)
         for line in reversed(answer.lines):
             if line.startswith(ANSWER):
                 with suppress(ValueError, RecursionError):
@@ -81,7 +83,7 @@ class Rental:
         Raises:
             CommandError: It did not arrive.
         """
-        self.command_line.run("upload", "-s", self.session, str(file), name, seconds=self.patience.command)
+        self.command_line.run("upload", "-s", self.session, str(file), name, seconds=PATIENCE.command)
 
     def download(self, name: str, file: Path) -> None:
         """Fetches a file.
@@ -89,11 +91,11 @@ class Rental:
         Raises:
             CommandError: It did not arrive.
         """
-        self.command_line.run("download", "-s", self.session, name, str(file), seconds=self.patience.command)
+        self.command_line.run("download", "-s", self.session, name, str(file), seconds=PATIENCE.command)
 
     def restart(self) -> None:
         """Ends what its kernel computes; the files stay."""
-        self.command_line.run("restart-kernel", "-s", self.session, seconds=self.patience.command)
+        self.command_line.run("restart-kernel", "-s", self.session, seconds=PATIENCE.command)
 
     @contextmanager
     def alive(self) -> Iterator[None]:
@@ -102,7 +104,7 @@ class Rental:
         sign.write_text("alive\n")
 
         def beat() -> None:
-            while not over.wait(self.patience.beat):
+            while not over.wait(PATIENCE.beat):
                 with suppress(ColabError):
                     self.upload(sign, f"{FOLDER}/alive")
 
@@ -115,9 +117,7 @@ class Rental:
 
 
 @contextmanager
-def rented(
-    command_line: CommandLine, machine: Machine, file: ReceiptFile, *, private: Path, patience: Patience
-) -> Iterator[Rental]:
+def rented(command_line: CommandLine, machine: Machine, file: ReceiptFile, *, private: Path) -> Iterator[Rental]:
     """Rents a machine for the length of the block, makes sure that it is the right one, and gives it back.
 
     Args:
@@ -125,7 +125,6 @@ def rented(
         machine: What is asked for.
         file: The receipt, which has the name of the session.
         private: A folder for what is sent.
-        patience: How long things may take.
 
     Raises:
         CommandError: There is none to be had.
@@ -134,24 +133,24 @@ def rented(
     asked = file.receipt
     file.note(stage=Stage.ASKED)
     try:
-        _rent(command_line, machine, file, patience)
-        rental = Rental(command_line, asked.session, private, patience)
+        _rent(command_line, machine, file)
+        rental = Rental(command_line, asked.session, private)
         with rental.alive():
             _look(rental, machine, file)
             yield rental
     finally:
         with deferred_interrupts():
-            give_back(command_line, file, patience)
+            give_back(command_line, file)
 
 
-def give_back(command_line: CommandLine, file: ReceiptFile, patience: Patience) -> bool:
+def give_back(command_line: CommandLine, file: ReceiptFile) -> bool:
     """Gives a machine back, and returns whether it is known to be gone; the receipt says so too."""
     session = file.receipt.session
     for attempt in range(3):
         if attempt:
-            time.sleep(patience.retry)
+            time.sleep(PATIENCE.retry)
         with suppress(ColabError):
-            command_line.run("stop", "-s", session, seconds=patience.command)
+            command_line.run("stop", "-s", session, seconds=PATIENCE.command)
             left = [each for each in command_line.sessions() if _may_be(each, file)]
             if not left:
                 file.note(stage=Stage.RETURNED)
@@ -166,13 +165,13 @@ def _may_be(assigned: Assigned, file: ReceiptFile) -> bool:
     return assigned.name == file.receipt.session or (assigned.name == "?" and is_new)
 
 
-def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile, patience: Patience) -> None:
+def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile) -> None:
     session = file.receipt.session
     file.note(others=tuple(each.endpoint for each in command_line.sessions()))
     high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
     # Ended half-way, it may leave a machine that it does not know of.
     with deferred_interrupts():
-        command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=patience.asking)
+        command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=PATIENCE.asking)
         file.note(stage=Stage.RENTED)
     found = next((each for each in command_line.sessions() if each.name == session), None)
     if found is not None and found.hardware.upper() != machine.name.upper():
@@ -181,8 +180,8 @@ def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile, patien
 
 def _look(rental: Rental, machine: Machine, file: ReceiptFile) -> None:
     """Starts the watch, and makes sure that the machine says of itself what was asked for."""
-    seconds = file.receipt.hours * 3600 + 2 * rental.patience.command
-    limits = {"seconds": seconds, "silence": rental.patience.silence}
+    seconds = file.receipt.hours * 3600 + 2 * PATIENCE.command
+    limits = {"seconds": seconds, "silence": PATIENCE.silence}
     found = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
     file.note(machine=dict(found))
     check_device(found, machine)

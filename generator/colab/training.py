@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.colab.command_line import CommandLine
-from generator.colab.errors import ColabError, NoReceiptError, NotebookFailedError, StillRentedError, TransferError
+from generator.colab.errors import ColabError, NoReceiptError, StillRentedError, TransferError
 from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
 from generator.colab.receipt import Receipt, ReceiptFile, now, read_receipt
-from generator.colab.rental import FOLDER, Patience, Rental, check_device, give_back, rented
+from generator.colab.rental import FOLDER, Rental, check_device, give_back, rented
 from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
 from generator.colab.transfer import fetch_folder, send_folder
 from generator.competition import builtin
@@ -21,7 +21,7 @@ from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_obje
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.kernel import private_folder
-from generator.untrusted import JsonObject, printable
+from generator.untrusted import JsonObject, printable, quoted
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 
@@ -41,7 +41,6 @@ def train_on_colab(
     *,
     login: KaggleLogin | None,
     tell: Callable[[str], None],
-    patience: Patience | None = None,
 ) -> ColabResult:
     """Trains a pair on a machine of Colab; whatever comes of it, the machine is given back and the receipt says so.
 
@@ -50,13 +49,11 @@ def train_on_colab(
         command_line: Google's.
         login: What signs in at Kaggle there, if anything does.
         tell: Hears of each step, and each line that the notebook prints.
-        patience: How long things may take.
 
     Raises:
         ColabError: What went wrong, in a sentence.
         KeyboardInterrupt: A signal asked for the end.
     """
-    patience = patience or Patience()
     built_in = builtin.find(planned.spec.competition.slug)
     if built_in is not None:
         builtin.ensure_data(built_in, planned.options.workspace)
@@ -76,7 +73,7 @@ def train_on_colab(
         file = ReceiptFile(planned.options.workspace, replace(asked, began=now()))
         units = command_line.units()
         file.note(units=(units.balance if units else None, None))
-        training = _Training(planned, command_line, login, file, private, tell, patience)
+        training = _Training(planned, command_line, login, file, private, tell)
         try:
             return training.carry()
         except BaseException as error:
@@ -86,9 +83,7 @@ def train_on_colab(
             file.note(ended=now())
 
 
-def stop_on_colab(
-    workspace: Workspace, pair: str, command_line: CommandLine, patience: Patience | None = None
-) -> Receipt:
+def stop_on_colab(workspace: Workspace, pair: str, command_line: CommandLine) -> Receipt:
     """Gives back the machine of a pair's last training, and returns the receipt.
 
     Raises:
@@ -97,7 +92,7 @@ def stop_on_colab(
     """
     command_line.check_installed()
     file = ReceiptFile(workspace, read_receipt(workspace, pair))
-    if not give_back(command_line, file, patience or Patience()):
+    if not give_back(command_line, file):
         raise StillRentedError(pair=pair, session=file.receipt.session)
     return file.receipt
 
@@ -110,7 +105,6 @@ class _Training:
     file: ReceiptFile
     private: Path
     tell: Callable[[str], None]
-    patience: Patience
 
     def carry(self) -> ColabResult:
         earlier, output = self._earlier(), self.planned.output
@@ -121,9 +115,7 @@ class _Training:
         planned, name = self.planned, self.planned.machine.name
         self.tell(f"asking Colab for {name}, as {self.file.receipt.session}")
         try:
-            with rented(
-                self.command_line, planned.machine, self.file, private=self.private, patience=self.patience
-            ) as rental:
+            with rented(self.command_line, planned.machine, self.file, private=self.private) as rental:
                 self.tell(f"Colab gave {self._obtained()}")
                 self._send(rental, earlier)
                 failure = self._execute(rental)
@@ -135,7 +127,12 @@ class _Training:
         if failure is not None:
             if (results / CHECKPOINTS).is_dir():
                 self._place(results)  # for --resume
-            raise NotebookFailedError(cell=failure.cell, problem=failure.problem, notebook=self._executed)
+            cell = (
+                f'The cell "{quoted(failure.cell)}" failed' if failure.cell else "The notebook did not come to its end"
+            )
+            raise ColabError(
+                f"{cell} on Colab: {quoted(failure.problem)}. What ran is in {printable(str(self._executed))}."
+            )
         return self._accepted(results)
 
     def _send(self, rental: Rental, earlier: Path | None) -> None:

@@ -105,7 +105,7 @@ class Family:
         frameworks: The frameworks that it has a model in.
         task: The keys that its tasks have beside the common ones.
         folds_by: The common keys that say by which columns folds are made, as far as its notebooks read them.
-        may_lack_targets: Whether examples that lack one of several numbers are left out, as measurements often do.
+        may_lack_targets: Whether examples that lack a number to learn are left out, as measurements often do.
     """
 
     name: str

@@ -17,13 +17,8 @@ class RemoteCompetition:
 
     slug: str
     title: str
-    url: str
     metric: str
     is_code_competition: bool
-    has_accepted_rules: bool
-    submissions_disabled: bool = False
-    deadline: datetime | None = None
-    max_daily_submissions: int | None = None
 
 
 @dataclass(frozen=True)
@@ -59,14 +54,6 @@ class RemoteFolder:
     folders: tuple[str, ...]
     files: tuple[RemoteFile, ...]
     total_files: int
-
-
-@dataclass(frozen=True)
-class SubmissionLimits:
-    """The submissions that are left to this account, counted by the UTC day."""
-
-    today: int
-    allowed_now: int
 
 
 class SubmissionStatus(StrEnum):
@@ -150,7 +137,6 @@ class KernelPush:
     competition_sources: tuple[str, ...] = ()
     kernel_sources: tuple[str, ...] = ()
     model_sources: tuple[str, ...] = ()
-    timeout: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -181,13 +167,12 @@ class LogLine:
 
 @dataclass(frozen=True)
 class Quota:
-    """Accelerator hours of this week; `refresh` is when they begin anew, if Kaggle says so."""
+    """Accelerator hours of this week."""
 
     gpu_used: timedelta
     gpu_allowed: timedelta
     tpu_used: timedelta
     tpu_allowed: timedelta
-    refresh: datetime | None = None
 
 
 class DatasetState(StrEnum):

@@ -12,7 +12,6 @@ from generator.kaggle.api_types import (
     RemoteFile,
     RemoteFolder,
     Submission,
-    SubmissionLimits,
     SubmissionStatus,
 )
 from generator.kaggle.http_errors import Operation
@@ -32,13 +31,8 @@ class Competitions(Uploads):
         return RemoteCompetition(
             slug=_slug(found) or slug,
             title=found.title or "",
-            url=found.url or f"{self._endpoint.site}/competitions/{slug}",
             metric=found.evaluation_metric or "",
             is_code_competition=bool(found.is_kernels_submissions_only),
-            has_accepted_rules=bool(found.user_has_entered),
-            submissions_disabled=bool(found.submissions_disabled),
-            deadline=found.deadline,
-            max_daily_submissions=found.max_daily_submissions or None,
         )
 
     def pages(self, slug: str) -> tuple[Page, ...]:
@@ -85,11 +79,12 @@ class Competitions(Uploads):
         operation = Operation(f"download the data of {slug}", slug)
         return self._file_url(operation, COMPETITIONS, "download_data_files", competition_name=slug)
 
-    def submission_limits(self, slug: str) -> SubmissionLimits:
+    def submissions_left(self, slug: str) -> int:
         """The submissions that are left today."""
         operation = Operation(f"read how many submissions to {slug} are left", slug)
         found = self._read(operation, COMPETITIONS, "get_submission_limits", competition_name=slug)
-        return SubmissionLimits(today=found.num_today, allowed_now=found.num_allowed_now)
+        left: int = found.num_allowed_now
+        return left
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         """This account's submissions, the newest first (one page of them)."""

@@ -82,7 +82,6 @@ class Kernels(ApiClient):
             # Left out it means true, whatever Kaggle's documents say.
             enable_internet=kernel.enable_internet,
             machine_shape=kernel.machine_shape or None,
-            session_timeout_seconds=None if kernel.timeout is None else round(kernel.timeout.total_seconds()),
         )
         return self._pushed(answer, kernel, operation)
 
@@ -120,7 +119,6 @@ class Kernels(ApiClient):
             gpu_allowed=_time(found.gpu_quota, "total_time_allowed"),
             tpu_used=_time(found.tpu_quota, "time_used"),
             tpu_allowed=_time(found.tpu_quota, "total_time_allowed"),
-            refresh=found.quota_refresh_time,
         )
 
     def _described(self, found: Any, ref: str, operation: Operation) -> RemoteKernel:

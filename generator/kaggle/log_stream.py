@@ -1,6 +1,5 @@
 """Following the log of a session that runs: server-sent events, taken up again where the connection broke."""
 
-import json
 from collections.abc import Iterator
 
 from generator.kaggle.api_types import LogLine
@@ -10,6 +9,7 @@ from generator.kaggle.kernels import Kernels
 from generator.kaggle.log_events import END, log_events, log_line
 from generator.kaggle.retries import TRANSIENT
 from generator.kaggle.transport import StreamedResponse
+from generator.untrusted import JsonObject
 
 _FAILURES = 5  # in a row, without a new line between them
 _LARGEST_LOG = 256 << 20  # bytes of one connection
@@ -112,9 +112,5 @@ def _event(line: bytes) -> Iterator[LogLine]:
     data = text.removeprefix("data:").strip()
     if data == END:
         raise _EndOfLog
-    try:
-        event = log_line(json.loads(data))
-    except (ValueError, RecursionError):
-        return
-    if event is not None:
+    if event := log_line(JsonObject.parsed(data)):
         yield event

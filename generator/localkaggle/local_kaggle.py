@@ -75,7 +75,7 @@ class LocalKaggle:
         self.competitions.use_reruns(self.kernels)
         self._methods = self._table()
         # Last, since what the last server left may end at once, and is told to those who listen.
-        self.swept = self.kernels.start()
+        self.swept = self.kernels.sessions.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
 
     def _opened(self, account: str, clock: Clock, faults: Faults) -> ServiceContext:

@@ -144,8 +144,8 @@ class TaskProperties:
 
     @property
     def may_lack_targets(self) -> bool:
-        """True if examples that lack one of several numbers are left out, as measurements often do."""
-        return families()[self.family].may_lack_targets and len(self.task.targets) > 1
+        """True if rows that lack a number to learn are left out, and were not yet as those to predict."""
+        return families()[self.family].may_lack_targets and self.task.test_table != self.task.train_table
 
     @property
     def has_backbone(self) -> bool:

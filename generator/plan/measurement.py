@@ -9,16 +9,15 @@ from inspect import getsource
 from pathlib import Path
 from typing import Any
 
-from generator.competition import builtin
 from generator.errors import RunError
 from generator.files import open_file
 from generator.pair.folder import existing_pair
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.plan import probe
-from generator.run.errors import NotebookMissingError, SpecimenMissingError
+from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener
 from generator.run.execution import Execution
-from generator.run.input_mounts import Mount, lay_out, mounts, read_sources
+from generator.run.input_mounts import lay_out, mounts, read_sources
 from generator.run.kernel import KernelSetup, private_folder, require_packages
 from generator.run.notebook_file import read_notebook
 from generator.run.parameters import read_notebook_parameters, set_parameters
@@ -134,7 +133,8 @@ def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listen
     """Executes the cells in a private folder, and returns the file that the probe writes there."""
     from generator.run.engine import execute
 
-    notebook, wanted = pair.notebook(Role.TRAIN), _mounts(options, pair)
+    notebook, sources = pair.notebook(Role.TRAIN), read_sources(pair, Role.TRAIN)
+    wanted = mounts(sources, options.workspace, outputs={}, specimen=options.specimen)
     parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
     working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
     copy.write_text(_with_probe(notebook, options), encoding="utf-8")
@@ -167,20 +167,6 @@ def _with_probe(notebook: Path, options: MeasuringOptions) -> str:
     source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
     measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
     return str(v4.writes(measured))
-
-
-def _mounts(options: MeasuringOptions, pair: PairFolder) -> list[Mount]:
-    """The inputs of the notebook: the competition's data, or a specimen of them."""
-    sources, specimens = read_sources(pair, Role.TRAIN), {}
-    for slug in sources.competitions:
-        built_in = builtin.find(slug)
-        if options.specimen:
-            specimens[slug] = options.workspace.specimen(slug)
-            if not specimens[slug].is_dir():
-                raise SpecimenMissingError(folder=specimens[slug], competition=slug)
-        elif built_in is not None:
-            builtin.ensure_data(built_in, options.workspace)
-    return mounts(sources, options.workspace, outputs={}, specimens=specimens)
 
 
 def _said(path: Path) -> JsonObject:

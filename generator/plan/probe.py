@@ -156,9 +156,8 @@ def _lowered(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
     import jax
 
     if "nnx" in notebook:
-        structure, state = notebook["nnx"].split(model)
-        arrays, tree = jax.tree.flatten(state)
-        return notebook["train_step"].lower(structure, tree, arrays, notebook["on_devices"](batch))
+        arrays, tree = jax.tree.flatten(notebook["nnx"].split(model))
+        return notebook["train_step"].lower(tree, arrays, notebook["on_devices"](batch))
 
     def abstract(value: Any) -> Any:
         return jax.eval_shape(lambda: jax.numpy.zeros(value.shape, value.dtype))

@@ -14,10 +14,11 @@ from generator.rehearsal.errors import NoTestSetError
 from generator.rehearsal.limits import Limits, size_trial
 from generator.rehearsal.reading import read_test_set
 from generator.rehearsal.result import Trial, Verdict
-from generator.rehearsal.sessions import Session, Sessions, SessionWish
+from generator.rehearsal.sessions import Session, Sessions
 from generator.rehearsal.test_set import TestSet
 from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
+from generator.sessions.runner import SessionOrder
 from generator.sessions.trees import remove_tree
 from generator.untrusted import printable
 
@@ -43,7 +44,7 @@ class InferenceWish:
         is_code_competition: Whether the notebook is run again there.
     """
 
-    session: SessionWish
+    session: SessionOrder
     place: PurePosixPath
     survey: Survey
     task: Task
@@ -128,8 +129,8 @@ class _Trials:
                 session = running[name].result()
                 found[name] = self._judge(variation, test, session, known)
                 if name == first and found[name].verdict is Verdict.PASSED:
-                    known = read_answers(session.working / self.wish.submission)
-                remove_tree(session.working.parent)  # ten of them might be 20 GB each
+                    known = read_answers(session.files.working / self.wish.submission)
+                remove_tree(session.files.path)  # ten of them might be 20 GB each
             self.told(found[name])
         trials = [found[each.name] for each in VARIATIONS]
         rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
@@ -143,7 +144,10 @@ class _Trials:
         write_folder(self.data, test, data)
         pack_archives(data, self.archives)
         mounts = {**self.wish.session.mounts, self.wish.place: data}
-        return self.sessions.start(replace(self.wish.session, name=data.name.replace("data", "infer"), mounts=mounts))
+        name = data.name.replace("data", "infer")
+        return self.sessions.start(
+            replace(self.wish.session, title=name, files=self.sessions.files(name), mounts=mounts)
+        )
 
     def _mounted(self, variation: Variation) -> Path:
         return self.folder / f"data-{variation.name.replace(' ', '-')}"
@@ -161,7 +165,7 @@ class _Trials:
         if session.is_done:
             problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
             if not problem and variation.keeps_answers and known is not None:
-                answers = read_answers(session.working / self.wish.submission)
+                answers = read_answers(session.files.working / self.wish.submission)
                 problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.task).texts)
         return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
 
@@ -172,8 +176,8 @@ def _rows_of(test: TestSet) -> int:
 
 def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | None = None) -> str:
     """What is wrong with the submission of a notebook that came to its end, as a sentence, or nothing."""
-    submission = session.working / wish.submission
-    if not (submission.is_file() and submission.resolve().is_relative_to(session.working.resolve())):
+    submission = session.files.working / wish.submission
+    if not (submission.is_file() and submission.resolve().is_relative_to(session.files.working.resolve())):
         return f"The notebook ended without writing {printable(wish.submission)}."
     try:
         if wish.task.sample_submission:

@@ -37,7 +37,7 @@ def _session(folder: PairFolder, role: Role) -> list[object]:
     wanted = read_sources(folder, role)
     owner = wanted.ref.partition("/")[0]
     refs = [[ref.removeprefix(f"{owner}/") for ref in found] for found in wanted.sources.values()]
-    return [JsonObject.of(json.loads(read_text(wanted.path))).flag("enable_internet"), refs]
+    return [wanted.internet, refs]
 
 
 def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
@@ -57,17 +57,7 @@ def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
 
 
 def _fields(trial: Trial) -> dict[str, object]:
-    return {
-        "name": trial.name,
-        "tried": trial.tried,
-        "verdict": str(trial.verdict),
-        "found": trial.found,
-        "when": trial.when,
-        "on_kaggle": trial.on_kaggle,
-        "rows": trial.rows,
-        "seconds": round(trial.seconds, 1),
-        "peak_memory": trial.peak_memory,
-    }
+    return {**vars(trial), "verdict": str(trial.verdict), "seconds": round(trial.seconds, 1)}
 
 
 def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> None:
@@ -101,6 +91,6 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
 
 def _read(path: Path) -> JsonObject:
     try:
-        return JsonObject.of(json.loads(read_bytes(path)))
-    except (OSError, ValueError, RecursionError):
+        return JsonObject.parsed(read_bytes(path))
+    except OSError:
         return JsonObject()

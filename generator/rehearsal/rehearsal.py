@@ -1,39 +1,31 @@
 """The story of a rehearsal: train on eight devices and on one, infer on one hidden test after the other, tell of it."""
 
-import json
 import os
 import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path, PurePosixPath
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
-from generator.competition import builtin
-from generator.competition.facts import Value
 from generator.competition.survey import survey_folder
-from generator.files import read_text
-from generator.pair.folder import existing_pair
-from generator.pair.generation import read_pair
-from generator.pair.shared_cells import check_shared_cells
 from generator.pair.signals import handled_signals
-from generator.pair.spec import PairSpec
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.image import GpuImage, find_image
 from generator.rehearsal.inference import RERUN, InferenceWish, hidden_test_trials
 from generator.rehearsal.limits import Limits
 from generator.rehearsal.page import write_page
 from generator.rehearsal.record import PAGE, cells_of, write_record
 from generator.rehearsal.result import Rehearsal, Trial, Verdict
-from generator.rehearsal.sessions import Session, Sessions, SessionWish, sessions
+from generator.rehearsal.sessions import Session, Sessions, sessions
 from generator.rehearsal.training import FEW_EPOCHS, TrainingWish, start_trainings, training_trials
 from generator.rehearsal.variations import VARIATIONS
-from generator.run.errors import NotebookMissingError, SpecimenMissingError
-from generator.run.input_mounts import SOURCE_KINDS, KernelSources, mounts, read_sources
-from generator.run.parameters import NotebookParameters, read_notebook_parameters, set_parameters
-from generator.untrusted import JsonObject
+from generator.run.input_mounts import SOURCE_KINDS, mounts
+from generator.run.pair_run import CheckedPair
+from generator.sessions.runner import SessionOrder
 
-Listener = Callable[[Trial], None]
+Listener = Callable[[str], None]
 
 _ROWS, _FILES = 1_000, 300  # examples of the test that are taken, by default
 _MOST_AT_A_TIME = 4
@@ -69,14 +61,15 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
 
     Args:
         options: What is wanted.
-        listener: Is called with each verdict as soon as it is there.
+        listener: Is called with what begins, and with each verdict as soon as it is there.
 
     Raises:
         TandemError: The pair cannot be tried at all. What fails in its notebooks is in the result.
         KeyboardInterrupt: A signal asked for the end; neither page nor record is written.
     """
     started = time.monotonic()
-    pair = _ReadyPair.of(options)
+    image, few = find_image(options.gpu_image), {"EPOCHS": FEW_EPOCHS, "FOLDS": 1}
+    pair = CheckedPair.of(options.workspace, options.pair, options.assignments, at_most=few)
     cells, files = cells_of(pair.folder), options.workspace.files
     output = options.workspace.output(pair.folder.name)
     files.make_folder(output.parent)
@@ -87,7 +80,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         report=output / PAGE,
         is_code_competition=pair.spec.competition.is_code_competition,
         specimen=options.specimen,
-        image=pair.image.description,
+        image=image.description,
     )
     at_a_time = min(_MOST_AT_A_TIME, os.cpu_count() or 1)
     with (
@@ -96,7 +89,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         sessions(stage / "sessions", at_a_time=at_a_time) as running,
     ):
         result.isolation = running.isolation
-        _Rehearsing(options, pair, stage, running, listener, result).execute()
+        _Rehearsing(options, pair, image, stage, running, listener, result).execute()
     result.seconds = time.monotonic() - started
     write_page(result, files)
     write_record(result, cells, files)
@@ -104,44 +97,12 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
 
 
 @dataclass(frozen=True)
-class _ReadyPair:
-    """A pair that can be tried: its notebooks, metadata and data are there and fit together."""
-
-    folder: PairFolder
-    spec: PairSpec
-    parameters: Mapping[Role, NotebookParameters]
-    sources: Mapping[Role, KernelSources]
-    image: GpuImage
-
-    @classmethod
-    def of(cls, options: RehearsalOptions) -> "_ReadyPair":
-        folder = existing_pair(options.workspace, options.pair)
-        for role in Role:
-            if not folder.notebook(role).is_file():
-                raise NotebookMissingError(path=folder.notebook(role))
-        spec, image = read_pair(folder), find_image(options.gpu_image)
-        defaults = {role: read_notebook_parameters(folder.notebook(role)) for role in Role}
-        few = {"EPOCHS": FEW_EPOCHS, "FOLDS": 1}
-        own = [f"{name}={most}" for name, most in few.items() if _is_more(defaults[Role.TRAIN].value(name), most)]
-        parameters = set_parameters(defaults, [*own, *options.assignments], smoke=False)
-        check_shared_cells(folder)
-        return cls(folder, spec, parameters, {role: read_sources(folder, role) for role in Role}, image)
-
-    def internet(self, role: Role) -> bool:
-        """True if the metadata of a kernel ask for the internet."""
-        return JsonObject.of(json.loads(read_text(self.folder.metadata(role)))).flag("enable_internet")
-
-
-def _is_more(value: Value | None, most: int) -> bool:
-    return isinstance(value, int) and value > most
-
-
-@dataclass(frozen=True)
 class _Rehearsing:
     """A rehearsal below a folder that nothing is left of; `result` is filled in as it gets on."""
 
     options: RehearsalOptions
-    pair: _ReadyPair
+    pair: CheckedPair
+    image: GpuImage
     stage: Path
     sessions: Sessions
     listener: Listener
@@ -149,6 +110,7 @@ class _Rehearsing:
 
     def execute(self) -> None:
         """Tries the training, and the inference on what that handed over."""
+        self.listener("training on 8 devices, and on one")
         trained = self._train()
         handed_over = [trial for trial in self.result.training if trial.name == _HANDED_OVER]
         if handed_over and handed_over[0].verdict is Verdict.PASSED:
@@ -160,7 +122,10 @@ class _Rehearsing:
 
     def _tell(self, trial: Trial, part: list[Trial]) -> None:
         part.append(trial)
-        self.listener(trial)
+        self._say(trial)
+
+    def _say(self, trial: Trial) -> None:
+        self.listener(f"{trial.name}: {trial.verdict}")
 
     def _train(self) -> Session:
         parameters = self.pair.parameters[Role.TRAIN]
@@ -171,7 +136,7 @@ class _Rehearsing:
             parameters=parameters.values,
             defaults=parameters.defaults,
             hours=self.pair.spec.session_hours,
-            internet=self.pair.internet(Role.TRAIN),
+            internet=self.pair.sources[Role.TRAIN].internet,
         )
         started = start_trainings(self.sessions, wish, self.stage)
         eight, *one = [each.result() for each in started]
@@ -181,26 +146,28 @@ class _Rehearsing:
 
     def _infer(self, trained: Session) -> None:
         spec, sources = self.pair.spec, self.pair.sources
-        mounted = self._mounts(Role.INFER, {sources[Role.TRAIN].ref: trained.working})
+        mounted = self._mounts(Role.INFER, {sources[Role.TRAIN].ref: trained.files.working})
         place = PurePosixPath(SOURCE_KINDS[0].folder, spec.competition.slug)
         data = mounted[place]
         machine = next(each for each in catalog().accelerators.values() if each.kind is AcceleratorKind.GPU)
-        memory = round(machine.host_memory_gib * _GIB) if machine.host_memory_gib else SessionWish.memory
+        memory = round(machine.host_memory_gib * _GIB) if machine.host_memory_gib else SessionOrder.memory_limit
         limits = Limits(seconds=3_600 * spec.inference_hours, memory=memory)
         name = self.pair.parameters[Role.INFER].value("SUBMISSION_FILE")
         # In a rerun an inference server waits for Kaggle's gateway, and here nobody would come: the competition's own
         # local gateway asks instead.
         is_served = (data / "kaggle_evaluation").is_dir()
-        session = SessionWish(
-            name="infer",
+        session = SessionOrder(
+            title="infer",
             notebook=self.pair.folder.notebook(Role.INFER),
+            files=self.sessions.files("infer"),
             mounts=mounted,
             parameters=self.pair.parameters[Role.INFER].values,
             environment={} if is_served else RERUN,
-            hours=spec.inference_hours,
-            memory=limits.memory,
-            python=self.pair.image.python,
-            internet=self.pair.internet(Role.INFER),
+            accelerator=AcceleratorKind.GPU,
+            time_limit=timedelta(hours=spec.inference_hours),
+            memory_limit=limits.memory,
+            python=self.image.python,
+            internet=sources[Role.INFER].internet,
         )
         has_files = bool(spec.task.details.get("test_folder"))
         wish = InferenceWish(
@@ -214,18 +181,9 @@ class _Rehearsing:
             limits=limits,
             is_code_competition=spec.competition.is_code_competition,
         )
-        self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self.listener)
+        self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self._say)
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
-        sources, workspace = self.pair.sources[role], self.options.workspace
-        specimens: dict[str, Path] = {}
-        for slug in sources.competitions:
-            built_in = builtin.find(slug)
-            if self.options.specimen:
-                specimens[slug] = workspace.specimen(slug)
-                if not specimens[slug].is_dir():
-                    raise SpecimenMissingError(folder=specimens[slug], competition=slug)
-            elif built_in is not None:
-                builtin.ensure_data(built_in, workspace)
-        wanted = mounts(sources, workspace, outputs=outputs, specimens=specimens)
+        workspace, specimen = self.options.workspace, self.options.specimen
+        wanted = mounts(self.pair.sources[role], workspace, outputs=outputs, specimen=specimen)
         return {mount.at: mount.source for mount in wanted}

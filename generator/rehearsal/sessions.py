@@ -5,13 +5,10 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
-from pathlib import Path, PurePosixPath
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from generator.accelerators.catalog import AcceleratorKind
-from generator.competition.facts import Value
 from generator.errors import TandemError
 from generator.run.notebook_file import read_notebook
 from generator.run.notebook_outline import plan
@@ -26,37 +23,6 @@ _LONGEST_LINE = 120
 _FRAME = re.compile(
     r"(?:Cell|Input) In ?\[\d+\](?:, line (\d+))?|File "
 )  # the beginning of one in IPython's tracebacks
-
-
-@dataclass(frozen=True)
-class SessionWish:
-    """One session to come.
-
-    Attributes:
-        name: What it is called, and its folder.
-        notebook: The notebook.
-        mounts: The folders that it reads, by their places below /kaggle/input.
-        parameters: What overrides its parameters cell.
-        environment: Environment variables beside those of a session.
-        accelerator: What stands in its metadata.
-        devices: How many devices of a TPU are emulated.
-        hours: How long it may take.
-        memory: How many bytes it may have.
-        python: The Python of another environment to run it in.
-        internet: Whether its metadata ask for the internet.
-    """
-
-    name: str
-    notebook: Path
-    mounts: Mapping[PurePosixPath, Path]
-    parameters: Mapping[str, Value] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict)
-    accelerator: AcceleratorKind = AcceleratorKind.GPU
-    devices: int = 1
-    hours: float = 12.0
-    memory: int = SessionOrder.memory_limit
-    python: Path | None = None
-    internet: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,14 +45,12 @@ class Session:
 
     Attributes:
         end: What Kaggle would say of it.
-        working: What it wrote.
-        executed: The notebook as executed.
+        files: What it wrote, and the notebook as executed.
         stop: Where it ended, if that was in a cell.
     """
 
     end: SessionEnd
-    working: Path
-    executed: Path
+    files: SessionFolder
     stop: Stop | None = None
 
     @property
@@ -122,34 +86,20 @@ class Sessions:
         """The way in which notebooks are kept apart from this machine, in words."""
         return self._runner.isolation
 
-    def start(self, wish: SessionWish) -> "Future[Session]":
-        """Starts a session as soon as there is room for it."""
-        return self._pool.submit(self.run, wish)
+    def files(self, name: str) -> SessionFolder:
+        """The files of the session of this name."""
+        return SessionFolder(self._folder, name)
 
-    def run(self, wish: SessionWish) -> Session:
+    def start(self, order: SessionOrder) -> "Future[Session]":
+        """Starts a session as soon as there is room for it."""
+        return self._pool.submit(self.run, order)
+
+    def run(self, order: SessionOrder) -> Session:
         """Runs a session to its end."""
-        files = SessionFolder(self._folder, wish.name)
-        files.make()
-        order = SessionOrder(
-            title=wish.name,
-            notebook=wish.notebook,
-            executed=files.executed,
-            mounts=wish.mounts,
-            working=files.working,
-            log=files.log,
-            private=files.private,
-            parameters=wish.parameters,
-            environment=wish.environment,
-            internet=wish.internet,
-            accelerator=wish.accelerator,
-            devices=wish.devices,
-            time_limit=timedelta(hours=wish.hours),
-            memory_limit=wish.memory,
-            python=wish.python,
-        )
+        order.files.make()
         end = self._runner.run(order, stop=self._stop)
-        ended = Session(end, files.working, files.executed)
-        return ended if ended.is_done else replace(ended, stop=_stop(files.executed))
+        ended = Session(end, order.files)
+        return ended if ended.is_done else replace(ended, stop=_stop(order.files.executed))
 
 
 @contextmanager

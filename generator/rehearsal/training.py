@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -13,8 +14,9 @@ from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained
 from generator.pair.handover import HandOver, HandOverError, read_handover
 from generator.rehearsal.result import Trial, Verdict
-from generator.rehearsal.sessions import Session, Sessions, SessionWish
+from generator.rehearsal.sessions import Session, Sessions
 from generator.rehearsal.watching import ENVIRONMENT, Seen, seen_in, write_watched
+from generator.sessions.runner import SessionOrder
 from generator.sessions.session_log import read_all
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ FEW_EPOCHS = 2
 _TOLERANCES = {"tensorflow": 0.2}
 _TOLERANCE = 1e-3
 _MOST_COMPILATIONS = 2  # the second step may find its state laid out in another way than the first
-_LOG = "log.jsonl"
 
 
 @dataclass(frozen=True)
@@ -51,25 +52,26 @@ class TrainingWish:
 
 def start_trainings(sessions: Sessions, wish: TrainingWish, folder: Path) -> "list[Future[Session]]":
     """Starts the training on eight devices, and on one with the same global batch if that can be set."""
-    started = [sessions.start(_session(wish, folder, devices=DEVICES, batch=wish.batch))]
+    started = [sessions.start(_order(sessions, wish, folder, devices=DEVICES, batch=wish.batch))]
     if wish.batch is not None:
-        started.append(sessions.start(_session(wish, folder, devices=1, batch=wish.batch * DEVICES)))
+        started.append(sessions.start(_order(sessions, wish, folder, devices=1, batch=wish.batch * DEVICES)))
     return started
 
 
-def _session(wish: TrainingWish, folder: Path, *, devices: int, batch: int | None) -> SessionWish:
+def _order(sessions: Sessions, wish: TrainingWish, folder: Path, *, devices: int, batch: int | None) -> SessionOrder:
     name = f"train-{devices}"
     watched = folder / f"{name}.ipynb"
     watched.write_bytes(write_watched(wish.notebook, framework=wish.framework, devices=devices))
-    return SessionWish(
-        name=name,
+    return SessionOrder(
+        title=name,
         notebook=watched,
+        files=sessions.files(name),
         mounts=wish.mounts,
         parameters=wish.parameters if batch is None else {**wish.parameters, "BATCH_SIZE": batch},
         environment=ENVIRONMENT,
         accelerator=AcceleratorKind.TPU,
         devices=devices,
-        hours=wish.hours,
+        time_limit=timedelta(hours=wish.hours),
         internet=wish.internet,
     )
 
@@ -77,7 +79,7 @@ def _session(wish: TrainingWish, folder: Path, *, devices: int, batch: int | Non
 def training_trials(framework: str, eight: Session, one: Session | None) -> Iterator[Trial]:
     """The verdicts on a training on eight devices."""
     handover = _handover(eight)
-    seen = seen_in(str(event.get("data", "")) for event in read_all(eight.working.parent / _LOG))
+    seen = seen_in(str(event.get("data", "")) for event in read_all(eight.files.log))
     ran = replace(
         Trial(f"{DEVICES} devices", f"The training notebook on {DEVICES} devices, a few steps.", Verdict.PASSED),
         seconds=eight.end.seconds,
@@ -94,12 +96,12 @@ def training_trials(framework: str, eight: Session, one: Session | None) -> Iter
         yield _devices_used(ran, seen)
         yield _same_losses(framework, handover, one)
     yield _compilations(seen)
-    yield _whole(handover, eight.working)
+    yield _whole(handover, eight.files.working)
 
 
 def _handover(session: Session) -> HandOver | None:
     try:
-        return read_handover(session.working)
+        return read_handover(session.files.working)
     except HandOverError:
         return None
 

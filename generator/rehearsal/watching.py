@@ -122,7 +122,7 @@ def seen_in(lines: Iterable[str]) -> Seen:
     compiled: Counter[str] = Counter()
     shapes: dict[str, set[str]] = {}
     for line in lines:
-        told = _told(line)
+        told = JsonObject.parsed(line) if _MARK in line else JsonObject()
         if not told.flag(_MARK):
             continue
         devices = max(devices, told.count("devices"))
@@ -135,10 +135,3 @@ def seen_in(lines: Iterable[str]) -> Seen:
                 shapes.setdefault(name, set()).add(str(pair[1]))
     steps = sizes["steps_per_epoch"] * sizes["epochs"]
     return Seen(devices, compiled, {name: len(found) for name, found in shapes.items()}, steps)
-
-
-def _told(line: str) -> JsonObject:
-    try:
-        return JsonObject.of(json.loads(line)) if _MARK in line else JsonObject({})
-    except (ValueError, RecursionError):
-        return JsonObject({})

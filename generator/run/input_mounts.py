@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from generator.competition import builtin
 from generator.errors import RunError
 from generator.files import read_bytes
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.untrusted import printable
+from generator.run.errors import SpecimenMissingError
+from generator.untrusted import JsonObject, printable
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
@@ -70,11 +72,12 @@ class Mount:
 
 @dataclass(frozen=True)
 class KernelSources:
-    """The id and the inputs of a kernel from its metadata, checked."""
+    """The id and the inputs of a kernel from its metadata, checked, and whether it asks for the internet."""
 
     path: Path
     ref: str
     sources: Mapping[SourceKind, tuple[str, ...]]
+    internet: bool
 
     @property
     def competitions(self) -> tuple[str, ...]:
@@ -99,7 +102,7 @@ def read_sources(pair: PairFolder, role: Role) -> KernelSources:
         raise KernelMetadataError(path=path, problem="the file is not a JSON object")
     ref = _checked(path, "id", fields.get("id"), parts=(2,))
     sources = {kind: _source_list(path, kind, fields.get(kind.key, [])) for kind in SOURCE_KINDS}
-    return KernelSources(path=path, ref=ref, sources=sources)
+    return KernelSources(path, ref, sources, JsonObject(fields).flag("enable_internet"))
 
 
 def _source_list(path: Path, kind: SourceKind, values: object) -> tuple[str, ...]:
@@ -121,18 +124,19 @@ def mounts(
     workspace: Workspace,
     *,
     outputs: Mapping[str, Path],
-    specimens: Mapping[str, Path] | None = None,
+    specimen: bool = False,
 ) -> list[Mount]:
-    """Finds the folder of this machine behind every source.
+    """Finds the folder of this machine behind every source; the data of a built-in competition are written first.
 
     Args:
         sources: What the kernel's metadata names.
         workspace: Where the files of competitions, datasets and models are.
         outputs: The outputs of kernels that run here, by the id of the kernel, or of the dataset that carries them.
-        specimens: Folders to mount instead of a competition's data, by the competition's slug.
+        specimen: Whether specimens are mounted in place of competitions' data.
 
     Raises:
         InputMissingError: One is not there.
+        SpecimenMissingError: A specimen is not there.
     """
     found: list[Mount] = []
     for kind in SOURCE_KINDS:
@@ -142,11 +146,23 @@ def mounts(
             if kind.key in ("kernel_sources", "dataset_sources"):
                 folder = outputs.get("/".join(place.parts[1:]), folder)
             if kind.key == "competition_sources":
-                folder = (specimens or {}).get(source, folder)
+                folder = _data(source, workspace, specimen=specimen)
             if not folder.is_dir():
                 raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, looked=folder)
             found.append(Mount(at=place, source=folder.resolve()))
     return found
+
+
+def _data(competition: str, workspace: Workspace, *, specimen: bool) -> Path:
+    if specimen:
+        folder = workspace.specimen(competition)
+        if not folder.is_dir():
+            raise SpecimenMissingError(folder=folder, competition=competition)
+        return folder
+    built_in = builtin.find(competition)
+    if built_in is not None:
+        builtin.ensure_data(built_in, workspace)
+    return workspace.competition_data(competition)
 
 
 def lay_out(wanted: list[Mount], input_root: Path) -> None:

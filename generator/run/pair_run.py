@@ -3,12 +3,13 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
+from generator.competition.facts import Value
 from generator.competition.submission import SubmissionSummary, summarize, tolerance_of, validate
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
@@ -19,7 +20,7 @@ from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.baseline import baseline_process
-from generator.run.errors import NotebookMissingError, SpecimenMissingError
+from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import Execution
 from generator.run.input_mounts import KernelSources, Mount, lay_out, mounts, read_sources
@@ -59,7 +60,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class _CheckedPair:
+class CheckedPair:
     """A pair that can be run: its notebooks, metadata and parameters are there and fit together."""
 
     folder: PairFolder
@@ -68,16 +69,42 @@ class _CheckedPair:
     sources: Mapping[Role, KernelSources]
 
     @classmethod
-    def of(cls, options: RunOptions) -> "_CheckedPair":
-        folder = existing_pair(options.workspace, options.pair)
+    def of(
+        cls,
+        workspace: Workspace,
+        name: str,
+        assignments: Sequence[str],
+        *,
+        smoke: bool = False,
+        at_most: Mapping[str, int] | None = None,
+    ) -> "CheckedPair":
+        """Reads a pair.
+
+        Args:
+            workspace: Where it is.
+            name: Its name.
+            assignments: Parameters of the notebooks in place of their defaults, as texts such as `EPOCHS=3`.
+            smoke: Whether every cell runs on very little data.
+            at_most: What parameters of the training are lowered to where its own values are larger.
+
+        Raises:
+            TandemError: It cannot be run, and why.
+        """
+        folder = existing_pair(workspace, name)
         for role in Role:
             if not folder.notebook(role).is_file():
                 raise NotebookMissingError(path=folder.notebook(role))
         spec = read_pair(folder)
         defaults = {role: read_notebook_parameters(folder.notebook(role)) for role in Role}
-        parameters = set_parameters(defaults, options.assignments, smoke=options.smoke)
+        own, limits = defaults[Role.TRAIN], at_most or {}
+        lowered = [f"{key}={most}" for key, most in limits.items() if _is_more(own.value(key), most)]
+        parameters = set_parameters(defaults, [*lowered, *assignments], smoke=smoke)
         check_shared_cells(folder)
         return cls(folder, spec, parameters, {role: read_sources(folder, role) for role in Role})
+
+
+def _is_more(value: Value | None, most: int) -> bool:
+    return isinstance(value, int) and value > most
 
 
 def run_pair(options: RunOptions, listener: Listener) -> RunResult:
@@ -88,7 +115,7 @@ def run_pair(options: RunOptions, listener: Listener) -> RunResult:
         KeyboardInterrupt: A signal asked for the end; the notebook is saved as far as it got.
     """
     require_packages()
-    pair = _CheckedPair.of(options)
+    pair = CheckedPair.of(options.workspace, options.pair, options.assignments, smoke=options.smoke)
     # By `--smoke`, by a parameter, or by a notebook's own default.
     is_smoke = any(pair.parameters[role].value("SMOKE_TEST") is True for role in options.roles)
     folder = options.output_folder(is_smoke=is_smoke)
@@ -120,7 +147,7 @@ class _PairRun:
     """A run of the pair into its output folder, which is locked; `result` is filled in as it gets on."""
 
     options: RunOptions
-    pair: _CheckedPair
+    pair: CheckedPair
     output: OutputFolder
     private: Path
     listener: Listener
@@ -232,17 +259,8 @@ class _PairRun:
             raise executed.failure
 
     def _mounts(self, role: Role, *, outputs: Mapping[str, Path]) -> list[Mount]:
-        sources = self.pair.sources[role]
-        specimens: dict[str, Path] = {}
-        for slug in sources.competitions:
-            built_in = builtin.find(slug)
-            if self.options.specimen:
-                specimens[slug] = self.options.data(slug)
-                if not specimens[slug].is_dir():
-                    raise SpecimenMissingError(folder=specimens[slug], competition=slug)
-            elif built_in is not None:
-                builtin.ensure_data(built_in, self.options.workspace)
-        return mounts(sources, self.options.workspace, outputs=outputs, specimens=specimens)
+        sources, workspace = self.pair.sources[role], self.options.workspace
+        return mounts(sources, workspace, outputs=outputs, specimen=self.options.specimen)
 
     def _checked(self, submission: Path) -> SubmissionSummary:
         """Validates a submission against the sample, and returns the facts of it."""

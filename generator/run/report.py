@@ -77,7 +77,7 @@ def write_report(result: RunResult) -> None:
         parameters=_parameter_values(result),
         notebooks=parts,
         figures=[(part.word, figure) for part in parts for figure in part.view.figures],
-        code_styles=code_styles(light="default", dark="github-dark"),
+        code_styles=code_styles(),
     )
     # The run has made sure of the folder.
     WorkspaceFiles(result.report.parent).write(result.report, page.encode("utf-8", "replace"))

@@ -35,6 +35,7 @@ _ATTRIBUTES = {"td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}, "*": 
 _LONGEST_MARKDOWN = 100_000
 _LONGEST_ADDRESSES = 1_000_000  # of all links and images
 _LONGEST_HIGHLIGHTED = 20_000
+_STYLES = ("default", "github-dark")  # of Pygments, for light and for dark
 # The eight of terminals in their order; black, white and greys have the colour of the text, readable on any ground.
 _COLOURS = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 _LONE_ESCAPE = re.compile(r"\x1b(?!\[[0-9;]*m)")
@@ -111,11 +112,11 @@ def _highlighted(source: str) -> Markup:
     return _trusted(highlight(source, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
 
 
-def code_styles(*, light: str, dark: str) -> Markup:
+def code_styles() -> Markup:
     """The style sheet for `code_html`, for both colour schemes."""
     from pygments.formatters import HtmlFormatter
 
-    sheets = [HtmlFormatter(style=style, nobackground=True).get_style_defs(".code") for style in (light, dark)]
+    sheets = [HtmlFormatter(style=style, nobackground=True).get_style_defs(".code") for style in _STYLES]
     bright, dim = ("\n".join(line for line in sheet.split("\n") if line.startswith(".code .")) for sheet in sheets)
     scheme = "(prefers-color-scheme: dark)"
     return _trusted(f"@media not all and {scheme} {{\n{bright}\n}}\n@media {scheme} {{\n{dim}\n}}")

@@ -84,13 +84,13 @@ class Isolation(Protocol):
 def session_folders(order: SessionOrder) -> dict[str, Path]:
     """The folders of this machine that a session may write to, by where it sees them."""
     return {
-        KAGGLES_PATHS.working: order.working,
-        KAGGLES_PATHS.session: order.private / "session",
-        KAGGLES_PATHS.home: order.private / "home",
-        "/tmp": order.private / "scratch",  # noqa: S108 - a folder of the session's own
-        "/kaggle/temp": order.private / "temp",
+        KAGGLES_PATHS.working: order.files.working,
+        KAGGLES_PATHS.session: order.files.private / "session",
+        KAGGLES_PATHS.home: order.files.private / "home",
+        "/tmp": order.files.private / "scratch",  # noqa: S108 - a folder of the session's own
+        "/kaggle/temp": order.files.private / "temp",
         # Shared memory is on the disk as well, where it is measured with the rest.
-        "/dev/shm": order.private / "shared",  # noqa: S108 - a folder of the session's own
+        "/dev/shm": order.files.private / "shared",  # noqa: S108 - a folder of the session's own
     }
 
 
@@ -124,7 +124,7 @@ class PlainProcess:
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """The program itself, with paths of this machine, which reach the notebook as its parameters."""
-        root = order.private / "input"
+        root = order.files.private / "input"
         root.mkdir()
         for place, folder in order.mounts.items():
             link = Path(root, place)
@@ -133,7 +133,7 @@ class PlainProcess:
         folders = session_folders(order)
         paths = SessionPaths(
             input_root=str(root),
-            working=str(order.working),
+            working=str(order.files.working),
             session=str(folders["/kaggle/session"]),
             home=str(folders["/root"]),
             are_kaggles=False,

@@ -63,12 +63,12 @@ class NotebookRunner(Runner):
 
     def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
         """Executes a notebook and waits for its end."""
-        log = SessionLog(order.log)
+        log = SessionLog(order.files.log)
         log.write(f"{order.title}: {_machine(order)}; {self.isolation}\n")
         folders = session_folders(order)
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)
-        session = order.private / "session"
+        session = order.files.private / "session"
         shutil.copyfile(order.notebook, session / NOTEBOOK)
         watch = Watch(order, stop)
         launch = self._isolation.launch(order, _program())
@@ -91,7 +91,7 @@ class NotebookRunner(Runner):
         watch.kill_children()
         for thread in listening:
             thread.join(GRACE)
-        _keep(session / EXECUTED, order.executed)
+        _keep(session / EXECUTED, order.files.executed)
         failure = reason or watch.refused or (ends[0] if ends else None)
         if failure is None:
             _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
@@ -155,7 +155,7 @@ def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[b
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=variables,
-            cwd=order.working,
+            cwd=order.files.working,
             start_new_session=True,
         )
     try:

@@ -63,7 +63,7 @@ class Watch:
                 if reason:
                     return reason
             else:
-                return _too_much(self.order.working, self.order.output_limit)
+                return _too_much(self.order.files.working, self.order.output_limit)
 
     def ask_the_kernel(self, pid: int) -> str:
         """What the kernel has refused the process and all in its control group, or nothing; it is kept in `refused`.
@@ -119,11 +119,11 @@ class Watch:
         return ""
 
     def _files(self) -> str:
-        for folder in (self.order.working, self.order.private):
+        for folder in (self.order.files.working, self.order.files.private):
             reason = _too_much(folder, self.order.output_limit)
             if reason:
                 return reason
-        if shutil.disk_usage(self.order.working).free < _SPARE_DISK:
+        if shutil.disk_usage(self.order.files.working).free < _SPARE_DISK:
             return MACHINE_IS_FULL.format("disk space")
         return ""
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.competition.facts import Value
+from generator.sessions.session_folder import SessionFolder
 
 
 @dataclass(frozen=True)
@@ -18,12 +19,9 @@ class SessionOrder:
     Attributes:
         title: What the notebook is called in messages: `owner/slug`, and its version.
         notebook: The notebook as it was pushed.
-        executed: Where the notebook with its outputs is saved, however far it gets.
+        files: Where it leaves its outputs, however far it gets; `working` and `private` are there, and empty.
         mounts: The read-only folders of this machine by their place below /kaggle/input; none of them is the user's
             choice, so nothing is checked again.
-        working: The empty folder that becomes /kaggle/working, and whose files are the output.
-        log: The file that `sessions.session_log` writes what the notebook prints to.
-        private: An empty folder for whatever the runner needs meanwhile.
         parameters: What overrides the notebook's parameters cell, for names that the cell has.
         environment: Environment variables beside those that every session has.
         internet: Whether the session may reach the network.
@@ -39,11 +37,8 @@ class SessionOrder:
 
     title: str
     notebook: Path
-    executed: Path
+    files: SessionFolder
     mounts: Mapping[PurePosixPath, Path]
-    working: Path
-    log: Path
-    private: Path
     parameters: Mapping[str, Value] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     internet: bool = False

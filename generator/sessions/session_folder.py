@@ -12,8 +12,8 @@ class SessionFolder:
         path: Its folder.
         notebook: The notebook as it was pushed.
         executed: The notebook with its outputs, if it got as far as to have some.
-        working: What became /kaggle/working.
-        log: The log.
+        working: What becomes /kaggle/working, and whose files are the output.
+        log: What the notebook printed, as `session_log` writes it.
         private: What the runner needs meanwhile.
     """
 

@@ -63,8 +63,3 @@ class CompileReport:
     unknown: tuple[str, ...]
     largest_batch: LargestBatch | None
     seconds: float
-
-    @property
-    def has_tpu_compiler(self) -> bool:
-        """Whether the TPU's own compiler was there; XLA's for the CPU otherwise."""
-        return self.topology != "cpu"

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from generator.competition import builtin
 from generator.competition.facts import Value
 from generator.pair.folder import existing_pair
 from generator.pair.parameters import PARAMETERS_TAG, parse_assignment, read_parameters
 from generator.pair.workspace import Role, Workspace
+from generator.run.errors import SpecimenMissingError
 from generator.run.input_mounts import InputMissingError, Mount, mounts, read_sources
 from generator.run.notebook_file import read_notebook
 from generator.run.parameters import OFF_COLAB, ROOTS, read_notebook_parameters
@@ -43,20 +43,16 @@ def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] 
     """
     pair = existing_pair(workspace, name)
     sources = read_sources(pair, Role.TRAIN)
-    for slug in sources.competitions:
-        built_in = builtin.find(slug)
-        if built_in is not None:
-            builtin.ensure_data(built_in, workspace)
     defaults = read_notebook_parameters(pair.notebook(Role.TRAIN)).defaults
     values = dict(parse_assignment(assignment, defaults) for assignment in assignments)
     is_specimen = False
     try:
         mounted = mounts(sources, workspace, outputs={})
-    except InputMissingError:
-        specimens = {slug: workspace.specimen(slug) for slug in sources.competitions}
-        if not specimens or not all(folder.is_dir() for folder in specimens.values()):
-            raise
-        mounted, is_specimen = mounts(sources, workspace, outputs={}, specimens=specimens), True
+    except InputMissingError as missing:
+        try:
+            mounted, is_specimen = mounts(sources, workspace, outputs={}, specimen=True), True
+        except SpecimenMissingError:
+            raise missing from None
     return NotebookTarget(pair.notebook(Role.TRAIN), tuple(mounted), values, is_specimen)
 
 

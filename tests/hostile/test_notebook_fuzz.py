@@ -37,11 +37,11 @@ class Session:
     printed: tuple[str, ...] = ()
 
     def __call__(self, order: SessionOrder) -> None:
-        order.executed.write_bytes(self.executed)
+        order.files.executed.write_bytes(self.executed)
         with suppress(OSError, ValueError):  # that is no name for a file
-            Path(order.working, self.name).write_bytes(self.content)
+            Path(order.files.working, self.name).write_bytes(self.content)
         for text in self.printed:
-            SessionLog(order.log).write(text, stream="stderr")
+            SessionLog(order.files.log).write(text, stream="stderr")
 
 
 @pytest.fixture(scope="module")

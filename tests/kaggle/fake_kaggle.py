@@ -18,7 +18,6 @@ from generator.kaggle.api_types import (
     SessionState,
     SessionStatus,
     Submission,
-    SubmissionLimits,
     SubmissionStatus,
     Upload,
 )
@@ -80,7 +79,7 @@ class FakeKaggle:
 
     def competition(self, slug: str) -> RemoteCompetition:
         self._called("competition")
-        return RemoteCompetition(slug, "Digits", "", "Accuracy", self.is_code_competition, has_accepted_rules=True)
+        return RemoteCompetition(slug, "Digits", "Accuracy", self.is_code_competition)
 
     def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
         self._called("competition_files")
@@ -93,9 +92,9 @@ class FakeKaggle:
         WorkspaceFiles(destination.parent).write(destination, SAMPLE.encode())
         yield len(SAMPLE)
 
-    def submission_limits(self, slug: str) -> SubmissionLimits:
-        self._called("submission_limits")
-        return SubmissionLimits(today=0, allowed_now=self.allowed)
+    def submissions_left(self, slug: str) -> int:
+        self._called("submissions_left")
+        return self.allowed
 
     def submissions(self, slug: str) -> tuple[Submission, ...]:
         self._called("submissions")

@@ -48,10 +48,8 @@ class FolderKaggle:
         usual = {
             "slug": slug,
             "title": "Some thing",
-            "url": f"https://www.kaggle.com/competitions/{slug}",
             "metric": "",
             "is_code_competition": False,
-            "has_accepted_rules": self.has_rules_accepted,
         }
         return RemoteCompetition(**{**usual, **self.described})
 

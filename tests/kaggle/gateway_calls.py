@@ -21,7 +21,7 @@ READS: dict[str, Ask] = {
     "ListDataTreeFiles": lambda kaggle: kaggle.competition_folder("digits", "", most=10),
     "DownloadDataFile": lambda kaggle: kaggle.competition_file_url("digits", "train.csv"),
     "DownloadDataFiles": lambda kaggle: kaggle.competition_archive_url("digits"),
-    "GetSubmissionLimits": lambda kaggle: kaggle.submission_limits("digits"),
+    "GetSubmissionLimits": lambda kaggle: kaggle.submissions_left("digits"),
     "ListSubmissions": lambda kaggle: kaggle.submissions("digits"),
     "GetSubmission": lambda kaggle: kaggle.submission("digits", 7),
     "GetKernel": lambda kaggle: kaggle.kernel("ada/digits-train"),

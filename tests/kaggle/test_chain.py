@@ -58,6 +58,15 @@ def test_submit_needs_a_chain(table: Table) -> None:
         submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
 
 
+def test_submit_trains_nothing_anew(table: Table) -> None:
+    table.push(submit=False)
+    edit_notebook(table.folder, "train")
+
+    with pytest.raises(errors.ChainError, match="tandem push digits --to local --submit` trains again"):
+        submit_pair(table.kaggle, PushOptions(table.workspace, "digits"), table.around)
+    assert table.counts == (2, 0)
+
+
 def test_other_competitions_get_the_file(tmp_path: Path) -> None:
     table = Table(tmp_path, is_code_competition=False)
     table.push()
@@ -102,7 +111,7 @@ def test_going_back_to_what_was_never_reached_is_refused(table: Table) -> None:
 
 def test_a_training_notebook_that_was_changed_under_way_is_asked_about(table: Table) -> None:
     table.kaggle.allowed = 0
-    table.kaggle.wrong["submission_limits"] = [FORBIDDEN]
+    table.kaggle.wrong["submissions_left"] = [FORBIDDEN]
     table.kaggle.states["infer"] = [RUNNING]
     table.kaggle.wrong["session_status"] = [None, None, *[MISSING] * 600]
     table.stops(errors.WaitedInVainError)

@@ -153,6 +153,15 @@ def test_a_submission_by_hand_names_one_page_only(local: Served, tandem: Tandem)
     assert outcome.err.count("http") == 3  # the pages of both kernels, and that of the button
 
 
+def test_missing_credentials_are_said_before_a_first_push_is_asked_about(tandem: Tandem, tmp_path: Path) -> None:
+    pair_in(tmp_path, slug="other-cells", owner="ada")
+
+    outcome = tandem("push", "other-cells", "--workspace", tmp_path)
+
+    assert outcome.code == 1
+    assert "there are no credentials on this machine" in outcome.err
+
+
 def test_a_dry_run_sends_nothing(local: Served, tandem: Tandem) -> None:
     outcome = tandem("push", "cells", "--to", "local", "--dry-run")
 
@@ -226,7 +235,11 @@ def test_a_receipt_that_is_a_link_is_refused_before_anything_is_pushed(
     assert counts(local) == (0, 0)
 
 
-def test_the_first_push_to_the_real_kaggle_needs_a_yes(local: Served, tandem: Tandem) -> None:
+def test_the_first_push_to_the_real_kaggle_needs_a_yes(
+    local: Served, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAGGLE_API_TOKEN", "KGAT_of-nobody")
+
     outcome = tandem("push", "cells")
 
     assert outcome.code == 2

@@ -111,10 +111,9 @@ def test_a_running_server_is_found_and_knows_who_asks(kaggle_here: Served, tmp_p
 def test_the_facts_of_a_competition_are_read(kaggle: Kaggle) -> None:
     found = kaggle.competition("digits")
 
-    assert (found.slug, found.is_code_competition, found.has_accepted_rules) == ("digits", True, True)
-    assert found.max_daily_submissions == 5
+    assert (found.slug, found.is_code_competition) == ("digits", True)
     assert {"evaluation", "code-requirements"} <= {page.name for page in kaggle.pages("digits")}
-    assert kaggle.submission_limits("digits").allowed_now == 5
+    assert kaggle.submissions_left("digits") == 5
 
 
 @pytest.mark.slow
@@ -176,7 +175,6 @@ def test_quota_is_that_of_the_account(kaggle: Kaggle) -> None:
     quota = kaggle.quota()
 
     assert quota.tpu_allowed.total_seconds() == 72_000
-    assert quota.refresh is not None
 
 
 @pytest.mark.parametrize("fault", PASSING_FAULTS)

@@ -12,9 +12,9 @@ from typing import Any
 
 from generator.localkaggle.database import Database
 from generator.localkaggle.faults import Faults, parse_rule
-from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
+from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored
 from generator.localkaggle.service_context import Service, ServiceContext
-from generator.localkaggle.services.blobs import Blob, OpenUpload
+from generator.localkaggle.services.blobs import Blob
 
 ME = "tester"
 
@@ -41,7 +41,7 @@ class Shelved:
     tickets: dict[str, Stored] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=count)
 
-    def start(self, call: Call, *, name: str, size: int) -> OpenUpload:
+    def start(self, call: Call, *, name: str, size: int) -> Fields:
         raise NotImplementedError
 
     def add(self, name: str, content: bytes) -> str:

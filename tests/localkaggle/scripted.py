@@ -17,7 +17,7 @@ def do_nothing(order: SessionOrder) -> None:
 
 
 class ScriptedRunner:
-    """Calls `script(order)` for every session, and keeps the orders; `order.working` is where outputs are written.
+    """Calls `script(order)` for every session, and keeps the orders; outputs go into `order.files.working`.
 
     A script that raises `ScriptFailure` ends its session with an error. With `held` sessions stay running until
     `release` is called, or they are stopped.
@@ -44,7 +44,7 @@ class ScriptedRunner:
 
     def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
         """Runs the script."""
-        log = SessionLog(order.log)
+        log = SessionLog(order.files.log)
         log.write(f"{order.title} begins\n")
         with self._begun:
             self.orders.append(order)
@@ -52,7 +52,7 @@ class ScriptedRunner:
         while not self._gate.wait(0.01):
             if stop.is_set():
                 return SessionEnd("stopped")
-        order.executed.write_bytes(order.notebook.read_bytes())
+        order.files.executed.write_bytes(order.notebook.read_bytes())
         try:
             self.script(order)
         except ScriptFailure as failure:
@@ -67,7 +67,7 @@ def writing(files: dict[str, str | bytes]) -> Callable[[SessionOrder], None]:
 
     def script(order: SessionOrder) -> None:
         for name, content in files.items():
-            path = Path(order.working, name)
+            path = Path(order.files.working, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content.encode() if isinstance(content, str) else content)
 

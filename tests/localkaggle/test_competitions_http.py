@@ -87,7 +87,7 @@ def predict_what_is_mounted(order: SessionOrder) -> None:
     data = order.mounts[PurePosixPath(f"competitions/{TOY}")]
     people = (data / "sample_submission.csv").read_text().split()[1:]
     rows = [f"{key},{HEIGHTS[key] + 0.5}" for key in (line.partition(",")[0] for line in people)]
-    (order.working / "submission.csv").write_text("\n".join(["id,height", *rows, ""]))
+    (order.files.working / "submission.csv").write_text("\n".join(["id,height", *rows, ""]))
 
 
 def test_a_pushed_notebook_is_scored_on_the_hidden_test(tmp_path: Path) -> None:

@@ -35,11 +35,11 @@ OUTCOME = "competitions.CompetitionApiService/GetSubmission"
 def spying(order: SessionOrder) -> None:
     """Copies the test that is mounted to all that a session leaves behind, and into the submission where it is new."""
     test = (order.mounts[TEST.parent] / TEST.name).read_text()
-    (order.working / "copy.csv").write_text(test)
-    SessionLog(order.log).write(test)
-    order.executed.write_text(order.executed.read_text().replace("print(1)", f"print({test!r})"))
+    (order.files.working / "copy.csv").write_text(test)
+    SessionLog(order.files.log).write(test)
+    order.files.executed.write_text(order.files.executed.read_text().replace("print(1)", f"print({test!r})"))
     is_rerun = HIDDEN.decode() in test
-    (order.working / "submission.csv").write_text(
+    (order.files.working / "submission.csv").write_text(
         f'id,height\np00,"{test}"\n' if is_rerun else submission_text(people=4)
     )
 

@@ -70,8 +70,8 @@ def notebook_script(order: SessionOrder) -> None:
     mounts = {str(place): path for place, path in order.mounts.items()}
     trained = next((path for place, path in mounts.items() if place.startswith("notebooks/")), None)
     if trained is None:
-        (order.working / "fold-0.weights.h5").write_bytes(b"weights")
-        (order.working / "handoff.json").write_text('{"complete": true}')
+        (order.files.working / "fold-0.weights.h5").write_bytes(b"weights")
+        (order.files.working / "handoff.json").write_text('{"complete": true}')
         return
     assert (trained / "fold-0.weights.h5").read_bytes() == b"weights"
     assert not order.internet
@@ -79,7 +79,7 @@ def notebook_script(order: SessionOrder) -> None:
     with (mounts["competitions/digits"] / "sample_submission.csv").open(newline="") as file:
         (head, *rows) = csv.reader(file)
     lines = [",".join(head), *(f"{row[0]},{answers[row[0]]}" for row in rows)]
-    (order.working / "submission.csv").write_text("\n".join(lines) + "\n")
+    (order.files.working / "submission.csv").write_text("\n".join(lines) + "\n")
 
 
 def test_a_pair_reaches_the_leaderboard_by_the_official_command_line(tmp_path: Path) -> None:

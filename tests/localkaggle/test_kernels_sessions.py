@@ -72,7 +72,7 @@ def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(tmp
     desk = KernelDesk(tmp_path)
 
     def writes_its_version(order) -> None:
-        (order.working / "version.txt").write_text(order.title[-1])
+        (order.files.working / "version.txt").write_text(order.title[-1])
         if order.title.endswith("3"):
             raise ScriptFailure("Notebook Threw Exception")
 
@@ -130,11 +130,11 @@ def test_outputs_are_listed_in_pages_with_an_address_each(tmp_path: Path) -> Non
 
 def test_links_and_names_that_lead_elsewhere_are_no_outputs(tmp_path: Path) -> None:
     def hostile(order) -> None:
-        (order.working / "link").symlink_to("/etc/passwd")
-        (order.working / "folder").symlink_to("/etc", target_is_directory=True)
-        (order.working / "..\\..\\evil.bat").write_text("x")
-        (order.working / "a\x1b[31m.txt").write_text("x")
-        (order.working / "fine.txt").write_text("x")
+        (order.files.working / "link").symlink_to("/etc/passwd")
+        (order.files.working / "folder").symlink_to("/etc", target_is_directory=True)
+        (order.files.working / "..\\..\\evil.bat").write_text("x")
+        (order.files.working / "a\x1b[31m.txt").write_text("x")
+        (order.files.working / "fine.txt").write_text("x")
 
     desk = KernelDesk(tmp_path, ScriptedRunner(hostile))
     desk.push()
@@ -147,7 +147,7 @@ def test_nothing_is_listed_while_a_session_may_still_write(tmp_path: Path) -> No
     desk = KernelDesk(tmp_path, runner, rules=SessionRules(slots=1))
     desk.push()
     runner.wait_for_a_session()
-    (runner.orders[0].working / "half.txt").write_text("not all of it yet")
+    (runner.orders[0].files.working / "half.txt").write_text("not all of it yet")
     before = (desk.status(), desk.output())
     runner.release()
     desk.service.wait_until_idle(10)
@@ -171,7 +171,7 @@ def test_the_whole_output_is_downloaded_as_an_archive_and_one_file_by_itself(tmp
 def test_folders_without_end_keep_no_other_file_from_being_listed(tmp_path: Path) -> None:
     def digs(order) -> None:
         writing({"a.txt": "1", "/".join("d" * 31) + "/last.txt": "2", "/".join("d" * 32) + "/beyond.txt": "3"})(order)
-        here = os.open(order.working, os.O_RDONLY)
+        here = os.open(order.files.working, os.O_RDONLY)
         for _ in range(1_500):
             with contextlib.suppress(FileExistsError):
                 os.mkdir("d", dir_fd=here)
@@ -195,7 +195,7 @@ def test_a_file_of_any_date_is_listed_packed_and_dated_within_what_a_zip_can_say
     def dates_its_file(order) -> None:
         writing({"a.txt": "1", "b.txt": "2"})(order)
         seconds = (year - 1970) * 31_556_952
-        os.utime(order.working / "a.txt", (seconds, seconds))
+        os.utime(order.files.working / "a.txt", (seconds, seconds))
 
     desk = KernelDesk(tmp_path, ScriptedRunner(dates_its_file))
     desk.push()
@@ -254,7 +254,7 @@ def test_a_rerun_mounts_the_hidden_test_at_the_same_path_and_costs_nothing(tmp_p
     def copies_the_test(order) -> None:
         desk.clock.pass_by(60)
         text = (order.mounts[PurePosixPath("competitions/digits")] / "test.csv").read_text()
-        (order.working / "submission.csv").write_text(text)
+        (order.files.working / "submission.csv").write_text(text)
 
     desk.runner.script = copies_the_test
     ended: list[Rerun] = []
@@ -303,7 +303,7 @@ def test_a_restart_marks_what_ran_as_failed_and_runs_what_waited(tmp_path: Path)
     held.wait_for_a_session()
     first.close()
     second = KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
-    second.service.start()
+    second.service.sessions.start()
 
     assert second.status(kernelSlug="it-runs") == "ERROR"
     assert second.status(kernelSlug="it-waits") == "COMPLETE"
@@ -318,7 +318,7 @@ def test_a_server_that_was_killed_leaves_failed_sessions_and_tells_of_reruns(tmp
     second = KernelDesk(tmp_path)
     ended: list[Rerun] = []
     second.service.when_rerun_ended(ended.append)
-    second.service.start()
+    second.service.sessions.start()
 
     assert [(rerun.submission, bool(rerun.failure)) for rerun in ended] == [(3, True)]
     first.close()
@@ -335,8 +335,8 @@ def test_the_end_of_a_rerun_that_nobody_heard_of_is_told_after_a_restart(tmp_pat
     second = KernelDesk(tmp_path)
     ended: list[Rerun] = []
     second.service.when_rerun_ended(ended.append)
-    second.service.start()
-    second.service.start()
+    second.service.sessions.start()
+    second.service.sessions.start()
 
     assert [(rerun.submission, rerun.failure) for rerun in ended] == [(5, "")]
 
@@ -416,7 +416,7 @@ def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: 
         from generator.sessions.session_log import SessionLog
 
         for line in range(20):
-            SessionLog(order.log).write(f"line {line}\n")
+            SessionLog(order.files.log).write(f"line {line}\n")
 
     desk = KernelDesk(tmp_path, ScriptedRunner(talks), faults=(f"{rule}@ListKernelSessionOutputx1",))
     desk.push()

@@ -122,16 +122,16 @@ def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
     attack = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
     def script(order: SessionOrder) -> None:
-        log = SessionLog(order.log)
+        log = SessionLog(order.files.log)
         log.write(f"\x1b]0;title\x07\x1b[31m{attack}\x1b[0m\r\n")
         for name in (attack.replace("/", "_"), "a b&c=d#e?.csv"):
-            (order.working / name).write_text(f"{attack},2\n")
+            (order.files.working / name).write_text(f"{attack},2\n")
         text = json.loads(order.notebook.read_text())
         text["cells"][0]["outputs"] = [
             {"output_type": "display_data", "metadata": {}, "data": {"text/html": attack, "text/plain": attack}},
             {"output_type": "stream", "name": "stdout", "text": attack},
         ]
-        order.executed.write_text(json.dumps(text))
+        order.files.executed.write_text(json.dumps(text))
         raise ScriptFailure(attack)
 
     with browsing(tmp_path, ScriptedRunner(script)) as pages:
@@ -205,7 +205,7 @@ def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
         text = json.loads(order.notebook.read_text())
         text["cells"][0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "mae 2.0\n"}]
         text["cells"][0]["metadata"]["papermill"] = {"duration": 75.2}
-        order.executed.write_text(json.dumps(text))
+        order.files.executed.write_text(json.dumps(text))
 
     with browsing(tmp_path, ScriptedRunner(script)) as pages:
         page = pages.get(pages.push("Heights training", "print(mae)", machineShape="NvidiaTeslaT4", **TOY))
@@ -219,7 +219,7 @@ def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
 @pytest.mark.parametrize("broken", ['{"cells": [{"cell_type": "code"}]}', "[]", '{"cells": 3}', "no json", ""])
 def test_a_broken_notebook_gets_a_sentence_and_not_an_error(tmp_path: Path, broken: str) -> None:
     def script(order: SessionOrder) -> None:
-        order.executed.write_text(broken)
+        order.files.executed.write_text(broken)
 
     with browsing(tmp_path, ScriptedRunner(script)) as pages:
         page = pages.get(pages.push("Heights training"))
@@ -457,7 +457,7 @@ def test_a_log_has_no_news_beyond_its_end(pages: Browsing, position: str) -> Non
 def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path) -> None:
     def script(order: SessionOrder) -> None:
         events = [json.dumps({"stream_name": "stdout", "time": n, "data": f"step {n}\n"}) for n in range(60_000)]
-        order.log.write_text("\n".join(events) + "\n")
+        order.files.log.write_text("\n".join(events) + "\n")
 
     with browsing(tmp_path, ScriptedRunner(script)) as pages:
         address = pages.push("Heights training")

@@ -45,8 +45,7 @@ def make(seen: Browsing, *, is_private: bool) -> None:
 def uploaded(seen: Browsing) -> dict[str, str]:
     """A file that the other account sent, as creations name it."""
     blobs = seen.local_kaggle.blobs
-    token = blobs.start(Call("", "other", BASE, {}), name="their-secret.txt", size=0).token
-    return {"token": token}
+    return {"token": blobs.start(Call("", "other", BASE, {}), name="their-secret.txt", size=0)["token"]}
 
 
 def told(seen: Browsing, caller: str) -> str:

@@ -271,12 +271,12 @@ def test_nothing_outside_of_a_sessions_folder_is_among_its_output(tmp_path: Path
     (tmp_path / "folder" / "secret").write_text("the user's own")
 
     def escape(order: SessionOrder) -> None:
-        (order.working / "a.txt").write_text("mine")
-        (order.working / "link").symlink_to(tmp_path / "secret")
-        (order.working / "up").symlink_to(tmp_path / "folder", target_is_directory=True)
-        os.link(order.working / "a.txt", order.working / "hard")
-        os.mkfifo(order.working / "pipe")
-        (order.working / "\x1b[2J\nname").write_text("odd")
+        (order.files.working / "a.txt").write_text("mine")
+        (order.files.working / "link").symlink_to(tmp_path / "secret")
+        (order.files.working / "up").symlink_to(tmp_path / "folder", target_is_directory=True)
+        os.link(order.files.working / "a.txt", order.files.working / "hard")
+        os.mkfifo(order.files.working / "pipe")
+        (order.files.working / "\x1b[2J\nname").write_text("odd")
 
     with served(tmp_path / "site", runner=ScriptedRunner(escape)) as running:
         running.save_kernel("Escaping", notebook())

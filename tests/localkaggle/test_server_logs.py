@@ -39,7 +39,7 @@ class _Talking:
         self.over = threading.Event()
 
     def __call__(self, order: SessionOrder) -> None:
-        self.log = SessionLog(order.log)
+        self.log = SessionLog(order.files.log)
         self.order.set()
         assert self.over.wait(30)
 

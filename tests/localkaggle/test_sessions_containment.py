@@ -114,13 +114,14 @@ from pathlib import Path, PurePosixPath
 from generator.sessions.bubblewrap import Bubblewrap
 from generator.sessions.isolation import session_folders
 from generator.sessions.runner import SessionOrder
+from generator.sessions.session_folder import SessionFolder
 from dataclasses import replace
 
 root = Path(sys.argv[1])
-for name in ("data", "working", "private"):
-    (root / name).mkdir()
-order = SessionOrder("t", root / "n", root / "e", {PurePosixPath("competitions/digits"): root / "data"},
-                     root / "working", root / "log", root / "private")
+(root / "data").mkdir()
+files = SessionFolder(root, 1)
+files.make()
+order = SessionOrder("t", files.notebook, files, {PurePosixPath("competitions/digits"): root / "data"})
 for folder in session_folders(order).values():
     folder.mkdir(parents=True, exist_ok=True)
 sandbox = Bubblewrap.found()

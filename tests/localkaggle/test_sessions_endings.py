@@ -31,7 +31,7 @@ def dig(folder: Path) -> None:
 
 
 def test_a_session_ends_whose_temporary_folder_is_deep(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(lambda order: dig(order.private)))
+    desk = KernelDesk(tmp_path, ScriptedRunner(lambda order: dig(order.files.private)))
     desk.push()
 
     assert desk.status() == "COMPLETE"
@@ -39,7 +39,7 @@ def test_a_session_ends_whose_temporary_folder_is_deep(tmp_path: Path) -> None:
 
 
 def test_a_kernel_is_deleted_whose_output_is_deep(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(lambda order: dig(order.working)))
+    desk = KernelDesk(tmp_path, ScriptedRunner(lambda order: dig(order.files.working)))
     desk.push()
     desk.ask("DeleteKernel", **ME)
 
@@ -91,11 +91,11 @@ def test_what_a_killed_server_left_is_swept_and_outputs_stay(tmp_path: Path) -> 
     (session / ".output.zip.part").write_bytes(b"x" * 2**20)
     second = KernelDesk(tmp_path)
 
-    assert second.service.start() >= 2 * 2**20
+    assert second.service.sessions.start() >= 2 * 2**20
     assert not (session / "private").exists()
     assert not (session / ".output.zip.part").exists()
     assert second.output() == ["a.txt"]
-    assert second.service.start() == 0
+    assert second.service.sessions.start() == 0
 
 
 # In a file system of its own: the session fills it, and it is made empty again while the session is still not over.
@@ -110,7 +110,7 @@ from generator.localkaggle.services.kernel_sessions import SessionRules
 root = Path("/mnt")
 
 def fill(order):
-    with (order.working / "filling").open("wb", buffering=0) as file:
+    with (order.files.working / "filling").open("wb", buffering=0) as file:
         while True:
             file.write(b"x" * 2**16)
 

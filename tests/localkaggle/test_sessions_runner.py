@@ -31,6 +31,7 @@ from generator.sessions.resource_limits import (
 )
 from generator.sessions.runner import SessionEnd, SessionOrder
 from generator.sessions.scripts import notebook_of
+from generator.sessions.session_folder import SessionFolder
 from generator.sessions.session_log import read_all
 from generator.sessions.trees import remove_tree
 
@@ -99,30 +100,27 @@ class Session:
 
     @property
     def log(self) -> str:
-        return "".join(event["data"] for event in read_all(self.order.log))
+        return "".join(event["data"] for event in read_all(self.order.files.log))
 
     @property
     def outputs(self) -> str:
         """The text of the executed notebook."""
-        return self.order.executed.read_text()
+        return self.order.files.executed.read_text()
 
 
 def run(root: Path, text: str, isolation: Isolation | None = None, **changes: Any) -> Session:
     """Runs a notebook with the data of a competition."""
-    data = root / "data"
-    for folder in (data, root / "working", root / "private"):
-        folder.mkdir(parents=True)
+    data, files = root / "data", SessionFolder(root, 1)
+    data.mkdir(parents=True)
+    files.make()
     (data / "train.csv").write_text("id,label\n")
-    (root / "notebook.ipynb").write_text(text)
+    files.notebook.write_text(text)
     stop = changes.pop("stop", threading.Event())
     order = SessionOrder(
         title="tester/tiny version 1",
-        notebook=root / "notebook.ipynb",
-        executed=root / "executed.ipynb",
+        notebook=files.notebook,
+        files=files,
         mounts={PurePosixPath("competitions/digits"): data},
-        working=root / "working",
-        log=root / "log.jsonl",
-        private=root / "private",
         time_limit=timedelta(seconds=60),
     )
     order = replace(order, **changes)
@@ -167,19 +165,19 @@ def explored(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             environment={"KAGGLE_IS_COMPETITION_RERUN": "1"},
         )
     assert session.end == SessionEnd(), session.log
-    found = json.loads((session.order.working / "found.json").read_text())
+    found = json.loads((session.order.files.working / "found.json").read_text())
     return Explored(request.param, session, found)
 
 
 def test_a_session_reads_its_inputs_and_writes_its_outputs(explored: Explored) -> None:
     assert explored.found["data"] == "id,label\n"
-    assert sorted(path.name for path in explored.session.order.working.iterdir()) == ["found.json", "link"]
+    assert sorted(path.name for path in explored.session.order.files.working.iterdir()) == ["found.json", "link"]
 
 
 def test_paths_are_kaggles_or_reach_the_notebook_as_parameters(explored: Explored) -> None:
     order = explored.session.order
     real = ["/kaggle/input", "/kaggle/working", True]
-    mapped = [str(order.private / "input"), str(order.working), True]
+    mapped = [str(order.files.private / "input"), str(order.files.working), True]
 
     assert explored.found["parameters"] == (real if explored.is_apart else mapped)
     assert explored.found["here"] == explored.found["parameters"][1]
@@ -222,7 +220,7 @@ def test_programs_run_and_python_is_that_of_the_notebook(explored: Explored) -> 
 
 
 def test_the_log_has_both_streams_and_says_what_the_session_is(explored: Explored) -> None:
-    events = list(read_all(explored.session.order.log))
+    events = list(read_all(explored.session.order.files.log))
 
     assert "TPU (emulated: 8 devices" in events[0]["data"]
     assert "internet off" in events[0]["data"]
@@ -258,7 +256,7 @@ def test_a_time_limit_ends_a_session_and_keeps_what_there_was(tmp_path: Path, is
 
 def test_stopping_kills_everything_that_a_notebook_started(tmp_path: Path, isolation: Isolation) -> None:
     stop = threading.Event()
-    beat = tmp_path / "working" / "beat.txt"
+    beat = tmp_path / "sessions" / "1" / "working" / "beat.txt"
     text = notebook(
         "import subprocess, time\n"
         "subprocess.Popen(['sh', '-c', 'while true; do date +%N > beat.txt; sleep 0.1; done'])\n"
@@ -281,7 +279,7 @@ def test_stopping_kills_everything_that_a_notebook_started(tmp_path: Path, isola
 
 
 def test_a_server_that_is_killed_takes_its_sessions_with_it(tmp_path: Path, isolation: Isolation) -> None:
-    beat = tmp_path / "session" / "working" / "beat.txt"
+    beat = tmp_path / "session" / "sessions" / "1" / "working" / "beat.txt"
     program = (
         f"import sys; sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
         "from pathlib import Path\n"
@@ -489,7 +487,7 @@ def test_an_executed_notebook_that_is_a_link_is_not_followed(tmp_path: Path) -> 
     )
 
     if not isinstance(best_isolation(), PlainProcess):
-        assert not os.path.lexists(session.order.executed)
+        assert not os.path.lexists(session.order.files.executed)
 
 
 def test_a_notebook_without_a_kernel_name_fails_as_papermill_says_it(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from generator.competition.metrics import loss_of
 
 _MOST_BOOSTED = 20  # classes, labels or targets: each is a model of its own
 _MOST_WORDS = 50_000
-_TREES, _FEW_TREES = 100, 20  # for each class, label or target
+_TREES, _FEW_TREES = 100, 20  # at most, for each class, label or target
+_FEWEST_TO_STOP = 10  # rows of a class, of which the tenth that says when to stop has one
 
 
 def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -> Any:
@@ -22,7 +23,7 @@ def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -
 
     truth, kind = held_out.truth[features.rows[inside]], held_out.task.target_kind
     wanted = truth > 0 if kind is TargetKind.LABELS else truth  # labels may be shares
-    model = _model(features, held_out).fit(features.values[inside], wanted)
+    model = _model(features, wanted, held_out).fit(features.values[inside], wanted)
     asked = features.values[judged]
     if kind is TargetKind.NUMBER:
         return model.predict(asked)
@@ -34,8 +35,11 @@ def predicted(features: Features, inside: Any, judged: Any, held_out: HeldOut) -
     return chances
 
 
-def _model(features: Features, held_out: HeldOut) -> Any:
-    """Boosted trees, or a linear model of standardised numbers or of the weights of words and pairs of words."""
+def _model(features: Features, wanted: Any, held_out: HeldOut) -> Any:
+    """Boosted trees, as many as help on a tenth of the rows, or a linear model.
+
+    The latter is of standardised numbers, or of the weights of words and pairs of words.
+    """
     import numpy as np
     from sklearn import (  # type: ignore[import-untyped]  # scikit-learn brings no types
         compose,
@@ -52,9 +56,10 @@ def _model(features: Features, held_out: HeldOut) -> Any:
     is_number = task.target_kind is TargetKind.NUMBER
     if features.model == GRADIENT_BOOSTING:
         many = held_out.class_count if task.target_kind is TargetKind.CLASS else held_out.truth.shape[1]
-        options = {"max_iter": _FEW_TREES if many > _MOST_BOOSTED else _TREES, "random_state": 0}
+        can_stop = is_number or _rarest(wanted) >= _FEWEST_TO_STOP
+        trees = _TREES if can_stop and many <= _MOST_BOOSTED else _FEW_TREES  # all of them would overfit small data
         boosting = ensemble.HistGradientBoostingRegressor if is_number else ensemble.HistGradientBoostingClassifier
-        first, model = "passthrough", boosting(**options)
+        first, model = "passthrough", boosting(max_iter=trees, early_stopping=can_stop, random_state=0)
     else:
         words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, max_features=_MOST_WORDS)
         first = words if features.values.ndim == 1 else preprocessing.StandardScaler()
@@ -66,3 +71,11 @@ def _model(features: Features, held_out: HeldOut) -> Any:
         if loss_of(task.metric, task.target_kind) == "squared_log_error":
             model = compose.TransformedTargetRegressor(model, func=np.log1p, inverse_func=np.expm1)
     return pipeline.make_pipeline(first, model)
+
+
+def _rarest(wanted: Any) -> int:
+    """The number of rows that have the rarest class, or the rarer side of any label."""
+    import numpy as np
+
+    columns = wanted.reshape(len(wanted), -1).T
+    return min(int(np.unique(column, return_counts=True)[1].min()) for column in columns)

@@ -1,8 +1,6 @@
 """Where a survey does not say enough to make a task of it.
 
 IntrospectionError
-├── NoTrainingDataError       neither a table nor files to learn from
-├── NoTestDataError           nothing to predict
 ├── NoFamilyError             a kind of task that there are no templates for
 ├── TargetNotInSampleError    the sample asks for other columns than there are to learn from
 ├── NotPixelsError            images are to be predicted, and the submission has something else than grey pixels
@@ -19,7 +17,6 @@ from generator.errors import CompetitionError, did_you_mean
 from generator.untrusted import printable
 
 _SHOWN = 6
-_MOST_NOTES = 3  # of what could not be read
 
 
 def listed(names: Sequence[str]) -> str:
@@ -28,32 +25,13 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
 
 
-def _were(seen: Sequence[str]) -> str:
+def were(seen: Sequence[str]) -> str:
+    """The verb of some names: was, or were."""
     return "were" if len(seen) > 1 else "was"
 
 
 class IntrospectionError(CompetitionError):
     """A survey that does not make a task; a flag may help."""
-
-
-class NoTrainingDataError(IntrospectionError):
-    """Neither a table nor files to learn from."""
-
-    def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table with --train."
-        super().__init__(
-            " ".join((f"There is nothing to train on: {what} {_were(seen)} seen{remedy}", *notes[:_MOST_NOTES]))
-        )
-
-
-class NoTestDataError(IntrospectionError):
-    """Nothing to predict."""
-
-    def __init__(self, *, seen: Sequence[str], unsupported: Sequence[str] = (), notes: Sequence[str] = ()) -> None:
-        remedy = f". {' '.join(unsupported)}" if unsupported else "; name the table of the test examples with --test."
-        what = f"beside what is trained on, {listed(seen) or 'nothing'} {_were(seen)} seen{remedy}"
-        super().__init__(" ".join((f"There is nothing to predict: {what}", *notes[:_MOST_NOTES])))
 
 
 class NoFamilyError(IntrospectionError):

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import (
     IntrospectionError,
     MissingColumnError,
     MissingFileError,
-    NoTestDataError,
-    NoTrainingDataError,
     UnknownKeyError,
+    UnusableValueError,
+    listed,
+    were,
 )
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Findings
@@ -16,25 +19,24 @@ from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TEST, stem, words
 from generator.competition.schema import option_of
-from generator.competition.survey.facts import Survey
+from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
 _CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
+_MOST_NOTES = 3  # of what could not be read
 
 
 def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFiles | None) -> None:
     """Checks that there is something to train on and something to predict.
 
     Raises:
-        NoTrainingDataError: There is neither a table nor files to learn from.
-        NoTestDataError: There is nothing to predict.
-        IntrospectionError: The test examples are tables, one each, or their files are called otherwise than what is
-            asked for; or a table has no rows.
+        IntrospectionError: There is neither a table nor files to learn from, or nothing to predict; the test examples
+            are tables, one each, or their files are called otherwise than what is asked for; or a table has no rows.
     """
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
-    unsupported = unsupported_files(survey)
     if tables.train is None and files is None:
-        raise NoTrainingDataError(seen=seen, unsupported=unsupported, notes=survey.notes)
+        what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
+        raise _nothing(f"to train on: {what} {were(seen)} seen", survey, remedy="name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
@@ -60,7 +62,8 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
                 f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        raise NoTestDataError(seen=left, unsupported=unsupported, notes=survey.notes)
+        what = f"to predict: beside what is trained on, {listed(left) or 'nothing'} {were(left)} seen"
+        raise _nothing(what, survey, remedy="name the table of the test examples with --test")
     needed = {"--train": tables.train, "--test": tables.test} if files is None else {}
     for flag, table in (needed | {"--sample": tables.sample}).items():
         if table is not None and not table.rows:
@@ -70,15 +73,17 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
             )
 
 
-def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
+def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None:
     """Checks the decisions on details; those on files, ids and targets were checked when they were used.
 
     Raises:
         UnknownKeyError: The family does not need such a value.
         MissingColumnError: The training table has no such column.
         MissingFileError: There is no such folder.
+        UnusableValueError: The files show that it is otherwise.
     """
-    folders, train = sorted(set(_folders(survey))), tables.train
+    _check_against_labels(seen, found)
+    folders, train = sorted(set(_folders(survey))), seen.tables.train
     for key, decided in found.hints.overrides.items():
         if key not in found:
             raise UnknownKeyError(key=key, family=str(found["family"].value), keys=found)
@@ -90,6 +95,27 @@ def check_decisions(survey: Survey, tables: Tables, found: Findings) -> None:
             if is_column and train is not None and train.column(name) is None:
                 columns = train.column_names
                 raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
+            if is_column and key.endswith("_columns") and name in (*seen.targets.names, found["id_column"].value):
+                raise UnusableValueError(key=key, value=name, wanted="columns that are neither the id nor a target")
+
+
+def _check_against_labels(seen: Observations, found: Findings) -> None:
+    """That names are not to be learned as numbers, and that there are as many classes as were decided on."""
+    named = [column for column in seen.targets.columns if column.kind in (ColumnKind.TEXT, ColumnKind.DATE)]
+    if named and found.decided("target_kind") == TargetKind.NUMBER:
+        wanted = f'one for what {named[0].name} holds, such as "{named[0].present[0]}"'
+        raise UnusableValueError(key="target_kind", value=TargetKind.NUMBER, wanted=wanted)
+    labelled, decided = seen.tables.labelled, found.decided("class_count")
+    is_whole = seen.targets.are_classes_asked or (labelled is not None and labelled.is_complete)
+    count = int(str(found["class_count"].value)) if decided and "class_count" in found else 0
+    if seen.classes and count and (count < seen.classes or (is_whole and count > seen.classes)):
+        raise UnusableValueError(key="class_count", value=decided, wanted=f"{seen.classes}, as so many were seen")
+
+
+def _nothing(there: str, survey: Survey, *, remedy: str) -> IntrospectionError:
+    unsupported = unsupported_files(survey)
+    ending = f". {' '.join(unsupported)}" if unsupported else f"; {remedy}."
+    return IntrospectionError(" ".join((f"There is nothing {there}{ending}", *survey.notes[:_MOST_NOTES])))
 
 
 def _test_file(survey: Survey) -> str:

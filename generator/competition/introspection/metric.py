@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from generator.competition.facts import SubmissionKind, TargetKind
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.findings import Confidence, Findings, Hints, certain
 from generator.competition.metrics import (
     MetricFacts,
@@ -78,15 +79,20 @@ def settle_metric(
         kind: What is predicted.
         found: Takes the finding; knows the wording of a metric that the kit does not have.
         sizes: How many classes there are, and how many labels a cell of the sample submission has.
+
+    Raises:
+        UnusableValueError: The user decided on a metric that is not computed for such targets.
     """
     classes, best = sizes
     text = found.hints.metric_text
+    usual = _usual(text, submission, kind, classes=classes, best=best)
     # The user's metric is known by now, in the form that suits the target.
     if known.name and known.fits(kind, classes=classes):
         suited = suited_metric(known.name, kind, classes=classes)
         found[_KEY] = certain(_KEY, _with_k(suited, best), known.evidence)
     elif _KEY in found.hints.overrides:
-        found[_KEY] = certain(_KEY, known.name, known.evidence)
+        wanted = f"a metric of {kind} targets, such as {usual}, unless {option_of('target_kind')} says otherwise"
+        raise UnusableValueError(key=option_of(_KEY), value=known.name, wanted=wanted)
     else:
         if known.name:
             evidence = f"{known.name} is not computed for such targets; this is the usual one"
@@ -94,7 +100,6 @@ def settle_metric(
             evidence = f'the kit does not have "{text[:_SHOWN]}"; this is the nearest'
         else:
             evidence = "nothing says it; this is usual for such a submission"
-        usual = _usual(text, submission, kind, classes=classes, best=best)
         found.settle(_KEY, usual, evidence, Confidence.THIN)
 
 

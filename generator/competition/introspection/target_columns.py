@@ -10,6 +10,7 @@ from generator.competition.introspection.errors import (
     IntrospectionError,
     MissingColumnError,
     TargetNotInSampleError,
+    UnusableValueError,
     listed,
 )
 from generator.competition.introspection.example_files import ExampleFiles
@@ -110,6 +111,7 @@ def find_targets(
         IntrospectionError: Nothing is known of the training examples that is not known of the test examples.
         TargetNotInSampleError: The sample asks for something else than can be learned.
         MissingColumnError: The user named a column that does not exist.
+        UnusableValueError: The user named the id.
     """
     answers = _answers(tables, id_column)
     asked = tuple(column.name for column in answers)
@@ -288,6 +290,8 @@ def _check_decided(decided: Sequence[str], question: _Question) -> None:
         if labelled.column(name) is None:
             columns = [column.name for column in question.only_in_training] or labelled.column_names
             raise MissingColumnError(flag=option_of(_KEY), column=name, table=labelled.path, columns=columns)
+        if name == question.id_column:
+            raise UnusableValueError(key=option_of(_KEY), value=name, wanted="another column than the id")
     asked = question.asked
     is_asked = len(asked) == len(decided) or bool(question.class_columns) or bool(question.parts)
     if sample is not None and not is_asked:

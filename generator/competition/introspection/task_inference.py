@@ -68,7 +68,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     for key, rule in keys_of(family.name).items():
         if key in hints.overrides and key not in found and rule.default is not None:
             found.settle(key, rule.default, "nothing in the files says otherwise")
-    check_decisions(survey, tables, found)
+    check_decisions(survey, seen, found)
 
     findings = {key: found[key] for key in (*_FIRST, *_FILES, *_SERVED, *found) if key in found}
     values = {key: finding.value for key, finding in findings.items()}

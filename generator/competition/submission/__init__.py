@@ -18,7 +18,6 @@ from generator.competition.submission.checking import (
 )
 from generator.competition.submission.errors import (
     MissingReaderError,
-    SubmissionColumnsError,
     SubmissionError,
     SubmissionIdsError,
     SubmissionRowError,
@@ -29,7 +28,6 @@ from generator.competition.submission.tolerance import Tolerance, tolerance_of, 
 __all__ = [
     "CellKind",
     "MissingReaderError",
-    "SubmissionColumnsError",
     "SubmissionError",
     "SubmissionIdsError",
     "SubmissionRowError",

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path
 
 from generator.competition.submission.errors import (
     MissingReaderError,
-    SubmissionColumnsError,
+    SubmissionError,
     SubmissionIdsError,
     SubmissionRowError,
     UnreadableSubmissionError,
@@ -18,8 +19,9 @@ from generator.competition.tables.encodings import UTF_8
 from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
 from generator.competition.tables.rows import Row, encoding_within, separator_within, table_rows, unit_of
 from generator.files import reason
-from generator.untrusted import quoted
+from generator.untrusted import printable, quoted
 
+_MANY_COLUMNS = 10
 _NONE = Tolerance()
 
 
@@ -142,7 +144,13 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
     """
     columns, rows = _opened(submission, separator=shape.separator)
     if tuple(columns) != shape.columns:
-        raise SubmissionColumnsError(path=submission, columns=columns, expected=shape.columns)
+        # Of many columns, those are named that come where they begin to differ.
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(columns, shape.columns, strict=False))))
+        start, where = (same, f" from column {same + 1} on") if same >= _MANY_COLUMNS else (0, "")
+        found, wanted = (quoted(", ".join(names[start:])) or "none" for names in (columns, shape.columns))
+        raise SubmissionError(
+            f"{printable(str(submission))} has the columns {found}{where}; the competition asks for {wanted}."
+        )
     missing = set(shape.ids)
     for number, cells in rows:
         problem = _problem_of_cells(cells, shape)

@@ -3,19 +3,14 @@
 SubmissionError
 ├── UnreadableSubmissionError    missing, not what its name says, no rows
 │   └── MissingReaderError       a package that reads its format is not installed
-├── SubmissionColumnsError       other columns, or in another order
 ├── SubmissionRowError           a row is too short or long, or has an empty or wrong cell
 └── SubmissionIdsError           ids that are unknown, twice, or missing
 """
 
-from collections.abc import Sequence
-from itertools import takewhile
 from pathlib import Path
 
 from generator.errors import CompetitionError
 from generator.untrusted import printable, quoted
-
-_MANY_COLUMNS = 10
 
 
 class SubmissionError(CompetitionError):
@@ -35,17 +30,6 @@ class MissingReaderError(UnreadableSubmissionError):
 
     def __init__(self, *, path: Path, package: str) -> None:
         super().__init__(path=path, why=f"{package} is missing; install it with: pip install {package}")
-
-
-class SubmissionColumnsError(SubmissionError):
-    """The header differs from the sample's; of many columns, those are named that come where it begins to."""
-
-    def __init__(self, *, path: Path, columns: Sequence[str], expected: Sequence[str]) -> None:
-        pairs = zip(columns, expected, strict=False)
-        same = len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
-        start, where = (same, f" from column {same + 1} on") if same >= _MANY_COLUMNS else (0, "")
-        found, wanted = (quoted(", ".join(names[start:])) or "none" for names in (columns, expected))
-        super().__init__(f"{printable(str(path))} has the columns {found}{where}; the competition asks for {wanted}.")
 
 
 class SubmissionRowError(SubmissionError):

@@ -76,14 +76,15 @@ def push_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None =
 
 
 def submit_pair(kaggle: Kaggle, options: PushOptions, context: RunContext | None = None) -> ChainResult:
-    """As `push_pair` with `submit`, for a chain that has begun.
+    """As `push_pair` with `submit`, for a chain that has begun; nothing is trained anew.
 
     Raises:
         NoChainError: There is none.
+        ChainError: The training notebook changed since.
     """
     if latest(Journals(options.folder), target_of(kaggle)) is None:
         raise NoChainError(pair=options.pair, target=target_of(kaggle), verb="submit")
-    return push_pair(kaggle, replace(options, submit=True), context)
+    return push_pair(kaggle, replace(options, submit=True, may_train=False), context)
 
 
 class _Story:

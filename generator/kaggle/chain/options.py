@@ -29,6 +29,7 @@ class PushOptions:
         workspace: Where the pair is.
         pair: Its name.
         submit: Whether to submit, and to wait for the score.
+        may_train: Whether a training notebook that changed since the last chain is pushed.
         back_to: The step to take again, with all behind it.
         restart: Whether to begin a new chain, whatever there is of the last one.
         repair: Whether to go on from a damaged journal, with what Kaggle says was done.
@@ -42,6 +43,7 @@ class PushOptions:
     workspace: Workspace
     pair: str
     submit: bool = False
+    may_train: bool = True
     back_to: Step | None = None
     restart: bool = False
     repair: bool = False

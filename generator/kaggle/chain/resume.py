@@ -93,6 +93,12 @@ class CheckedPair:
         if journal is None:
             return self._begin(journals, context)
         chain = ChainExecution(self.kaggle, journal, context)
+        if not self.options.may_train and self._is_changed(chain, Role.TRAIN):
+            pair, to = printable(self.options.pair), to_target(target_of(self.kaggle))
+            raise ChainError(
+                f"The training notebook of {pair} is another one than its last chain pushed, and `tandem submit` "
+                f"trains nothing anew; `tandem push {pair}{to} --submit` trains again."
+            )
         if back_to is not None:
             self._check_inputs(chain, back_to)
             self._go_back(chain, back_to)

@@ -77,10 +77,10 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
 
     def _announce(self) -> None:
         competition = self._begun.competition
-        limits = self._chain.read(
-            "the submission limits", lambda: self._chain.kaggle.submission_limits(competition), url=self._url
+        left = self._chain.read(
+            "the submission limits", lambda: self._chain.kaggle.submissions_left(competition), url=self._url
         )
-        if limits.allowed_now <= 0:
+        if left <= 0:
             raise ChainError(
                 f"No submission to {printable(competition)} is left today; the count begins anew at 00:00 UTC. "
                 "Everything is ready: "

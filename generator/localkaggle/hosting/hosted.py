@@ -54,7 +54,6 @@ class HostedFacts:
         daily_limit: How many submissions an account has for a UTC day.
         deadline: When it ends; None if it never does.
         submission_file: What the submission of a notebook is called.
-        host: Who holds it.
     """
 
     slug: str
@@ -67,7 +66,6 @@ class HostedFacts:
     daily_limit: int = DAILY_LIMIT
     deadline: datetime | None = None
     submission_file: str = "submission.csv"
-    host: str = "Local Kaggle"
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ class Labels:
         return numpy.array([places.get(self._name(rows[key][0]), unknown) for key in ids])
 
     def positives(self, cell: str, positive: str | None = None) -> bool:
-        """True if a cell says the positive class, or the second of two; of a single class, if it is one that says yes."""
+        """True if a cell says the positive class, by default the second of two; a class alone has to say yes."""
         name = self._name(cell)
         return name == (positive or self.names[-1]) if len(self.names) > 1 else name.lower() in _YES
 

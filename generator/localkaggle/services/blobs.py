@@ -32,14 +32,6 @@ class Blob:
 
 
 @dataclass(frozen=True)
-class OpenUpload:
-    """An upload that has begun: the client sends the bytes to `url`, and later names the blob by its `token`."""
-
-    token: str
-    url: str
-
-
-@dataclass(frozen=True)
 class Upload(Blob):
     """An upload as its sender sees it: `received` of `size` bytes are there, in `path`."""
 
@@ -67,8 +59,8 @@ class Blobs:
         """The method by which the upload of a file for a dataset or a model begins."""
         return {"blobs.BlobApiService/StartBlobUpload": self._start}
 
-    def start(self, call: Call, *, name: str, size: int) -> OpenUpload:
-        """Begins an upload by the caller.
+    def start(self, call: Call, *, name: str, size: int) -> Fields:
+        """Begins an upload by the caller, who sends the bytes to `createUrl` and later names the blob by its `token`.
 
         Raises:
             ApiError: 400; the name is no relative path, or the file is too large for this machine.
@@ -84,7 +76,7 @@ class Blobs:
                 "INSERT INTO blobs VALUES (?, ?, ?, ?, ?)",
                 (token, call.caller, name, size, self._clock.now().timestamp()),
             )
-        return OpenUpload(token, f"{call.base}/{UPLOAD}/{token}")
+        return {"token": token, "createUrl": f"{call.base}/{UPLOAD}/{token}"}
 
     def take(self, token: str, *, owner: str) -> Blob:
         """The whole blob behind a token; whoever takes it moves or copies the file.
@@ -127,8 +119,7 @@ class Blobs:
             return upload.path.stat().st_size
 
     def _start(self, call: Call) -> Fields:
-        upload = self.start(call, name=call.text("name"), size=call.integer("contentLength"))
-        return {"token": upload.token, "createUrl": upload.url}
+        return self.start(call, name=call.text("name"), size=call.integer("contentLength"))
 
     def _require_room(self, count: int) -> None:
         if not has_room(self._folder, count):

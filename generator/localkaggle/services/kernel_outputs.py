@@ -23,11 +23,8 @@ _LOG_EVENTS = 1_000
 _TRUNCATED_EVENTS = 5
 _MOST_FILES = 10_000
 
-OutputFile = ListedFile
-"""A file that a session wrote."""
 
-
-def _files(working: Path) -> Iterator[OutputFile]:
+def _files(working: Path) -> Iterator[ListedFile]:
     """The regular files below a working folder.
 
     A notebook is a stranger: links are left out, and names that could mean another place on some system.
@@ -47,7 +44,7 @@ def _files(working: Path) -> Iterator[OutputFile]:
             if count > _MOST_FILES:
                 return
             if stat.S_ISREG(status.st_mode):
-                yield OutputFile(relative, path, status.st_size, file_moment(status.st_mtime))
+                yield ListedFile(relative, path, status.st_size, file_moment(status.st_mtime))
 
 
 class KernelOutputs:
@@ -58,13 +55,13 @@ class KernelOutputs:
         self._records = records
         self._queries = queries
 
-    def files(self, session: SessionRecord | None) -> list[OutputFile]:
+    def files(self, session: SessionRecord | None) -> list[ListedFile]:
         """The files that a session wrote; none while it may still write."""
         if session is None or not session.is_over:
             return []
         return sorted(_files(self._folder(session).working), key=lambda file: file.name)
 
-    def file(self, session: SessionRecord, name: str) -> OutputFile | None:
+    def file(self, session: SessionRecord, name: str) -> ListedFile | None:
         """One file that a session wrote."""
         return next((file for file in self.files(session) if file.name == name), None)
 
@@ -96,12 +93,12 @@ class KernelOutputs:
     def _folder(self, session: SessionRecord) -> SessionFolder:
         return SessionFolder(self._site.root, session.id)
 
-    def _listed(self, call: Call, session: SessionRecord | None) -> list[OutputFile]:
+    def _listed(self, call: Call, session: SessionRecord | None) -> list[ListedFile]:
         if session is not None and self._site.faults.strikes("output-missing", at=call.method, also=session.ref):
             return []
         return self.files(session)
 
-    def _address(self, call: Call, session: SessionRecord, file: OutputFile) -> str:
+    def _address(self, call: Call, session: SessionRecord, file: ListedFile) -> str:
         path = file.path
         if self._site.faults.strikes("output-truncated", at=call.method, also=session.ref):
             path = self._folder(session).path / "truncated" / file.name

@@ -82,6 +82,8 @@ class KernelSessions:
     def start(self) -> int:
         """Takes up what the last run of the server left: what ran is lost, what waited waits again.
 
+        To be called when everybody listens who wants to.
+
         Returns:
             The bytes of what sessions needed meanwhile, and nobody removed: now they are.
         """
@@ -188,11 +190,8 @@ class KernelSessions:
         return SessionOrder(
             title=f"{session.ref} version {session.number}",
             notebook=folder.notebook,
-            executed=folder.executed,
+            files=folder,
             mounts=mounts,
-            working=folder.working,
-            log=folder.log,
-            private=folder.private,
             parameters={"ALLOW_CPU": True} if accelerator.kind is not AcceleratorKind.CPU and not is_wrong else {},
             environment=self._environment(session),
             internet=settings.internet,

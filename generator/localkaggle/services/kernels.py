@@ -16,7 +16,6 @@ from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords,
 from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionRules
 from generator.localkaggle.services.kernel_sources import KernelSources, Sources
 from generator.sessions.runner import Runner
-from generator.sessions.session_folder import SessionFolder
 from generator.sessions.session_log import LogPiece, read_piece
 
 _SERVICE = "kernels.KernelsApiService"
@@ -54,13 +53,6 @@ class Kernels:
             "SaveKernel": self._pushes.save,
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
-
-    def start(self) -> int:
-        """Takes up what the last run of the server left, and returns how many bytes of that were of no use any more.
-
-        To be called when everybody listens who wants to.
-        """
-        return self.sessions.start()
 
     def close(self) -> None:
         """Stops the sessions that run."""
@@ -145,10 +137,6 @@ class Kernels:
     def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
         """Asks to be told of every rerun that ends, also of those that a restart of the server cut off."""
         self.sessions.when_rerun_ended(listener)
-
-    def folder(self, session: int) -> SessionFolder:
-        """The files of a session."""
-        return self.sessions.folder(session)
 
     def _success(self, owner: str, slug: str, version: int) -> SessionRecord | None:
         found = self.records.find_version(owner, slug, version)

@@ -5,9 +5,9 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from generator.localkaggle.file_names import ListedFile
 from generator.localkaggle.http.file_transfer import file_response
 from generator.localkaggle.rpc import ApiError, Stored
-from generator.localkaggle.services.kernel_outputs import OutputFile
 from generator.localkaggle.web import notebook_display
 from generator.localkaggle.web.formats import duration
 from generator.localkaggle.web.kernel_views import KernelView, kernel_view, kernel_views, version_views
@@ -49,8 +49,8 @@ def notebook(page: PageRequest, owner: str, kernel: str) -> Response:
     content = page.kernels.records.source(found.version).encode("utf-8", "replace")
     live = None
     if record is not None and not record.is_over:
-        live = notebook_display.shown_log(page.kernels.folder(record.id).log)
-    elif record is not None and (executed := page.kernels.folder(record.id).executed).is_file():
+        live = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log)
+    elif record is not None and (executed := page.kernels.sessions.folder(record.id).executed).is_file():
         content = notebook_display.beginning_of(executed)
     shown = notebook_display.shown_notebook(content, is_script=found.version.settings.kernel_type == "script")
     return _tab(page, found, "notebook", shown=shown, log=live)
@@ -60,7 +60,7 @@ def log(page: PageRequest, owner: str, kernel: str) -> Response:
     """The log, which grows while the session runs."""
     found = opened(page, owner, kernel)
     record = found.session.record
-    shown = notebook_display.shown_log(page.kernels.folder(record.id).log) if record is not None else None
+    shown = notebook_display.shown_log(page.kernels.sessions.folder(record.id).log) if record is not None else None
     return _tab(page, found, "log", log=shown)
 
 
@@ -71,7 +71,7 @@ def log_news(page: PageRequest, owner: str, kernel: str) -> Response:
     position = page.query.get("from", "")
     text, following = "", int(position[:15]) if position.isdecimal() else 0
     if record is not None:
-        text, following = notebook_display.log_news(page.kernels.folder(record.id).log, position=following)
+        text, following = notebook_display.log_news(page.kernels.sessions.folder(record.id).log, position=following)
     elapsed = found.session.elapsed(page.now)
     news = {
         "text": text,
@@ -88,7 +88,7 @@ def log_file(page: PageRequest, owner: str, kernel: str) -> Response:
     """The whole log, to keep."""
     found = opened(page, owner, kernel)
     record = found.session.record
-    text = notebook_display.log_text(page.kernels.folder(record.id).log) if record is not None else ""
+    text = notebook_display.log_text(page.kernels.sessions.folder(record.id).log) if record is not None else ""
     name = f"{found.kernel.slug}-v{found.version.number}.log"
     headers = {**PAGE_HEADERS, "Content-Disposition": f'attachment; filename="{name}"'}
     return Response(text.encode("utf-8", "replace"), media_type="text/plain", headers=headers)
@@ -141,7 +141,7 @@ def delete(page: PageRequest, owner: str, kernel: str) -> Response:
     return redirect("/code")
 
 
-def _files(page: PageRequest, found: KernelView) -> list[OutputFile]:
+def _files(page: PageRequest, found: KernelView) -> list[ListedFile]:
     return page.kernels.outputs.files(found.session.record)
 
 

@@ -12,7 +12,7 @@ from generator.competition.tables.delimited import separator_in
 from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.formats import TableFormat, format_of
 from generator.competition.tables.rows import table_rows
-from generator.localkaggle.services.kernel_outputs import OutputFile
+from generator.localkaggle.file_names import ListedFile
 from generator.run.safe_html import image_source
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
@@ -27,14 +27,14 @@ _LONGEST_CELL = 200
 class Preview:
     """The part of a file that is shown: one of `table`, `text` and `image`, or none of them."""
 
-    file: OutputFile
+    file: ListedFile
     table: tuple[tuple[str, ...], ...] = ()
     text: str = ""
     image: str = ""
     is_cut: bool = False
 
 
-def preview(file: OutputFile) -> Preview:
+def preview(file: ListedFile) -> Preview:
     """The beginning of a file."""
     kind = PurePosixPath(file.name).suffix.lower()
     if kind in _IMAGES and file.size <= _LARGEST_IMAGE:
@@ -48,12 +48,12 @@ def preview(file: OutputFile) -> Preview:
         return Preview(file)
 
 
-def _of_rows(file: OutputFile) -> Preview:
+def _of_rows(file: ListedFile) -> Preview:
     rows = [cells for _, cells in islice(table_rows(file.path), _ROWS + 2)]
     return Preview(file, table=_cut(rows[: _ROWS + 1]), is_cut=len(rows) > _ROWS + 1)
 
 
-def _of_text(file: OutputFile) -> Preview:
+def _of_text(file: ListedFile) -> Preview:
     with opened(file.path) as (unpacked, name):
         beginning = unpacked.read(_BEGINNING + 1)
     promised, is_cut = format_of(name), len(beginning) > _BEGINNING

@@ -52,7 +52,7 @@ def static_files() -> Mapping[str, StaticFile]:
             continue
         body = path.read_bytes()
         if path.name == "pages.css":
-            body += code_styles(light="default", dark="github-dark").encode()
+            body += code_styles().encode()
         files[path.name] = StaticFile(body, _STATIC_TYPES[path.suffix], hashlib.sha256(body).hexdigest()[:12])
     return files
 

@@ -97,7 +97,7 @@ class Catalog:
             "evaluationMetric": metric_wording(facts.question.metric),
             "isKernelsSubmissionsOnly": facts.is_code_competition,
             "submissionsDisabled": False,
-            "hostName": facts.host,
+            "hostName": "Local Kaggle",
         }
 
 

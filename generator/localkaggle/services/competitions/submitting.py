@@ -37,8 +37,7 @@ class Submitting:
         if not 0 <= size <= LARGEST_SUBMISSION:
             raise ApiError(400, f"A submission has at most {LARGEST_SUBMISSION:,} bytes.")
         name = checked_name(call.text("fileName") or "submission.csv")
-        upload = self._site.uploads.start(call, name=name, size=size)
-        return {"token": upload.token, "createUrl": upload.url}
+        return self._site.uploads.start(call, name=name, size=size)
 
     def submit_file(self, call: Call) -> Fields:
         """`CreateSubmission`."""
