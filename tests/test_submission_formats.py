@@ -181,10 +181,12 @@ def test_the_name_of_the_file_follows_the_page_and_else_the_sample(
     assert task.sample_submission == sample
 
 
-def task_of(file_name: str, sample: str = "sample.csv", *, separator: str = ",", is_label: bool = False) -> Task:
+def task_of(
+    file_name: str, sample: str = "sample.csv", *, separator: str = ",", decimal: str = ".", is_label: bool = False
+) -> Task:
     kind = TargetKind.CLASS if is_label else TargetKind.NUMBER
     files = {"file_name": file_name, "sample": sample}
-    return table_task(kind, ["height"], submission_separator=separator, **files)
+    return table_task(kind, ["height"], submission_separator=separator, submission_decimal=decimal, **files)
 
 
 def written(task: Task, folder: Path, answers: pd.DataFrame) -> Path:
@@ -217,6 +219,28 @@ def test_a_zip_has_a_csv_in_it(tmp_path: Path) -> None:
     path = written(task_of("submission.zip"), tmp_path, ANSWERS)
 
     assert zipfile.ZipFile(path).namelist() == ["submission.csv"]
+
+
+@pytest.mark.parametrize("name", ["submission.csv", "submission.csv.gz", "submission.zip"])
+def test_numbers_have_the_decimal_comma_of_the_sample(tmp_path: Path, name: str) -> None:
+    sample = tmp_path / "sample_submission.csv"
+    for file, text in (("train.csv", TRAIN), ("test.csv", TEST), (sample.name, SAMPLE)):
+        pd.read_csv(io.StringIO(text)).to_csv(tmp_path / file, index=False, sep=";", decimal=",")
+    hints = Hints(slug="heights", evaluation_text=f"The file must be named {name}.")
+    task = read_task(survey_folder(tmp_path), hints).task
+    assert task.details["submission_decimal"] == ","
+    ids = [str(row) for row in range(60, 90)]
+    answers = pd.DataFrame({"height": [row / 8 for row in range(30)]}, index=ids)
+    alone = task_of(name, sample.name, separator=";", decimal=",")
+
+    path = written(alone, tmp_path, answers)
+
+    *_, (_, last) = read_table(path, separator=";")
+    assert last == ["89", "3,625"]
+    assert validate(path, sample).rows == 30
+    answers.to_csv(tmp_path / "points.csv", sep=";", index_label="id")
+    with pytest.raises(SubmissionError, match=r'"0\.0" where the sample has a number with a decimal comma'):
+        validate(tmp_path / "points.csv", sample)
 
 
 def test_a_csv_has_the_separator_of_the_sample(tmp_path: Path) -> None:

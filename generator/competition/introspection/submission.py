@@ -42,7 +42,7 @@ def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> Su
 
 
 def settle_submission_file(sample: Table | None, server: InferenceServer | None, found: Findings) -> None:
-    """Settles the name of the file, and where it is a text with another separator than the comma, that.
+    """Settles the name of the file, and of a text with another separator than the comma that and its decimal sign.
 
     Args:
         sample: The sample submission, if there is one.
@@ -54,6 +54,8 @@ def settle_submission_file(sample: Table | None, server: InferenceServer | None,
     is_text = promised.format in (TableFormat.CSV, None) and not promised.separator
     if key in found.hints.overrides or (is_text and separator != ","):
         found.settle(key, separator, f"as {sample.name} is written" if sample is not None else "usual")
+    if is_text and sample is not None and sample.decimal == "," and separator != ",":
+        found.settle("submission_decimal", sample.decimal, f"as {sample.name} is written")
 
 
 def labels_per_cell(targets: Targets) -> int:

@@ -42,6 +42,7 @@ class SubmissionShape:
         ids: The ids of all rows.
         tolerance: What a submission may have beyond that.
         separator: What has to stand between the cells of a text; "" if anything may.
+        decimal: What the numbers have for a decimal point.
     """
 
     columns: tuple[str, ...]
@@ -49,6 +50,7 @@ class SubmissionShape:
     ids: Set[str]
     tolerance: Tolerance = _NONE
     separator: str = ""
+    decimal: str = "."
 
 
 @dataclass(frozen=True)
@@ -110,26 +112,32 @@ def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape
     encoding = encoding_within(sample)
     columns, rows = _opened(sample, encoding=encoding)
     ids: set[str] = set()
-    is_number = [True] * len(columns)
+    separator = separator_within(sample, encoding=encoding)
+    is_number, is_decimal = ([known] * len(columns) for known in (True, separator not in ("", ",")))
     for number, cells in rows:
         if cells[0] in ids and not tolerance.repeated_ids:
             problem, place = "an id stands there twice", _place(sample, number)
             raise SubmissionIdsError(path=sample, place=place, problem=problem, example=cells[0])
         ids.add(cells[0])
         is_number = [known and _number(cell) is not None for known, cell in zip(is_number, cells, strict=True)]
+        is_decimal = [known and _number(cell, ",") is not None for known, cell in zip(is_decimal, cells, strict=True)]
     are_numbers = bool(ids) and not tolerance.texts
+    # A column of numbers with commas, beside which there are those of whole numbers.
+    has_comma = any(known and not other for known, other in zip(is_decimal[1:], is_number[1:], strict=True))
+    is_number = is_decimal if has_comma else is_number
     kinds = tuple(CellKind.NUMBER if known and are_numbers else CellKind.TEXT for known in is_number)
     return SubmissionShape(
         columns=tuple(columns),
         kinds=kinds,
         ids=ids,
         tolerance=tolerance,
-        separator=separator_within(sample, encoding=encoding),
+        separator=separator,
+        decimal="," if has_comma else ".",
     )
 
 
 def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
-    """Yields the rows of a submission, each checked, and at the end makes sure that no id is missing.
+    """Yields the rows of a submission, each checked, with points in its numbers, and makes sure that no id is missing.
 
     Raises:
         SubmissionError: The first disagreement with `shape`.
@@ -148,6 +156,10 @@ def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
         problem = _problem_of_cells(cells, shape)
         if problem:
             raise SubmissionRowError(path=submission, place=_place(submission, number), problem=problem)
+        if shape.decimal != ".":
+            answers = zip(cells[1:], shape.kinds[1:], strict=True)
+            points = (cell.replace(shape.decimal, ".") if kind is CellKind.NUMBER else cell for cell, kind in answers)
+            cells = [cells[0], *points]  # noqa: PLW2901 - the same row
         if cells[0] not in missing:
             is_known = cells[0] in shape.ids
             if is_known and shape.tolerance.repeated_ids:
@@ -205,14 +217,17 @@ def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
         problem = ""
         if not said or said.lower() == "nan":
             problem = "is empty or NaN"
-        elif kind is CellKind.NUMBER and _number(cell) is None:
-            problem = f'is "{quoted(cell)}" where the sample has a number'
+        elif kind is CellKind.NUMBER and _number(cell, shape.decimal) is None:
+            sign = " with a decimal comma" if shape.decimal == "," else ""
+            problem = f'is "{quoted(cell)}" where the sample has a number{sign}'
         if problem:
             return f'column "{quoted(shape.columns[index])}" of id "{quoted(cells[0])}" {problem}'
     return ""
 
 
-def _number(cell: str) -> float | None:
+def _number(cell: str, decimal: str = ".") -> float | None:
+    if decimal != ".":
+        cell = "" if "." in cell else cell.replace(decimal, ".")
     # Python reads 1_0 and other alphabets' digits as numbers, and what scores the file does not.
     if "_" in cell or not cell.isascii():
         return None
