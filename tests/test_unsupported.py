@@ -112,6 +112,21 @@ def test_training_files_that_are_missing_are_not_blamed_on_those_of_the_test(tmp
         read_task(survey_folder(tmp_path), Hints(slug="some"))
 
 
+@pytest.mark.parametrize(("there", "says"), [(60, False), (30, True)])
+def test_training_rows_without_a_file_are_told(tmp_path: Path, there: int, says: bool) -> None:
+    names = [f"scan_{number:03}" for number in range(90)]
+    images(tmp_path / "train", [f"{name}.png" for name in names[:there]])
+    images(tmp_path / "test", [f"{name}.png" for name in names[60:]])
+    table(tmp_path / "train.csv", ["scan", "ill"], [[name, n % 2] for n, name in enumerate(names[:60])])
+    table(tmp_path / "sample_submission.csv", ["scan", "ill"], [[name, 0.5] for name in names[60:]])
+
+    reading = read_task(survey_folder(tmp_path), Hints(slug="some", metric_text="AUC"))
+
+    told = "50% of the sampled training examples have no file in train, and training stops at such"
+    assert any(warning.startswith(told) for warning in reading.warnings) == says
+    assert says or reading.warnings == ()
+
+
 @pytest.mark.parametrize("suffix", ["jpg", "wav"])
 def test_files_of_nothing_are_told(tmp_path: Path, suffix: str) -> None:
     names = keys(60)

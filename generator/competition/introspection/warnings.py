@@ -69,6 +69,12 @@ def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[s
             f"There is no sample submission; the submission is built from the ids of {printable(where)}, "
             "--sample names one."
         )
+    match = seen.files.source.match if seen.files is not None else None
+    if match is not None and match.is_seen and match.folder.known == 1 and match.share < 1 and not match.parts:
+        yield (
+            f"{1 - match.share:.0%} of the sampled training examples have no file in {printable(match.folder.path)}, "
+            "and training stops at such: put the missing files there, or leave these rows out of the table."
+        )
     if _has_rows_for_parts(seen) and tables.train is not None:
         yield (
             f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
