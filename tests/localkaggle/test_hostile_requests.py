@@ -58,7 +58,7 @@ def local_kaggle(tmp_path: Path) -> Iterator[RecordedKaggle]:
 
 def make_some_things(local: RecordedKaggle) -> None:
     """A kernel, a dataset and a model for the requests to be about; those that are there stay."""
-    token = local.blobs.start(Call("", ME, "http://localhost", {}), name="empty.csv", size=0).token
+    token = local.blobs.start(Call("", ME, "http://localhost", {}), name="empty.csv", size=0)["token"]
     files = {"files": [{"token": token}]}
     for method in MAKING:
         local.handle(Call(method, ME, "http://localhost", {**FITTING, **files, "body": {**FITTING, **files}}))
