@@ -125,3 +125,24 @@ def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_imag
     assert first != other
     assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in first[1])
     assert any(0 < share < 1 for row in first[1] for share in row)
+
+
+@pytest.mark.parametrize("framework", ["keras", "jax"])
+def test_the_cores_share_a_large_batch_which_has_every_example_with_its_target(
+    sessions: Sessions, mirror: Mirror, framework: str
+) -> None:
+    write_digits(mirror.competition)
+    traced = "\nshares, really = [], augment\ndef augment(images, *others):"
+    traced += "\n    shares.append(images.shape[0])\n    return really(images, *others)\n"
+    edits = {"augmentation": lambda cell: cell + traced}
+    train = Notebook(framework, "train", task=digits_task(), edits=edits)
+    # The pixels of an image are its number, and so is its target; a hundred of them fill two batches of 300.
+    images = '{"image": np.tile(np.arange(100, dtype="uint8")[:, None, None, None], (1, 8, 8, 1))}'
+    pairs = "[[images[:, 4, 4, 0].numpy().tolist(), numbers.numpy().tolist()] for images, numbers in batches]"
+    look = f"[(batches := [*training_batches({images}, np.arange(100), 300, 2, 0)]) and {pairs}, shares]"
+    parameters = mirror.parameters(train, SMOKE_TEST=True, ROTATE_DEGREES=0.0, ZOOM=0.0, SHIFT=0.0)
+
+    batches, shares = sessions.finished(train, parameters, look=look, until="training-batches").seen
+
+    assert set(shares) == {64}
+    assert [(len(pixels), pixels == numbers, len(set(pixels))) for pixels, numbers in batches] == [(300, True, 100)] * 2
