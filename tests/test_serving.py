@@ -1,12 +1,14 @@
 """Competitions that hand out their test data through an inference server: what is made of them, and the notebook."""
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from gateway_package import write_gateway
 from layout_files import table
+from miniature import Outcome
 
 from generator.competition.facts import Task
 from generator.competition.introspection import Hints, read_task
@@ -55,6 +57,19 @@ def test_what_a_gateway_wants_is_read_from_its_text(tmp_path: Path, answer: str,
     assert (task.details["served_answer"], task.details["gateway_files"]) == (answer, files)
     assert task.submission_file == "submission.parquet"
     assert "heights_gateway.py" in task.evidence["served_answer"]
+
+
+@pytest.mark.parametrize("answer", ["table", "targets", "value"])
+def test_generate_writes_down_what_a_gateway_wants(tandem: Callable[..., Outcome], tmp_path: Path, answer: str) -> None:
+    write_heights(tmp_path / "data")
+    write_gateway(tmp_path / "data", answer)
+
+    made = ("--competition", "heights", "--data", tmp_path / "data", "--workspace", tmp_path, "--owner", "ada")
+    outcome = tandem("generate", *made, "--name", "mine")
+
+    assert outcome.code == 0, outcome.err
+    written = (tmp_path / "kernels/mine/pair.toml").read_text()
+    assert f'served_answer = {{ value = "{answer}"' in written
 
 
 def test_the_target_that_a_gateway_names_is_the_one_to_learn(tmp_path: Path) -> None:

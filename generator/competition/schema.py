@@ -77,7 +77,9 @@ class Key:
 
     def expected(self, value: object) -> str:
         """Returns what a value has to be and is not; "" if it is right."""
-        is_of_type = type(value) is self.type or (type(value) is int and self.type is float)
+        # No isinstance(): True is no number. A StrEnum is text.
+        kind = str if isinstance(value, str) else type(value)
+        is_of_type = kind is self.type or (kind is int and self.type is float)
         if not is_of_type or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
             return TYPE_NAMES[self.type]
         if self.options and value not in self.options:
