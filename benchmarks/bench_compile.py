@@ -75,7 +75,7 @@ CASES = (
     Case("image_classification", "image_classification", 128),
     Case("image_regression", "image_regression", 128),
     Case(_FLAGSHIP, "", 80, frameworks=("keras", "torch")),  # as it is, with photographs of 512 pixels
-    Case(_FLAGSHIP, "", 48, frameworks=("jax",)),
+    Case(_FLAGSHIP, "", 16, frameworks=("jax",)),
     backbone("EfficientNetV2B0", topologies=_TPUS, frameworks=("keras",)),
     backbone("tf_efficientnetv2_b0", frameworks=("torch",)),
     backbone("ResNet50"),
