@@ -125,10 +125,10 @@ def _torch_loop(cells: ModuleType, model: Any, images: Any, labels: Any) -> obje
     """Takes the steps of an epoch as the tutorials of PyTorch have it."""
     total = 0
     for batch, truth in _batches(cells, images, labels):
-        model.optimizer.zero_grad()
-        mean = cells.loss(cells.torch.from_numpy(truth), model(cells.torch.from_numpy(batch))).mean()
+        model["optimizer"].zero_grad()
+        mean = cells.loss(cells.torch.from_numpy(truth), model["network"](cells.torch.from_numpy(batch))).mean()
         mean.backward()
-        model.optimizer.step()
+        model["optimizer"].step()
         total += mean.detach()
     return float(total)
 

@@ -38,8 +38,8 @@ compiled, computed, held = [], train_epoch, []
 
 def train_epoch(model, batches):
     mean = computed(model, batches)
-    compiled.append(xla_metrics.metric_data("CompileTime")[0])
-    weight = next(model.parameters())
+    compiled.append(torch_xla.debug.metrics.metric_data("CompileTime")[0])
+    weight = next(model["network"].parameters())
     held.append(len(xs.wrap_if_sharded(weight).local_shards) if mesh else 1)
     return mean
 """
@@ -70,7 +70,7 @@ def trained(xla: Frameworks, mirror: Mirror, train: Written, devices: int) -> tu
         "FOLDS": 1,
         "EPOCHS": 3,
     }
-    look = "global_batch, compiled, held, xla_metrics.executed_fallback_ops()"
+    look = "global_batch, compiled, held, torch_xla.debug.metrics.executed_fallback_ops()"
     ended = xla.run(train, {**roots, **chosen}, environment=EIGHT, look=look)
     assert ended.is_done, ended
     handoff = json.loads((mirror.working / "handoff.json").read_text())
