@@ -153,7 +153,7 @@ def _checkpoint_seconds(cells: ModuleType, model: Any) -> list[float]:
     """Seconds for which the next epoch waits: the copy of all arrays, which a thread saves meanwhile."""
     arrays_of = {
         "jax": lambda: cells.jax.tree.map(cells.np.array, cells.saved_of(model)),
-        "torch": lambda: cells.state_of(model),
+        "torch": partial(_torch_arrays, cells, model),
     }
     keras = partial(_keras_arrays, cells, model)
     seconds = []
@@ -162,6 +162,11 @@ def _checkpoint_seconds(cells: ModuleType, model: Any) -> list[float]:
         arrays_of.get(cells.PAIR_ID.split("-")[1], keras)()
         seconds.append(time.perf_counter() - started)
     return seconds
+
+
+def _torch_arrays(cells: ModuleType, model: Any) -> Any:
+    state = {name: part.state_dict() for name, part in model.items()}
+    return cells.tree_map_only(cells.torch.Tensor, lambda each: each.contiguous().to("cpu", copy=True), state)
 
 
 def _keras_arrays(cells: ModuleType, model: Any) -> list[Any]:
