@@ -76,7 +76,7 @@ def _in_jax(cells: ModuleType, model: Any, images: Any) -> None:
 def _in_torch(cells: ModuleType, model: Any, images: Any) -> None:
     with cells.torch.inference_mode():
         for start in range(0, len(images), cells.global_batch):
-            model(cells.torch.from_numpy(images[start : start + cells.global_batch]))
+            model["network"](cells.torch.from_numpy(images[start : start + cells.global_batch]))
 
 
 def peak_megabytes(root: Path, pair: str) -> float:

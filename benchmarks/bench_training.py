@@ -125,10 +125,10 @@ def _torch_loop(cells: ModuleType, model: Any, images: Any, labels: Any) -> obje
     """Takes the steps of an epoch as the tutorials of PyTorch have it."""
     total = 0
     for batch, truth in _batches(cells, images, labels):
-        model.optimizer.zero_grad()
-        mean = cells.loss(cells.torch.from_numpy(truth), model(cells.torch.from_numpy(batch))).mean()
+        model["optimizer"].zero_grad()
+        mean = cells.loss(cells.torch.from_numpy(truth), model["network"](cells.torch.from_numpy(batch))).mean()
         mean.backward()
-        model.optimizer.step()
+        model["optimizer"].step()
         total += mean.detach()
     return float(total)
 
@@ -153,7 +153,7 @@ def _checkpoint_seconds(cells: ModuleType, model: Any) -> list[float]:
     """Seconds for which the next epoch waits: the copy of all arrays, which a thread saves meanwhile."""
     arrays_of = {
         "jax": lambda: cells.jax.tree.map(cells.np.array, cells.saved_of(model)),
-        "torch": lambda: cells.state_of(model),
+        "torch": partial(_torch_arrays, cells, model),
     }
     keras = partial(_keras_arrays, cells, model)
     seconds = []
@@ -162,6 +162,11 @@ def _checkpoint_seconds(cells: ModuleType, model: Any) -> list[float]:
         arrays_of.get(cells.PAIR_ID.split("-")[1], keras)()
         seconds.append(time.perf_counter() - started)
     return seconds
+
+
+def _torch_arrays(cells: ModuleType, model: Any) -> Any:
+    state = {name: part.state_dict() for name, part in model.items()}
+    return cells.tree_map_only(cells.torch.Tensor, lambda each: each.contiguous().to("cpu", copy=True), state)
 
 
 def _keras_arrays(cells: ModuleType, model: Any) -> list[Any]:

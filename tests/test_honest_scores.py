@@ -78,7 +78,7 @@ def test_the_best_of_equally_good_epochs_scores_no_better_than_they_do(metric: s
             scores = [score_of(truth[part], predictions[part]) for part in (slice(None), slice(0, 40), slice(40, 80))]
             history.append({"score": scores[0], "halves": scores[1:]})
         best = best_epoch(history)
-        assert best["score"] == history[best["epoch"] - 1]["score"]
+        assert best["score"] == history[best["best_epoch"] - 1]["score"]
         left.append([best["score"] - expected, best["score"] - best["optimism"] - expected])
 
     flattered, honest = np.abs(np.mean(left, axis=0))
@@ -92,7 +92,7 @@ def test_of_equal_epochs_the_later_one_is_the_best_and_none_is_flattered() -> No
 
     history = [{"score": score, "halves": [score, score]} for score in (0.5, 0.9, 0.9, float("nan"))]
 
-    assert (best_epoch(history)["epoch"], best_epoch(history)["optimism"]) == (3, 0)
+    assert (best_epoch(history)["best_epoch"], best_epoch(history)["optimism"]) == (3, 0)
 
 
 def test_what_is_tuned_is_judged_on_the_other_half() -> None:

@@ -75,11 +75,11 @@ def test_pytorch_predicts_what_jax_does_with_the_weights_of_jax(sessions: Sessio
 
     sessions.finished(train, mirror.parameters(train, IMAGE_SIZE=8, EPOCHS=2))
     mirror.working.rename(mirror.root / "train")
-    look = "[type(ensemble[0]).__base__.__module__.partition('.')[0], predictions.tolist()]"
+    look = "[type(ensemble[0]['network']).__base__.__module__.partition('.')[0], predictions.tolist()]"
     (kind, expected), (other, found) = (
         sessions.finished(infer, mirror.parameters(infer), look=look, until="predict-test").seen for infer in both
     )
 
-    assert (kind, other) == ("builtins", "torch")
+    assert (kind, other) == ("flax", "torch")
     for row, wanted in zip(found, expected, strict=True):
         assert row == pytest.approx(wanted, abs=1e-5)

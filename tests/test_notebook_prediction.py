@@ -62,7 +62,7 @@ def test_the_epoch_handed_over_is_the_best_by_the_competitions_metric(
     train = Notebook("tensorflow", "train", task=task)
     parameters = mirror.parameters(train, EPOCHS=6, FOLDS=1, MEMBERS=2, LEARNING_RATE=0.3)
 
-    ended = sessions.finished(train, parameters, look="[histories[0], best_epoch(histories[0])['epoch']]")
+    ended = sessions.finished(train, parameters, look="[histories[0], best_epoch(histories[0])['best_epoch']]")
     history, best_epoch = ended.seen
     scores = [epoch["score"] for epoch in history]
     printed = re.findall(rf"{metric} held out (\S+),", ended.said("train"))

@@ -6,6 +6,7 @@ It needs an environment of its own, `.venv-torch-xla`, which `make test-torch-xl
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from miniature import Outcome
 from notebook_frameworks import Frameworks
 from notebook_session import Mirror, Written
 from small_competitions import SMALL_COMPETITIONS
+from test_notebook_resume import KILL_AT
 from test_torch_training import written_pair
 
 pytest_plugins = ("notebook_session",)
@@ -38,8 +40,8 @@ compiled, computed, held = [], train_epoch, []
 
 def train_epoch(model, batches):
     mean = computed(model, batches)
-    compiled.append(xla_metrics.metric_data("CompileTime")[0])
-    weight = next(model.parameters())
+    compiled.append(torch_xla.debug.metrics.metric_data("CompileTime")[0])
+    weight = next(model["network"].parameters())
     held.append(len(xs.wrap_if_sharded(weight).local_shards) if mesh else 1)
     return mean
 """
@@ -52,30 +54,34 @@ def xla(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frameworks]:
     started.close()
 
 
-def count_compilations(notebook: Written) -> None:
-    """Lets a notebook count, behind each epoch, what was compiled and how many devices hold a weight."""
+def append(notebook: Written, cell: str, code: str) -> None:
+    """Adds code to a cell of a notebook."""
     content = json.loads(notebook.path.read_text())
-    (epoch,) = (cell for cell in content["cells"] if cell["id"] == "train-epoch")
-    epoch["source"] = "".join(epoch["source"]) + COUNTED
+    (found,) = (each for each in content["cells"] if each["id"] == cell)
+    found["source"] = "".join(found["source"]) + code
     notebook.path.write_text(json.dumps(content))
 
 
-def trained(xla: Frameworks, mirror: Mirror, train: Written, devices: int) -> tuple[list[float], Any]:
-    """The losses of a training on eight examples a step, and what was compiled, held, and left to the host."""
+def parameters(mirror: Mirror, devices: int) -> dict[str, Any]:
+    """Those of a training on eight examples a step."""
     roots = {"INPUT_ROOT": str(mirror.input), "WORKING_ROOT": str(mirror.working), "ALLOW_CPU": True}
-    chosen = {
-        "DEVICES": devices % 8,
-        "BATCH_SIZE": 8 // devices,
-        "LEARNING_RATE": LEARNING_RATE,
-        "FOLDS": 1,
-        "EPOCHS": 3,
-    }
-    look = "global_batch, compiled, held, xla_metrics.executed_fallback_ops()"
-    ended = xla.run(train, {**roots, **chosen}, environment=EIGHT, look=look)
+    chosen = {"DEVICES": devices % 8, "BATCH_SIZE": 8 // devices, "LEARNING_RATE": LEARNING_RATE}
+    return {**roots, **chosen, "FOLDS": 1, "EPOCHS": 3}
+
+
+def trained(xla: Frameworks, mirror: Mirror, train: Written, devices: int) -> tuple[Any, Any]:
+    """The fold of a training that is handed over, and what was compiled, held, and left to the host."""
+    look = "global_batch, compiled, held, torch_xla.debug.metrics.executed_fallback_ops()"
+    ended = xla.run(train, parameters(mirror, devices), environment=EIGHT, look=look)
     assert ended.is_done, ended
-    handoff = json.loads((mirror.working / "handoff.json").read_text())
-    mirror.working.rename(mirror.root / f"of-{devices}")
-    return [epoch["loss"] for epoch in handoff["folds"][0]["history"]], ended.seen
+    (fold,) = json.loads((mirror.working / "handoff.json").read_text())["folds"]
+    shutil.rmtree(mirror.working)
+    return fold, ended.seen
+
+
+def losses(fold: Any) -> list[float]:
+    """The losses of a fold's epochs."""
+    return [epoch["loss"] for epoch in fold["history"]]
 
 
 @pytest.mark.parametrize("family", SMALL_COMPETITIONS)
@@ -83,17 +89,35 @@ def test_one_device_and_eight_learn_the_same_and_compile_once(
     xla: Frameworks, mirror: Mirror, tandem: Callable[..., Outcome], family: str
 ) -> None:
     train = written_pair(tandem, mirror, family).train
-    count_compilations(train)
+    append(train, "train-epoch", COUNTED)
 
-    losses, (batch, compiled, held, on_host) = trained(xla, mirror, train, 8)
+    on_eight, (batch, compiled, held, on_host) = trained(xla, mirror, train, 8)
     on_one, (_, compiled_for_one, *_) = trained(xla, mirror, train, 1)
 
-    assert losses == pytest.approx(on_one, rel=1e-5)
+    assert losses(on_eight) == pytest.approx(losses(on_one), rel=1e-5)
     assert (batch, held) == (8, [8, 8, 8]), "each device has the weights, and its share of a batch"
     # Behind the first epoch predictions are made for the first time, which is a program of its own.
     assert compiled[1] == compiled[2]
     assert compiled_for_one[1] == compiled_for_one[2]
     assert on_host == ["aten::_local_scalar_dense"], "the loss of an epoch is read, and nothing else"
+
+
+def test_a_killed_training_on_eight_devices_ends_as_one_that_was_not(
+    xla: Frameworks, mirror: Mirror, tandem: Callable[..., Outcome]
+) -> None:
+    train = written_pair(tandem, mirror, "tabular", ema=0.9).train
+    append(train, "train-epoch", COUNTED)
+    as_written = train.path.read_text()
+    expected, _ = trained(xla, mirror, train, 8)
+
+    append(train, "checkpoint-files", KILL_AT.format(fold=0, epoch=1, next=2))
+    assert xla.run(train, parameters(mirror, 8), environment=EIGHT).status < 0
+    train.path.write_text(as_written)
+    resumed, (_, compiled, *_) = trained(xla, mirror, train, 8)
+
+    assert len(compiled) == 2, "an epoch was done before"
+    assert losses(resumed) == losses(expected)
+    assert resumed["sha256"] == expected["sha256"]
 
 
 STRANGERS = """!pip install nothing

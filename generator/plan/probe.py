@@ -33,9 +33,7 @@ def install(notebook: dict[str, Any], timed_steps: int) -> None:
 
     def measure(model: Any, batches: Any) -> None:
         def epoch(few: Any) -> None:
-            if hasattr(model, "steps"):  # the schedule of learning rates ends with the training
-                model.steps = 0
-            elif hasattr(model, "optimizer"):
+            if hasattr(model, "optimizer"):  # the schedule of learning rates ends with the training
                 model.optimizer.iterations.assign(0)
             train_epoch(model, few)
 
@@ -145,8 +143,10 @@ def _weights(notebook: dict[str, Any], model: Any) -> list[Any]:
     """The weights that are trained, of a model of Keras, of PyTorch or of the networks that Flax's NNX has."""
     import jax
 
+    if "torch" in notebook:
+        return list(model["network"].parameters())
     if "nnx" not in notebook:
-        return list(model.parameters() if "torch" in notebook else model.trainable_variables)
+        return list(model.trainable_variables)
     nnx = notebook["nnx"]
     return list(jax.tree.leaves(nnx.state(model["network"], nnx.Param)))
 
