@@ -8,6 +8,7 @@
     ├── keras_stand_ins     Keras on JAX, without fetching weights
     ├── tensorflow_steps    stands in for tf.function and Strategy.run
     ├── torch_steps     stands in for PyTorch/XLA's execution: catches what is pending at torch_xla.sync
+    │   ├── host_operations     which operations PyTorch/XLA leaves to the host, and at which lines
     │   ├── torch_program   makes of that a step like those of JAX
     │   │   └── batch_line      writes its program for another batch, from those for two
     │   └── torch_again     catches it a second time, at half of the batch

@@ -28,9 +28,9 @@ from _XLAC import _get_xla_tensors_hlo_proto as as_proto
 from _XLAC import _xla_get_tensor_id as identity_of
 from _XLAC import _xla_step_marker as run_pending
 from _XLAC import _xla_tensors_from_aten as upload
-from torch.overrides import TorchFunctionMode
 
 from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook, Place
+from generator.tpu_compiler.worker.host_operations import HostWatch
 
 _ON_ONE_CORE = (
     "The notebook starts a process for each core: one core's share was compiled, so that the operations between cores "
@@ -229,31 +229,9 @@ class TorchWatch:
             raise EnoughSeenError
 
 
-class HostWatch(TorchFunctionMode):
-    """The lines of a notebook that call for operations which PyTorch/XLA leaves to the host."""
-
-    def __init__(self, notebook: Notebook) -> None:
-        super().__init__()
-        self._notebook = notebook
-        self.places: dict[str, Place] = {}
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Calls a function of PyTorch's, and looks whether the host had to do a part of it."""
-        before = _on_host()
-        result = func(*args, **(kwargs or {}))
-        for name, count in _on_host().items():
-            if count > before.get(name, 0):
-                self.places.setdefault(name, self._notebook.calling_place())
-        return result
-
-
 def _put(owner: Any, name: str, stand_in: Any) -> None:
     """Puts a stand-in in the place of a function of PyTorch's."""
     setattr(owner, name, stand_in)
-
-
-def _on_host() -> dict[str, int]:
-    return {name: xla_metrics.counter_value(name) for name in xla_metrics.executed_fallback_ops()}
 
 
 def _device_type(arguments: tuple[Any, ...], named: dict[str, Any]) -> str | None:
