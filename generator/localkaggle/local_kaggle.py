@@ -73,7 +73,7 @@ class LocalKaggle:
         sources = Sources(competitions=self.competitions, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
         self.competitions.use_reruns(self.kernels)
-        self._methods = self._table()
+        self.methods = self._table()
         # Last, since what the last server left may end at once, and is told to those who listen.
         self.swept = self.kernels.sessions.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
@@ -114,7 +114,7 @@ class LocalKaggle:
         Raises:
             ApiError: As Kaggle would refuse; 404 for a method that there is not.
         """
-        handler = self._methods.get(call.method)
+        handler = self.methods.get(call.method)
         if handler is None:
             raise ApiError(404, f"{call.method} is no method of this server.")
         return handler(call)

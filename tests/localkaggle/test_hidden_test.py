@@ -69,7 +69,7 @@ def test_a_rerun_has_no_number_by_which_its_files_are_had(spied: tuple[Browsing,
 @pytest.mark.parametrize("caller", ["local", "somebody"])
 def test_no_method_gives_away_what_a_rerun_wrote(spied: tuple[Browsing, int], caller: str) -> None:
     seen, ref = spied
-    reading = [name for name in seen.local_kaggle._methods if name.rpartition("/")[2].startswith(("Get", "List", "Do"))]
+    reading = [name for name in seen.local_kaggle.methods if name.rpartition("/")[2].startswith(("Get", "List", "Do"))]
     assert len(reading) > 30
     statuses = []
     for method in reading:

@@ -51,7 +51,7 @@ def uploaded(seen: Browsing) -> dict[str, str]:
 def told(seen: Browsing, caller: str) -> str:
     """All that the methods that read say of those things to an account."""
     answers: list[Any] = []
-    reading = [name for name in seen.local_kaggle._methods if name.rpartition("/")[2].startswith(("Get", "List", "Do"))]
+    reading = [name for name in seen.local_kaggle.methods if name.rpartition("/")[2].startswith(("Get", "List", "Do"))]
     for method in reading:
         named = DATASET if "Dataset" in method else MODEL if "Model" in method else KERNEL
         for asked in ({}, named, {"user": "other"}, {"owner": "other"}):
