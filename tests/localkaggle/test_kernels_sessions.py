@@ -252,8 +252,8 @@ def test_a_rerun_mounts_the_hidden_test_at_the_same_path_and_costs_nothing(tmp_p
 
     assert [(rerun.submission, rerun.failure) for rerun in ended] == [(7, "")]
     assert (ended[0].output / "submission.csv").read_text() == (toy / "hidden" / "test.csv").read_text()
-    saved = desk.kaggle.kernels.output_file("tester", "my-train", 1, "submission.csv")
-    assert saved.read_text() == (toy / "data" / "test.csv").read_text()
+    saved = desk.kaggle.kernels.finished_version("tester", "my-train", 1)
+    assert saved.output["submission.csv"].read_text() == (toy / "data" / "test.csv").read_text()
     assert desk.runner.orders[1].environment == {"KAGGLE_IS_COMPETITION_RERUN": "1"}
     assert desk.ask("GetAcceleratorQuotaStatistics")["gpuQuota"]["timeUsed"] == "60s"
     assert desk.output() == ["submission.csv"]
@@ -273,14 +273,13 @@ def test_only_a_version_that_ended_well_can_be_submitted(tmp_path: Path) -> None
         raise ScriptFailure("no")
 
     desk = Desk(tmp_path, ScriptedRunner(fails))
+    desk.push()
+    desk.runner.script = writing({"a.txt": "1"})
     desk.push(enableInternet=True, machineShape="TpuV5E8")
-    kernels = desk.kaggle.kernels
+    found = [desk.kaggle.kernels.finished_version("tester", "my-train", number) for number in (1, 2, 3)]
 
-    assert not kernels.has_version("tester", "my-train", 1)
-    assert not kernels.has_version("tester", "nothing", 1)
-    assert kernels.output_file("tester", "my-train", 1, "x") is None
-    assert kernels.uses_internet("tester", "my-train", 1)
-    assert kernels.uses_tpu("tester", "my-train", 1)
+    assert (found[0], found[2], desk.kaggle.kernels.finished_version("tester", "nothing", 1)) == (None, None, None)
+    assert (found[1].uses_internet, found[1].uses_tpu, list(found[1].output)) == (True, True, ["a.txt"])
 
 
 def test_a_restart_marks_what_ran_as_failed_and_runs_what_waited(tmp_path: Path) -> None:
