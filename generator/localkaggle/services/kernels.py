@@ -32,7 +32,7 @@ class Kernels:
         rules = rules or SessionRules()
         self.records = KernelRecords(site.database)
         found = KernelSources(site, self.records, sources, flat=rules.flat_mounts)
-        self.sessions = KernelSessions(site, self.records, runner=runner, sources=found, rules=rules)
+        self.sessions = KernelSessions(site, self.records, runner=runner, sources=found, slots=rules.slots)
         self._queries = KernelQueries(site, self.records)
         self.outputs = KernelOutputs(site, self.records, self._queries)
         self._pushes = KernelPushes(site, self.records, sources=found, sessions=self.sessions)
