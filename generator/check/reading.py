@@ -25,7 +25,6 @@ _LONGEST_METADATA = 2**20
 _MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
 _MOST_CHARACTERS = 512 * 2**20  # of all files together, which are held at once
 _RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
-_PURPOSES = {Role.TRAIN: Purpose.TRAINING, Role.INFER: Purpose.INFERENCE}
 
 
 class TooMuchToCheckError(CheckError):
