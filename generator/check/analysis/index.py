@@ -4,6 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from generator.check.code import CodeCell, NotebookCode
@@ -164,11 +165,9 @@ class Index:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
         return self._cell_numbers[id(self.cell(node))], getattr(node, "lineno", 0)
 
-    @property
+    @cached_property
     def _cell_numbers(self) -> dict[int, int]:
-        if not hasattr(self, "_numbers"):
-            self._numbers = {id(cell): number for number, cell in enumerate(self.code.cells)}
-        return self._numbers
+        return {id(cell): number for number, cell in enumerate(self.code.cells)}
 
     def name(self, node: ast.AST) -> str:
         """The full name of what a dotted name stands for, also where a module was given a second name."""

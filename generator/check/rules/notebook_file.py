@@ -151,8 +151,8 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     session's time is over.
     Put the value into a constant, or a secret of Kaggle's.
     """
-    own = {node.name for _, node in kernel.code.nodes() if isinstance(node, ast.FunctionDef)}
-    for cell, node, name in kernel.code.calls():
+    own = {node.name for _, node in kernel.code.nodes if isinstance(node, ast.FunctionDef)}
+    for cell, node, name in kernel.code.calls:
         if name in _WAITING and name not in kernel.code.bound and name not in own:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
             yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
@@ -183,7 +183,7 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kaggle-cli#582 and #944.
     """
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(node))
         if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
             message = "A push takes away the secrets that were attached in the editor."
@@ -208,7 +208,7 @@ def _outputs(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
 
 def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """Literals that look like secrets, given to what is called like one."""
-    for cell, node in kernel.code.nodes():
+    for cell, node in kernel.code.nodes:
         for name, value in _named_values(node):
             if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
                 continue
