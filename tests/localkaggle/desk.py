@@ -43,6 +43,7 @@ class HandClock:
 class Desk:
     """A local Kaggle on a folder, whose sessions run inside of the call that begins them unless slots are asked for."""
 
+    account: ClassVar[str] = ME
     opened: ClassVar[list["Desk"]] = []
     """Those that the test has opened, and not closed; they are closed at its end."""
 
@@ -60,7 +61,7 @@ class Desk:
         self.runner = runner or ScriptedRunner()
         self.kaggle = LocalKaggle(
             root,
-            account=ME,
+            account=self.account,
             competitions=competitions,
             runner=self.runner,
             faults=Faults(map(parse_rule, faults)),
@@ -70,13 +71,18 @@ class Desk:
         self._methods = {name.rpartition("/")[2]: name for name in self.kaggle.methods}
         self.opened.append(self)
 
-    def ask(self, method: str, *, caller: str = ME, **fields: Any) -> Any:
-        """Calls a method by its last name."""
+    def ask(self, method: str, *, caller: str = "", **fields: Any) -> Any:
+        """Calls a method by its last name, as the account or as somebody else."""
         return self.kaggle.handle(self.call(self._methods[method], caller=caller, **fields))
 
-    def call(self, method: str, *, caller: str = ME, **fields: Any) -> Call:
+    def call(self, method: str, *, caller: str = "", **fields: Any) -> Call:
         """A call of a method, which is not made yet."""
-        return Call(method, caller, "http://localhost", fields)
+        return Call(method, caller or self.account, "http://localhost", fields)
+
+    @property
+    def reading(self) -> list[str]:
+        """The methods that change nothing, by their last names."""
+        return [name for name in self._methods if name.startswith(("Get", "List", "Do"))]
 
     def refused(self, method: str, **fields: Any) -> tuple[int, str]:
         """The status and the sentence of a call that is refused."""
@@ -86,13 +92,13 @@ class Desk:
             return error.status, error.message
         raise AssertionError(f"{method} was answered: {answer}")
 
-    def upload(self, name: str, content: bytes, *, caller: str = ME) -> str:
+    def upload(self, name: str, content: bytes, *, caller: str = "") -> str:
         """Sends a file, and returns the token that stands for it."""
         token = self.ask("StartBlobUpload", caller=caller, name=name, contentLength=len(content))["token"]
         self.kaggle.blobs.append(self.kaggle.blobs.find(token), 0, content)
         return str(token)
 
-    def files(self, tree: dict[str, bytes], *, caller: str = ME) -> dict[str, Any]:
+    def files(self, tree: dict[str, bytes], *, caller: str = "") -> dict[str, Any]:
         """Uploads of `{path: content}`, as the `files` and nested `directories` of a creation."""
         info: dict[str, Any] = {"files": [], "directories": []}
         for path, content in tree.items():
@@ -140,13 +146,13 @@ class Desk:
         log = self.ask("ListKernelSessionOutput", **{**TRAIN, **fields})["log"]
         return "".join(event["data"] for event in json.loads(log or "[]"))
 
-    def submit(self, text: str, *, caller: str = ME, competition: str = "toy-heights", **fields: Any) -> int:
+    def submit(self, text: str, *, caller: str = "", competition: str = "toy-heights", **fields: Any) -> int:
         """Submits a file of this text, and returns the submission's number."""
         token = self.upload("submission.csv", text.encode(), caller=caller)
         named = {"competitionName": competition, "blobFileTokens": token}
         return int(self.ask("CreateSubmission", caller=caller, **named, **fields)["ref"])
 
-    def outcome(self, ref: int, *, caller: str = ME) -> dict[str, Any]:
+    def outcome(self, ref: int, *, caller: str = "") -> dict[str, Any]:
         """A submission after it was scored."""
         until = time.monotonic() + SECONDS
         while (found := self.ask("GetSubmission", caller=caller, ref=ref))["status"] == "PENDING":
