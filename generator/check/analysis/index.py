@@ -144,6 +144,10 @@ class Index:
             yield parent
             parent = self.parent(parent)
 
+    def is_conditional(self, node: ast.AST) -> bool:
+        """True below an `if` of its function."""
+        return any(isinstance(each, ast.If | ast.IfExp) for each in self.ancestors(node))
+
     def class_of(self, function: FunctionNode) -> ast.ClassDef | None:
         """The class that a function is a method of."""
         parent = self.parent(function)
@@ -194,6 +198,16 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         each = stack.pop()
         yield each
         stack += reversed(_children(each))
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """True for a literal `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_false(node: ast.expr | None) -> bool:
+    """True for a literal `False`."""
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _children(node: ast.AST) -> list[ast.AST]:
