@@ -50,7 +50,7 @@ class LocalKaggle:
             runner: What executes notebooks; by default the sandbox of this machine.
             faults: Which misbehaviour is in force; none by default.
             clock: What time it is.
-            rules: How many sessions run at a time, and under which limits.
+            rules: How many sessions run at a time, and where they find their inputs.
 
         Raises:
             LocalKaggleError: The account's name is none, or another local Kaggle has the folder.
@@ -64,7 +64,19 @@ class LocalKaggle:
         hosted = host(root.resolve(), competitions)
         self._root = RootFolder(root)
         self._database = Database(self._root.database, [kind.SCHEMA for kind in _KEEPERS])
-        self.site = self._opened(account, clock or Clock(), faults or Faults())
+        clock = clock or Clock()
+        self.accounts = Accounts(self._database)
+        self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
+        self.tickets = Tickets(self._database, clock)
+        self.site = ServiceContext(
+            root=self._root.path,
+            account=account,
+            database=self._database,
+            clock=clock,
+            faults=faults or Faults(),
+            tickets=self.tickets,
+            uploads=self.blobs,
+        )
         self.token = self.accounts.token(account)
         self.datasets = Datasets(self.site)
         self.models = Models(self.site)
@@ -78,20 +90,6 @@ class LocalKaggle:
         # Last, since what the last server left may end at once, and is told to those who listen.
         self.swept = self.kernels.sessions.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
-
-    def _opened(self, account: str, clock: Clock, faults: Faults) -> ServiceContext:
-        self.accounts = Accounts(self._database)
-        self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
-        self.tickets = Tickets(self._database, clock)
-        return ServiceContext(
-            root=self._root.path,
-            account=account,
-            database=self._database,
-            clock=clock,
-            faults=faults,
-            tickets=self.tickets,
-            uploads=self.blobs,
-        )
 
     @property
     def isolation(self) -> str:
