@@ -247,11 +247,12 @@ def test_a_rerun_may_write_another_format_than_the_sample(opening: Opening) -> N
 def test_only_what_a_version_of_ones_own_wrote_can_be_submitted(
     desk: Desk, change: dict[str, object], status: int, sentence: str
 ) -> None:
+    desk.push("Heights infer", caller="somebody", slug="somebody/heights-infer", isPrivate=False)
     found = desk.refused("CreateCodeSubmission", **{**KERNEL, "fileName": "submission.csv", **change})
 
     assert found[0] == status
     assert sentence in found[1]
-    assert len(desk.runner.orders) == 1
+    assert len(desk.runner.orders) == 2
 
 
 def test_a_notebook_with_the_internet_on_is_refused_unless_the_host_allows_it(opening: Opening, tmp_path: Path) -> None:
@@ -346,6 +347,7 @@ def test_a_rerun_that_is_reported_twice_counts_once(desk: Desk, caplog: pytest.L
     restarted.kaggle.competitions.close()  # when it returns, what was to be scored is
 
     assert restarted.ask("GetSubmission", ref=ref) == first
+    assert (desk.root / "submissions" / str(ref) / "submission.csv").read_text() == submission_text(off_by=1)
     assert restarted.kaggle.kernels.records.unreported_reruns() == []
     assert not caplog.records
 
