@@ -219,8 +219,7 @@ def test_a_push_over_the_session_limit_is_refused_and_makes_no_version(tmp_path:
     assert desk.push("Another one", machineShape="TpuV5E8")["error"] == ""
 
 
-def test_sessions_cost_quota_by_the_clock_until_saturday(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_sessions_cost_quota_by_the_clock_until_saturday(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
 
     def works_for_an_hour(order) -> None:
@@ -239,8 +238,7 @@ def test_sessions_cost_quota_by_the_clock_until_saturday(tmp_path: Path) -> None
     assert desk.ask("GetAcceleratorQuotaStatistics")["gpuQuota"]["timeUsed"] == "0s"
 
 
-def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 20, 23, tzinfo=UTC)
 
     def works_for_three_hours(order) -> None:
@@ -252,8 +250,7 @@ def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(
     assert desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeUsed"] == "7200s"
 
 
-def test_a_push_without_quota_left_is_refused_until_the_week_is_over(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_a_push_without_quota_left_is_refused_until_the_week_is_over(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 16, tzinfo=UTC)
     desk.runner.script = lambda order: desk.clock.pass_by(21 * 3600)
     desk.push(machineShape="TpuV5E8")

@@ -58,9 +58,7 @@ def test_flat_mounts_are_those_of_before_2026(tmp_path: Path, toy: Path) -> None
     assert {str(place) for place in desk.runner.orders[-1].mounts} == {"toy-heights", "wheels", "digits-train"}
 
 
-def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-
+def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(desk: Desk) -> None:
     def writes_its_version(order) -> None:
         (order.files.working / "version.txt").write_text(order.title[-1])
         if order.title.endswith("3"):
@@ -80,8 +78,7 @@ def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(tmp
     assert failed == {}
 
 
-def test_a_tpu_is_eight_devices_of_the_cpu_and_the_notebook_is_told_to_allow_that(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_a_tpu_is_eight_devices_of_the_cpu_and_the_notebook_is_told_to_allow_that(desk: Desk) -> None:
     desk.push(machineShape="TpuV5E8", enableInternet=True)
     order = desk.runner.orders[0]
 
@@ -89,8 +86,7 @@ def test_a_tpu_is_eight_devices_of_the_cpu_and_the_notebook_is_told_to_allow_tha
     assert (order.internet, order.time_limit) == (True, timedelta(hours=9))
 
 
-def test_a_pinned_image_takes_the_tpu_away_without_a_word(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_a_pinned_image_takes_the_tpu_away_without_a_word(desk: Desk) -> None:
     pushed = desk.push(machineShape="TpuV5E8", dockerImage="gcr.io/kaggle-images/python@sha256:0")
     order = desk.runner.orders[0]
 
@@ -98,8 +94,7 @@ def test_a_pinned_image_takes_the_tpu_away_without_a_word(tmp_path: Path) -> Non
     assert (order.accelerator, order.devices, order.parameters) == (AcceleratorKind.CPU, 1, {})
 
 
-def test_a_session_without_an_accelerator_gets_no_parameters(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
+def test_a_session_without_an_accelerator_gets_no_parameters(desk: Desk) -> None:
     desk.push(enableInternet=False, sessionTimeoutSeconds=90)
     order = desk.runner.orders[0]
 
