@@ -14,7 +14,7 @@ from generator.check.texts import UNKNOWN, text_of
 from generator.check.writes import writes
 
 _INPUT = "/kaggle/input"
-_KINDS = ("competitions", "datasets", "notebooks", "models")
+# The list of the metadata that attaches a kind of input, and how many parts its name has.
 _SOURCES = {
     "competitions": ("competition_sources", 1),
     "datasets": ("dataset_sources", 2),
@@ -186,13 +186,13 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _is_nested(path: str) -> bool:
-    return _parts(path)[0] in _KINDS
+    return _parts(path)[0] in _SOURCES
 
 
 def _name(path: str) -> str:
     """What a path leads to, in either layout: the slug."""
     parts = _parts(path)
-    at = {"competitions": 1, "datasets": 2, "notebooks": 2, "models": 2}.get(parts[0], 0)
+    _, at = _SOURCES.get(parts[0], ("", 0))
     return parts[at] if len(parts) > at else UNKNOWN
 
 
