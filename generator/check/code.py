@@ -44,7 +44,7 @@ class NotebookCode:
     def imported(self) -> dict[str, str]:
         """Names of the notebook by what they were imported as: `np` is `numpy`, `jit` is `jax.jit`."""
         names: dict[str, str] = {}
-        for _, node in self.nodes():
+        for _, node in self.nodes:
             if isinstance(node, ast.Import):
                 for alias in node.names:
                     names[alias.asname or alias.name.partition(".")[0]] = (
@@ -62,16 +62,14 @@ class NotebookCode:
     @cached_property
     def bound(self) -> Mapping[str, int]:
         """How often each name is bound: by assignments and loops, and as an argument."""
-        names = (
-            getattr(node, "id", "") for _, node in self.nodes() if isinstance(getattr(node, "ctx", None), ast.Store)
-        )
-        return Counter([*names, *(node.arg for _, node in self.nodes() if isinstance(node, ast.arg))])
+        names = (getattr(node, "id", "") for _, node in self.nodes if isinstance(getattr(node, "ctx", None), ast.Store))
+        return Counter([*names, *(node.arg for _, node in self.nodes if isinstance(node, ast.arg))])
 
     @cached_property
     def assigned(self) -> Mapping[str, ast.expr]:
         """The values of names that are bound exactly once in the notebook, by a plain `name = value`."""
         values: dict[str, ast.expr] = {}
-        for _, node in self.nodes():
+        for _, node in self.nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 values[node.targets[0].id] = node.value
         return {name: value for name, value in values.items() if self.bound[name] == 1}
@@ -82,24 +80,18 @@ class NotebookCode:
         return {}
 
     @cached_property
-    def _nodes(self) -> tuple[tuple[CodeCell, ast.AST], ...]:
+    def nodes(self) -> tuple[tuple[CodeCell, ast.AST], ...]:
+        """Every node of every cell, from outside to inside."""
         return tuple((cell, node) for cell in self.cells for node in ast.walk(cell.tree))
 
     @cached_property
-    def _calls(self) -> tuple[tuple[CodeCell, ast.Call, str], ...]:
-        return tuple((cell, node, self.name_of(node.func)) for cell, node in self._nodes if isinstance(node, ast.Call))
+    def calls(self) -> tuple[tuple[CodeCell, ast.Call, str], ...]:
+        """Every call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
+        return tuple((cell, node, self.name_of(node.func)) for cell, node in self.nodes if isinstance(node, ast.Call))
 
     @cached_property
     def _parents(self) -> Mapping[ast.AST, ast.AST]:
-        return {child: node for _, node in self._nodes for child in ast.iter_child_nodes(node)}
-
-    def nodes(self) -> Iterator[tuple[CodeCell, ast.AST]]:
-        """Every node of every cell, from outside to inside."""
-        yield from self._nodes
-
-    def calls(self) -> Iterator[tuple[CodeCell, ast.Call, str]]:
-        """Every call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
-        yield from self._calls
+        return {child: node for _, node in self.nodes for child in ast.iter_child_nodes(node)}
 
     def commands(self) -> Iterator[tuple[CodeCell, int, str]]:
         """Every command and magic with its cell and line."""

@@ -6,7 +6,7 @@ What cannot be read becomes a `Fault` of its kernel, which a rule reports; only 
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from generator.check.code import NotebookCode, code_cell, read_code
@@ -25,7 +25,6 @@ _LONGEST_METADATA = 2**20
 _MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
 _MOST_CHARACTERS = 512 * 2**20  # of all files together, which are held at once
 _RENDER = "Write it anew; `tandem generate` and `kaggle kernels init` do."
-_PURPOSES = {Role.TRAIN: Purpose.TRAINING, Role.INFER: Purpose.INFERENCE}
 
 
 class TooMuchToCheckError(CheckError):
@@ -38,41 +37,34 @@ class TooMuchToCheckError(CheckError):
         )
 
 
-@dataclass(frozen=True)
-class Context:
-    """What is known of a kernel beyond its folder."""
-
-    purpose: Purpose = Purpose.UNKNOWN
-    needs_internet_off: bool = False
-    submission_name: str = ""
-
-
 def read_pair(folder: PairFolder) -> list[KernelSource]:
     """Read both kernels of a pair, with what `pair.toml` says of their competition.
 
     Raises:
         TandemError: `pair.toml` cannot be used.
     """
-    return [read_kernel(folder.metadata(role).parent, context_of(folder, role)) for role in Role]
+    return [read_role(folder, role) for role in Role]
 
 
-def context_of(folder: PairFolder, role: Role) -> Context:
-    """Return what `pair.toml` says of one of a pair's kernels.
+def read_role(folder: PairFolder, role: Role) -> KernelSource:
+    """Read one of a pair's kernels, with what `pair.toml` says of its competition.
 
     Raises:
-        TandemError: It cannot be used.
+        TandemError: `pair.toml` cannot be used.
+        FileReadError: There are no metadata.
     """
     choices = read_choices(folder)
+    kernel = read_kernel(folder.metadata(role).parent)
 
     def value(section: dict[str, Choice], name: str, default: object) -> object:
         return section[name].value if name in section else default
 
     pair, task = dict(choices.pair), dict(choices.task)
     if role is Role.TRAIN:
-        return Context(Purpose.TRAINING)
+        return replace(kernel, purpose=Purpose.TRAINING)
     is_offline = value(pair, "code_competition", False) is True and value(pair, "internet", None) is not True
     name = str(value(task, "submission_file", Task.submission_file))
-    return Context(Purpose.INFERENCE, needs_internet_off=is_offline, submission_name=name)
+    return replace(kernel, purpose=Purpose.INFERENCE, needs_internet_off=is_offline, submission_name=name)
 
 
 def read_target(path: Path, *, is_code_competition: bool = False) -> list[KernelSource]:
@@ -87,7 +79,7 @@ def read_target(path: Path, *, is_code_competition: bool = False) -> list[Kernel
         TooMuchToCheckError: It is no folder of kernels.
     """
     if path.is_file() and path.suffix == ".ipynb" and not (path.parent / METADATA).is_file():
-        return [read_notebook(path, Context(needs_internet_off=is_code_competition))]
+        return [replace(read_notebook(path), needs_internet_off=is_code_competition)]
     if path.is_file() and (path.name == METADATA or path.suffix in (".ipynb", ".py")):
         path = path.parent
     kernels = list(_kernels_below(path, is_code_competition=is_code_competition)) if path.is_dir() else []
@@ -99,40 +91,37 @@ def read_target(path: Path, *, is_code_competition: bool = False) -> list[Kernel
     return kernels
 
 
-def read_kernel(folder: Path, context: Context | None = None) -> KernelSource:
+def read_kernel(folder: Path) -> KernelSource:
     """Read a kernel's folder: its metadata, and the notebook or script that they name.
 
     Raises:
         FileReadError: There are no metadata.
     """
-    context = context or Context()
     path = folder / METADATA
     text, problem = _text(path)
     metadata, problem = (None, problem) if problem else _json_object(text, longest=_LONGEST_METADATA)
     if metadata is None:
-        return _source(
-            context, NotebookCode(path, ()), metadata_path=path, fault=Fault(Part.METADATA, problem, _RENDER)
-        )
+        fault = Fault(Part.METADATA, problem, _RENDER)
+        return KernelSource(NotebookCode(path, ()), metadata_path=path, fault=fault)
     code_file = _code_file(metadata, folder)
     if isinstance(code_file, Fault):
-        return _source(context, NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=code_file)
+        return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=code_file)
     if code_file.suffix != ".ipynb":
         text, problem = _text(code_file)
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
-            return _source(context, NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
+            return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
         code = NotebookCode(code_file, (code_cell("", text),))
-        return _source(context, code, metadata=metadata, metadata_path=path, text=text)
-    return read_notebook(code_file, context, metadata=metadata)
+        return KernelSource(code, metadata=metadata, metadata_path=path, text=text)
+    return read_notebook(code_file, metadata=metadata)
 
 
-def read_notebook(path: Path, context: Context | None = None, *, metadata: JsonObject | None = None) -> KernelSource:
+def read_notebook(path: Path, *, metadata: JsonObject | None = None) -> KernelSource:
     """Read a notebook, with its metadata where there are some.
 
     Raises:
         FileReadError: There is none.
     """
-    context = context or Context()
     text, problem = _text(path)
     notebook, problem = (None, problem) if problem else _json_object(text, longest=_LARGEST)
     if notebook is None or not _is_notebook(notebook):
@@ -142,13 +131,7 @@ def read_notebook(path: Path, context: Context | None = None, *, metadata: JsonO
     else:
         fault, code = None, read_code(notebook, path) if _is_python(notebook, metadata) else NotebookCode(path, ())
     metadata_path = None if metadata is None else path.parent / METADATA
-    return _source(
-        context, code, notebook=notebook, metadata=metadata, metadata_path=metadata_path, text=text, fault=fault
-    )
-
-
-def _source(context: Context, code: NotebookCode, **fields: object) -> KernelSource:
-    return KernelSource(code, **vars(context), **fields)  # type: ignore[arg-type] # the fields of a KernelSource
+    return KernelSource(code, notebook, metadata, metadata_path, text=text, fault=fault)
 
 
 def _text(path: Path) -> tuple[str, str]:
@@ -218,7 +201,6 @@ def _is_python(notebook: JsonObject, metadata: JsonObject | None) -> bool:
 
 
 def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelSource]:
-    context = Context(needs_internet_off=is_code_competition)
     found = characters = 0
     for folder, names in _folders(root):
         if "pair.toml" in names and all((folder / role / METADATA).is_file() for role in Role):
@@ -226,11 +208,12 @@ def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelS
         elif folder.name in tuple(Role) and (folder.parent / "pair.toml").is_file() and METADATA in names:
             pair = PairFolder(folder.parent.absolute())
             # A pair's other kernel was not asked for, or was read with the pair.
-            kernels = [read_kernel(folder, context_of(pair, Role(folder.name)))] if folder == root else []
+            kernels = [read_role(pair, Role(folder.name))] if folder == root else []
         elif METADATA in names:
-            kernels = [read_kernel(folder, context)]
+            kernels = [replace(read_kernel(folder), needs_internet_off=is_code_competition)]
         else:
-            kernels = [read_notebook(folder / name, context) for name in names if name.endswith(".ipynb")]
+            notebooks = (read_notebook(folder / name) for name in names if name.endswith(".ipynb"))
+            kernels = [replace(each, needs_internet_off=is_code_competition) for each in notebooks]
         found += len(kernels)
         characters += sum(len(kernel.text) for kernel in kernels)
         if found > _MOST_KERNELS or characters > _MOST_CHARACTERS:

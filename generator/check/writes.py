@@ -41,7 +41,7 @@ class Write:
 @lru_cache(maxsize=2)  # several rules ask for those of the same notebook
 def writes(code: NotebookCode) -> tuple[Write, ...]:
     """Every call of a notebook that is known to write a file or to make a folder."""
-    targets = ((cell, node, _target(code, node, name)) for cell, node, name in code.calls())
+    targets = ((cell, node, _target(code, node, name)) for cell, node, name in code.calls)
     return tuple(
         Write(cell, node, target, text_of(code, target)) for cell, node, target in targets if target is not None
     )

@@ -1,19 +1,11 @@
 """The time of a local Kaggle, so that a test can let a week of quota pass."""
 
 from datetime import UTC, datetime
-from typing import Protocol
 
 _EARLIEST, _LATEST = datetime(1980, 1, 1, tzinfo=UTC), datetime(2107, 12, 31, 23, 59, 58, tzinfo=UTC)
 
 
-class Clock(Protocol):
-    """Tells the time."""
-
-    def now(self) -> datetime:
-        """The present moment, in UTC."""
-
-
-class SystemClock:
+class Clock:
     """The machine's own clock."""
 
     def now(self) -> datetime:

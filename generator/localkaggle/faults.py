@@ -60,16 +60,6 @@ _RULE = re.compile(
 )
 
 
-class FaultRuleError(LocalKaggleError):
-    """Text that is no rule for a fault."""
-
-    def __init__(self, *, rule: str) -> None:
-        super().__init__(
-            f'"{quoted(rule)}" is no fault: write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
-            f"429@SaveKernel+1x2; the names are {', '.join(NAMES)}."
-        )
-
-
 @dataclass
 class FaultRule:
     """One rule: a fault at calls whose method or file ends in `at`, after `skip` of them, `times` times.
@@ -83,20 +73,19 @@ class FaultRule:
     times: int | None = None
     percent: int = 100
 
-    def __post_init__(self) -> None:
-        if self.name not in NAMES or not 0 <= self.percent <= 100:  # noqa: PLR2004 - of a hundred
-            raise FaultRuleError(rule=self.name)
-
 
 def parse_rule(text: str) -> FaultRule:
     """Reads `NAME[@METHOD][+SKIP][xTIMES][%PERCENT]`.
 
     Raises:
-        FaultRuleError: It is none.
+        LocalKaggleError: It is none.
     """
     found = _RULE.fullmatch(text)
     if found is None or found["name"] not in NAMES or int(found["percent"] or 0) > 100:  # noqa: PLR2004 - of a hundred
-        raise FaultRuleError(rule=text)
+        raise LocalKaggleError(
+            f'"{quoted(text)}" is no fault: write NAME[@METHOD][+SKIP][xTIMES][%PERCENT], such as '
+            f"429@SaveKernel+1x2; the names are {', '.join(NAMES)}."
+        )
     return FaultRule(
         name=found["name"],
         at=found["at"] or "",

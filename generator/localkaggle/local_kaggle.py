@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from generator.errors import LocalKaggleError
-from generator.localkaggle.clock import Clock, SystemClock
+from generator.localkaggle.clock import Clock
 from generator.localkaggle.database import Database
 from generator.localkaggle.download_links import Tickets
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.hosting import host
 from generator.localkaggle.root_folder import RootFolder
-from generator.localkaggle.rpc import Answer, ApiError, Call, Handler
-from generator.localkaggle.service_context import Service, ServiceContext
+from generator.localkaggle.rpc import Answer, ApiError, Call
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.accounts import Accounts
 from generator.localkaggle.services.blobs import Blobs
 from generator.localkaggle.services.competitions import Competitions
@@ -50,7 +50,7 @@ class LocalKaggle:
             runner: What executes notebooks; by default the sandbox of this machine.
             faults: Which misbehaviour is in force; none by default.
             clock: What time it is.
-            rules: How many sessions run at a time, and under which limits.
+            rules: How many sessions run at a time, and where they find their inputs.
 
         Raises:
             LocalKaggleError: The account's name is none, or another local Kaggle has the folder.
@@ -64,7 +64,19 @@ class LocalKaggle:
         hosted = host(root.resolve(), competitions)
         self._root = RootFolder(root)
         self._database = Database(self._root.database, [kind.SCHEMA for kind in _KEEPERS])
-        self.site = self._opened(account, clock or SystemClock(), faults or Faults())
+        clock = clock or Clock()
+        self.accounts = Accounts(self._database)
+        self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
+        self.tickets = Tickets(self._database, clock)
+        self.site = ServiceContext(
+            root=self._root.path,
+            account=account,
+            database=self._database,
+            clock=clock,
+            faults=faults or Faults(),
+            tickets=self.tickets,
+            uploads=self.blobs,
+        )
         self.token = self.accounts.token(account)
         self.datasets = Datasets(self.site)
         self.models = Models(self.site)
@@ -72,36 +84,12 @@ class LocalKaggle:
         self._runner = runner or _sandbox()
         sources = Sources(competitions=self.competitions, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
-        self.competitions.use_reruns(self.kernels)
-        self._methods = self._table()
+        self.competitions.start(self.kernels)
+        services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
+        self.methods = {name: handler for service in services for name, handler in service.methods().items()}
         # Last, since what the last server left may end at once, and is told to those who listen.
         self.swept = self.kernels.sessions.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
-
-    def _opened(self, account: str, clock: Clock, faults: Faults) -> ServiceContext:
-        self.accounts = Accounts(self._database)
-        self.blobs = Blobs(self._root.path / "blobs", self._database, clock)
-        self.tickets = Tickets(self._database, clock)
-        return ServiceContext(
-            root=self._root.path,
-            account=account,
-            database=self._database,
-            clock=clock,
-            faults=faults,
-            tickets=self.tickets,
-            uploads=self.blobs,
-        )
-
-    def _table(self) -> dict[str, Handler]:
-        services: tuple[Service, ...] = (
-            self.accounts,
-            self.blobs,
-            self.datasets,
-            self.models,
-            self.competitions,
-            self.kernels,
-        )
-        return {name: handler for service in services for name, handler in service.methods().items()}
 
     @property
     def isolation(self) -> str:
@@ -114,7 +102,7 @@ class LocalKaggle:
         Raises:
             ApiError: As Kaggle would refuse; 404 for a method that there is not.
         """
-        handler = self._methods.get(call.method)
+        handler = self.methods.get(call.method)
         if handler is None:
             raise ApiError(404, f"{call.method} is no method of this server.")
         return handler(call)

@@ -14,6 +14,7 @@ Fields = Mapping[str, Any]
 """A JSON object in the API's camelCase."""
 
 _WHOLE_NUMBERS = range(-(2**63), 2**63)  # what the database can hold
+_USUAL_PAGE, _LARGEST_PAGE = 20, 200  # items
 
 
 @dataclass(frozen=True)
@@ -117,20 +118,18 @@ Handler = Callable[[Call], Answer]
 Methods = Mapping[str, Handler]
 
 
-def page(items: "list[Fields]", call: Call, *, key: str, default_size: int = 20, largest: int = 200) -> Fields:
+def page(items: "list[Fields]", call: Call, *, key: str) -> Fields:
     """One page of a listing, as Kaggle cuts it: `pageSize`, `pageToken` (an opaque offset), `nextPageToken`.
 
     Args:
         items: All items, in their order.
         call: The request with `pageSize`, `pageToken` and, from older callers, `page`.
         key: The field of the answer that holds the items.
-        default_size: The items of a page where the request names no size.
-        largest: The most items of a page, whatever the request says.
 
     Raises:
         ApiError: The token is none that this server gave.
     """
-    size = min(max(call.integer("pageSize") or default_size, 1), largest)
+    size = min(max(call.integer("pageSize") or _USUAL_PAGE, 1), _LARGEST_PAGE)
     token = call.text("pageToken")
     if token and not token.isdecimal():
         raise ApiError(400, "The page token is not valid.")

@@ -5,7 +5,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import uvicorn
 
@@ -30,7 +30,7 @@ class Listening:
 
     host: str = _LOOPBACK
     port: int = 0
-    hosts: tuple[str, ...] = field(default=())
+    hosts: tuple[str, ...] = ()
 
 
 class Server:

@@ -16,13 +16,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from generator.check.finding import Finding
-from generator.check.reading import Context, read_kernel
+from generator.check.reading import read_kernel
 from generator.check.source import KernelSource, Purpose
 
 CORPUS = Path(__file__).with_name("corpus")
@@ -49,7 +49,7 @@ class Kernel:
     metadata: dict[str, Any]
     cells: list[dict[str, Any]]
     notebook: dict[str, Any] = field(default_factory=lambda: {"kernelspec": _KERNELSPEC})
-    context: Context = field(default_factory=Context)
+    known: dict[str, Any] = field(default_factory=dict)  # beyond its folder
     raw: str = ""
     raw_metadata: str = ""
 
@@ -59,7 +59,7 @@ class Kernel:
         (folder / "kernel-metadata.json").write_text(self.raw_metadata or json.dumps(metadata))
         notebook = {"cells": self.cells, "metadata": self.notebook, "nbformat": 4, "nbformat_minor": 5}
         (folder / "notebook.ipynb").write_text(self.raw or json.dumps(notebook))
-        return read_kernel(folder, self.context)
+        return replace(read_kernel(folder), **self.known)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Case:
         if "outputs" in self.fault:
             next(cell for cell in kernel.cells if cell["cell_type"] == "code")["outputs"] = self.fault["outputs"]
         if "purpose" in self.fault:
-            kernel.context = Context(Purpose(self.fault["purpose"]), kernel.context.needs_internet_off)
+            kernel.known["purpose"] = Purpose(self.fault["purpose"])
         kernel.raw, kernel.raw_metadata = self.fault.get("raw", ""), self.fault.get("raw_metadata", "")
         return kernel
 
@@ -115,8 +115,8 @@ def sound(name: str) -> Kernel:
     """A sound notebook, by the name of its file."""
     said, cells = _read(SOUND[name])
     metadata = {"title": name.replace("-", " "), "id": f"ada/{name}", **_METADATA, **said}
-    context = Context(needs_internet_off=metadata.pop("code_competition", False))
-    return Kernel(metadata, [dict(cell) for cell in cells], context=context)
+    known = {"needs_internet_off": metadata.pop("code_competition", False)}
+    return Kernel(metadata, [dict(cell) for cell in cells], known=known)
 
 
 @cache

@@ -214,7 +214,7 @@ def test_any_page_and_form(
 @CASES
 @given(st.data(), WHO)
 def test_any_fields_of_a_method(server: Served, data: st.DataObject, who: str) -> None:
-    method = data.draw(st.sampled_from(sorted({*server.local_kaggle._methods} & {*methods()})))
+    method = data.draw(st.sampled_from(sorted({*server.local_kaggle.methods} & {*methods()})))
     names = {field.json_name for field in methods()[method].request._fields}
     # Mostly what fits, so that the requests get as far as to what is there.
     fitting = {name: st.sampled_from([FITTING[name]] * 9) | VALUES for name in sorted(names & {*FITTING})}

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from browsing import Browsing, browsing
+from browsing import Browsing
 from cases import CASES
 from commands import in_time
 from hypothesis import example, given
@@ -51,8 +51,9 @@ def session() -> Session:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, session: Session) -> Iterator[Browsing]:
-    with browsing(tmp_path_factory.mktemp("pages"), ScriptedRunner(session)) as found:
-        yield found
+    found = Browsing(tmp_path_factory.mktemp("pages"), ScriptedRunner(session))
+    yield found
+    found.close()
 
 
 def look_around(pages: Browsing, address: str, *further: str) -> None:

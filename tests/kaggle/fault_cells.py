@@ -11,7 +11,6 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -19,7 +18,7 @@ from unittest.mock import patch
 from chain_pair import marker, pair_in, training_output
 from miniature import write_tree
 from scripted import ScriptedRunner, ScriptFailure, writing
-from serving import Served, served
+from serving import DailyClock, Served, served
 
 from generator.check import code
 from generator.errors import TandemError
@@ -69,16 +68,6 @@ class Cell:
     kill: tuple[int, str] | None = None
     first: tuple[str, ...] = ()
     outcome: Outcome = Outcome.SCORED
-
-
-@dataclass
-class DailyClock:
-    """A clock that a test sets forward by days, so that no cell runs out of submissions."""
-
-    days: int = 0
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(days=self.days)
 
 
 @dataclass
@@ -171,7 +160,7 @@ class Play:
 
     def carry_out(self) -> None:
         """The commands of a user: again and again the same one, and the way back only where the error asks for it."""
-        self.arena.clock.days += 1
+        self.arena.clock.days += 1  # so that no cell runs out of submissions
         if self.cell.first:
             self.arena.set_faults(self.cell.first, self.name)
             self._attempt(self.command)

@@ -140,7 +140,10 @@ def test_an_inference_notebook_that_was_changed_after_its_score_is_asked_about(t
 
 
 def test_two_chains_of_one_pair_at_once_are_refused(table: Table) -> None:
-    with Journals(table.folder).locked(), pytest.raises(errors.AlreadyRunningError, match=str(os.getpid())):
+    with (
+        Journals(table.folder).locked(),
+        pytest.raises(errors.ChainError, match=rf"is running \(process {os.getpid()}\)"),
+    ):
         table.push()
     assert table.counts == (0, 0)
 

@@ -1,7 +1,6 @@
 """The gateway at a local Kaggle: the whole of its interface, and every fault that concerns it."""
 
 import itertools
-import json
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import pytest
 from scripted import ScriptedRunner, writing
-from serving import Served, served
+from serving import Served, notebook, served
 
 from generator.kaggle import errors
 from generator.kaggle.api_types import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
@@ -20,9 +19,6 @@ from generator.kaggle.retries import RetryPolicy
 from generator.kaggle.transport import Timeouts
 from generator.localkaggle.faults import TRANSPORT
 
-CELL = {"cell_type": "code", "id": "a", "source": "1", "metadata": {}, "outputs": [], "execution_count": None}
-KERNELSPEC = {"name": "python3", "display_name": "Python 3", "language": "python"}
-NOTEBOOK = {"cells": [CELL], "metadata": {"kernelspec": KERNELSPEC}, "nbformat": 4, "nbformat_minor": 5}
 PASSING_FAULTS = [name for name in TRANSPORT if name not in ("401", "stall")]
 _numbers = itertools.count(1)
 
@@ -55,7 +51,7 @@ def kernel(account: str, **changes: Any) -> KernelPush:
     fields: dict[str, Any] = {
         "ref": f"{account}/{name}",
         "title": name.replace("-", " ").capitalize(),
-        "text": json.dumps(NOTEBOOK),
+        "text": notebook(),
         "machine_shape": "NvidiaTeslaT4",
         "enable_gpu": True,
         "enable_tpu": False,

@@ -1,14 +1,13 @@
 """A reader of the pages without a browser or a socket: what a page says, where it leads, what its forms ask for."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlencode, urljoin, urlsplit
 
+from desk import Desk
 from scripted import ScriptedRunner, writing
 from serving import notebook
 from toy import submission_text, toy_competition
@@ -16,8 +15,6 @@ from toy import submission_text, toy_competition
 from generator.localkaggle.app import application
 from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.server_state import Workers
-from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import Call
 from generator.localkaggle.services.kernel_sessions import SessionRules
 from generator.sessions.runner import Runner
 
@@ -44,13 +41,24 @@ class Page:
         return [attributes for name, attributes in self.tags if name == tag]
 
 
-class Browsing:
-    """Somebody who looks at the pages of a local Kaggle, by default as the account that it belongs to."""
+class Browsing(Desk):
+    """Somebody who looks at the pages of a local Kaggle, by default as the account that it belongs to.
 
-    def __init__(self, local_kaggle: LocalKaggle) -> None:
-        self.local_kaggle = local_kaggle
-        self.workers = Workers(Limits())
-        self._app = application(local_kaggle, self.workers, Limits())
+    It has the competition `toy-heights`, and its sessions write a submission that is off by 2.
+    """
+
+    account = ME
+
+    def __init__(self, folder: Path, runner: Runner | None = None, *, slots: int = 0, is_code: bool = True) -> None:
+        toy = toy_competition(folder / "toy", is_code=is_code)
+        runner = runner or ScriptedRunner(writing({"submission.csv": submission_text(off_by=2)}))
+        super().__init__(folder / "kaggle", runner, competitions=[toy], rules=SessionRules(slots=slots))
+        self._workers = Workers(Limits())
+        self._app = application(self.kaggle, self._workers, Limits())
+
+    def close(self) -> None:
+        self._workers.close()
+        super().close()
 
     def get(self, address: str, *, caller: str = ME) -> Page:
         return self.request("GET", address, caller=caller)
@@ -72,9 +80,6 @@ class Browsing:
         assert page.status == 303, page.text
         return self.get(page.headers["location"])
 
-    def ask(self, method: str, *, caller: str = ME, **fields: Any) -> Any:
-        return self.local_kaggle.handle(Call(method, caller, BASE, fields))
-
     def push(self, title: str, *cells: str, caller: str = ME, **fields: Any) -> str:
         """Saves and runs a notebook, and returns the address of its page."""
         whole = {
@@ -84,7 +89,7 @@ class Browsing:
             "enableInternet": False,
             **fields,
         }
-        answer = self.ask("kernels.KernelsApiService/SaveKernel", caller=caller, **whole)
+        answer = self.ask("SaveKernel", caller=caller, **whole)
         assert not answer["error"], answer
         return f"/code{answer['ref']}"
 
@@ -96,7 +101,7 @@ class Browsing:
         headers = {
             "host": urlsplit(BASE).netloc,
             "origin": BASE,
-            "authorization": f"Bearer {self.local_kaggle.accounts.token(caller)}",
+            "authorization": f"Bearer {self.kaggle.accounts.token(caller)}",
             "content-type": content_type,
         }
         scope = {
@@ -125,20 +130,6 @@ class Browsing:
             reader.feed(page.body.decode())
             page.text = " ".join("".join(reader.pieces).split())
         return page
-
-
-@contextmanager
-def browsing(folder: Path, runner: Runner | None = None, *, slots: int = 0, is_code: bool = True) -> Iterator[Browsing]:
-    """A local Kaggle with the competition `toy-heights`, whose sessions write a submission that is off by 2."""
-    toy = toy_competition(folder / "toy", is_code=is_code)
-    runner = runner or ScriptedRunner(writing({"submission.csv": submission_text(off_by=2)}))
-    local_kaggle = LocalKaggle(folder / "kaggle", competitions=[toy], runner=runner, rules=SessionRules(slots=slots))
-    reader = Browsing(local_kaggle)
-    try:
-        yield reader
-    finally:
-        reader.workers.close()
-        local_kaggle.close()
 
 
 def same_site(page: Page, link: str) -> str | None:

@@ -1,22 +1,30 @@
-"""A counter to ask services of a local Kaggle at, with no HTTP between: calls in, answers out, files as uploads."""
+"""A local Kaggle to ask without HTTP: calls in, answers out, files as uploads; sessions run scripts of the test."""
 
 import io
+import json
 import tarfile
+import time
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
-from generator.localkaggle.database import Database
+from scripted import ScriptedRunner
+from serving import notebook
+
 from generator.localkaggle.faults import Faults, parse_rule
-from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored
-from generator.localkaggle.service_context import Service, ServiceContext
-from generator.localkaggle.services.blobs import Blob
+from generator.localkaggle.local_kaggle import LocalKaggle
+from generator.localkaggle.rpc import ApiError, Call, Redirect, Stored
+from generator.localkaggle.services.kernel_sessions import SessionRules
+from generator.sessions.runner import Runner
 
 ME = "tester"
+TRAIN = {"userName": ME, "kernelSlug": "my-train"}
+NOTEBOOK = notebook("1")
+SECONDS = 20
 
 
 @dataclass
@@ -32,54 +40,49 @@ class HandClock:
         self.moment += timedelta(seconds=seconds)
 
 
-@dataclass
-class Shelved:
-    """Uploads that are files in a folder, and tickets that are remembered."""
-
-    folder: Path
-    blobs: dict[str, Blob] = field(default_factory=dict)
-    tickets: dict[str, Stored] = field(default_factory=dict)
-    numbers: Iterator[int] = field(default_factory=count)
-
-    def start(self, call: Call, *, name: str, size: int) -> Fields:
-        raise NotImplementedError
-
-    def add(self, name: str, content: bytes) -> str:
-        token = f"blob-{next(self.numbers)}"  # several threads may submit at once
-        path = self.folder / token
-        path.write_bytes(content)
-        self.blobs[token] = Blob(name, path, len(content))
-        return token
-
-    def take(self, token: str, *, owner: str) -> Blob:
-        if token not in self.blobs:
-            raise ApiError(400, "There is no upload of yours with this token.")
-        return self.blobs[token]
-
-    def download(self, call: Call, stored: Stored) -> str:
-        url = f"{call.base}/__storage/{len(self.tickets)}/{stored.name}"
-        self.tickets[url] = stored
-        return url
-
-
 class Desk:
-    """One service on a folder; a second desk on the same folder is the service after a restart."""
+    """A local Kaggle on a folder, whose sessions run inside of the call that begins them unless slots are asked for."""
 
-    def __init__(self, root: Path, service: type[Service], *, faults: tuple[str, ...] = ()) -> None:
-        root.mkdir(parents=True, exist_ok=True)
-        (root / "uploads").mkdir(exist_ok=True)
+    account: ClassVar[str] = ME
+    opened: ClassVar[list["Desk"]] = []
+    """Those that the test has opened, and not closed; they are closed at its end."""
+
+    def __init__(
+        self,
+        root: Path,
+        runner: Runner | None = None,
+        *,
+        competitions: Iterable[Path] = (),
+        faults: tuple[str, ...] = (),
+        rules: SessionRules | None = None,
+    ) -> None:
         self.root = root
         self.clock = HandClock()
-        self.uploads = Shelved(root / "uploads")
-        self.faults = Faults([parse_rule(rule) for rule in faults])
-        self._database = Database(root / "kaggle.sqlite", [service.SCHEMA])
-        shelved = self.uploads
-        self.service = service(ServiceContext(root, ME, self._database, self.clock, self.faults, shelved, shelved))
+        self.runner = runner or ScriptedRunner()
+        self.kaggle = LocalKaggle(
+            root,
+            account=self.account,
+            competitions=competitions,
+            runner=self.runner,
+            faults=Faults(map(parse_rule, faults)),
+            clock=self.clock,
+            rules=rules or SessionRules(slots=0),
+        )
+        self._methods = {name.rpartition("/")[2]: name for name in self.kaggle.methods}
+        self.opened.append(self)
 
-    def ask(self, method: str, *, caller: str = ME, **fields: Any) -> Any:
-        """Calls a method by its last name."""
-        handlers = {name.rpartition("/")[2]: handler for name, handler in self.service.methods().items()}
-        return handlers[method](Call(method, caller, "http://localhost", fields))
+    def ask(self, method: str, *, caller: str = "", **fields: Any) -> Any:
+        """Calls a method by its last name, as the account or as somebody else."""
+        return self.kaggle.handle(self.call(self._methods[method], caller=caller, **fields))
+
+    def call(self, method: str, *, caller: str = "", **fields: Any) -> Call:
+        """A call of a method, which is not made yet."""
+        return Call(method, caller or self.account, "http://localhost", fields)
+
+    @property
+    def reading(self) -> list[str]:
+        """The methods that change nothing, by their last names."""
+        return [name for name in self._methods if name.startswith(("Get", "List", "Do"))]
 
     def refused(self, method: str, **fields: Any) -> tuple[int, str]:
         """The status and the sentence of a call that is refused."""
@@ -89,7 +92,13 @@ class Desk:
             return error.status, error.message
         raise AssertionError(f"{method} was answered: {answer}")
 
-    def files(self, tree: dict[str, bytes]) -> dict[str, Any]:
+    def upload(self, name: str, content: bytes, *, caller: str = "") -> str:
+        """Sends a file, and returns the token that stands for it."""
+        token = self.ask("StartBlobUpload", caller=caller, name=name, contentLength=len(content))["token"]
+        self.kaggle.blobs.append(self.kaggle.blobs.find(token), 0, content)
+        return str(token)
+
+    def files(self, tree: dict[str, bytes], *, caller: str = "") -> dict[str, Any]:
         """Uploads of `{path: content}`, as the `files` and nested `directories` of a creation."""
         info: dict[str, Any] = {"files": [], "directories": []}
         for path, content in tree.items():
@@ -101,17 +110,65 @@ class Desk:
                     known = [{"name": folder, "files": [], "directories": []}]
                     place["directories"] += known
                 place = known[0]
-            place["files"].append({"token": self.uploads.add(name, content)})
+            place["files"].append({"token": self.upload(name, content, caller=caller)})
         return info
 
-    def fetched(self, answer: Any) -> Stored:
-        """The file that a redirect leads to."""
-        assert isinstance(answer, Redirect)
-        return self.uploads.tickets[answer.url]
+    def fetched(self, answer: Redirect | str) -> Stored:
+        """The file that a redirect or an address leads to."""
+        url = answer.url if isinstance(answer, Redirect) else answer
+        stored = self.kaggle.tickets.redeem(urlsplit(url).path.split("/")[2])
+        assert stored is not None
+        return stored
+
+    def add_sources(self) -> None:
+        """Makes a dataset of ours, `tester/wheels`, and a model of somebody else, `google/gemma/keras/base/1`."""
+        self.ask("CreateDataset", slug="wheels", title="Wheels", **self.files({"a.whl": b"w"}))
+        google: dict[str, Any] = {"caller": "google", "ownerSlug": "google"}
+        variation = {"framework": "keras", "instanceSlug": "base", **self.files({"a.json": b"m"}, caller="google")}
+        self.ask("CreateModel", **google, slug="gemma", title="Gemma", isPrivate=False)
+        self.ask("CreateModelInstance", **google, modelSlug="gemma", body=variation)
+
+    def push(self, title: str = "My Train", **fields: Any) -> Any:
+        """Saves a kernel, and runs it unless told otherwise."""
+        whole = {"slug": "tester/my-train", "newTitle": title, "text": NOTEBOOK, "kernelType": "notebook", **fields}
+        return self.ask("SaveKernel", language="python", **whole)
+
+    def status(self, **fields: Any) -> Any:
+        """The state of the newest version of `my-train`, or of what the fields name."""
+        return self.ask("GetKernelSessionStatus", **{**TRAIN, **fields})["status"]
+
+    def output(self, **fields: Any) -> list[str]:
+        """The names of the files that `my-train` wrote."""
+        return [file["fileName"] for file in self.ask("ListKernelSessionOutput", **{**TRAIN, **fields})["files"]]
+
+    def log(self, **fields: Any) -> str:
+        """The text of the log of `my-train`."""
+        log = self.ask("ListKernelSessionOutput", **{**TRAIN, **fields})["log"]
+        return "".join(event["data"] for event in json.loads(log or "[]"))
+
+    def submit(self, text: str, *, caller: str = "", competition: str = "toy-heights", **fields: Any) -> int:
+        """Submits a file of this text, and returns the submission's number."""
+        token = self.upload("submission.csv", text.encode(), caller=caller)
+        named = {"competitionName": competition, "blobFileTokens": token}
+        return int(self.ask("CreateSubmission", caller=caller, **named, **fields)["ref"])
+
+    def outcome(self, ref: int, *, caller: str = "") -> dict[str, Any]:
+        """A submission after it was scored."""
+        until = time.monotonic() + SECONDS
+        while (found := self.ask("GetSubmission", caller=caller, ref=ref))["status"] == "PENDING":
+            assert time.monotonic() < until, "still pending"
+            time.sleep(0.002)
+        return dict(found)
+
+    def restarted(self, runner: Runner | None = None, **options: Any) -> "Desk":
+        """The next local Kaggle on the same folder, once this one has ended."""
+        self.close()
+        return Desk(self.root, runner, **options)
 
     def close(self) -> None:
         """What a server does when it ends."""
-        self._database.close()
+        self.opened.remove(self)
+        self.kaggle.close()
 
 
 def tree_of(folder: Path) -> dict[str, bytes]:

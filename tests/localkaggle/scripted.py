@@ -33,14 +33,18 @@ class ScriptedRunner:
         if not held:
             self._gate.set()
 
+    def hold(self) -> None:
+        """Has the sessions that begin from now on wait."""
+        self._gate.clear()
+
     def release(self) -> None:
         """Lets the sessions go on that were held."""
         self._gate.set()
 
-    def wait_for_a_session(self, seconds: float = 10.0) -> None:
-        """Waits until a session has begun."""
+    def wait_for_a_session(self, number: int = 1, *, seconds: float = 10.0) -> None:
+        """Waits until so many sessions have begun."""
         with self._begun:
-            assert self._begun.wait_for(lambda: self.orders, timeout=seconds), "no session began"
+            assert self._begun.wait_for(lambda: len(self.orders) >= number, timeout=seconds), "no session began"
 
     def run(self, order: SessionOrder, *, stop: threading.Event) -> SessionEnd:
         """Runs the script."""

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,16 @@ class Exchange:
     request: Mapping[str, Any]
     status: int
     answer: Mapping[str, Any] | None
+
+
+@dataclass
+class DailyClock:
+    """A clock that a test sets forward by days."""
+
+    days: int = 0
+
+    def now(self) -> datetime:
+        return datetime.now(UTC) + timedelta(days=self.days)
 
 
 class RecordedKaggle(LocalKaggle):

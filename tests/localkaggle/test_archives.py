@@ -53,7 +53,13 @@ def _folder(name: str) -> tarfile.TarInfo:
     return entry
 
 
-SMALL = ExtractionLimits(size=10_000, files=5, spare=0)
+SMALL, ROOMY = ExtractionLimits(size=10_000, files=5, spare=0), ExtractionLimits(spare=0)
+
+
+def unpacks(folder: Path, name: str, content: bytes, limits: ExtractionLimits = SMALL) -> bool:
+    """True if this is an archive; its files are below `unpacked` then."""
+    (folder / name).write_bytes(content)
+    return unpack(folder / name, name, folder / "unpacked", limits)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +74,8 @@ SMALL = ExtractionLimits(size=10_000, files=5, spare=0)
     ],
 )
 def test_an_archive_that_becomes_too_much_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-
     with pytest.raises(InvalidFileError, match=r"larger|more files"):
-        unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
+        unpacks(tmp_path, name, content)
 
     assert sum(len(content) for content in tree_of(tmp_path / "unpacked").values()) <= SMALL.size
 
@@ -79,10 +83,9 @@ def test_an_archive_that_becomes_too_much_is_refused(tmp_path: Path, name: str, 
 def test_a_zip_that_lies_about_its_sizes_is_counted_as_it_comes_out(tmp_path: Path) -> None:
     honest = zipped({"zeros": b"\0" * 2_000_000})
     lying = honest.replace(struct.pack("<L", 2_000_000), struct.pack("<L", 100))
-    (tmp_path / "lying.zip").write_bytes(lying)
 
     assert lying != honest
-    assert not unpack(tmp_path / "lying.zip", "lying.zip", tmp_path / "unpacked", SMALL)
+    assert not unpacks(tmp_path, "lying.zip", lying)
     assert not (tmp_path / "unpacked").exists()
 
 
@@ -93,27 +96,23 @@ def test_a_tar_with_a_header_of_gigabytes_is_refused_before_it_is_read(tmp_path:
     with gzip.GzipFile(fileobj=whole, mode="wb") as pressed:
         pressed.write(header.tobuf(tarfile.GNU_FORMAT))
         pressed.write(b"\0" * 4_000_000)
-    (tmp_path / "long.tgz").write_bytes(whole.getvalue())
 
     with pytest.raises(InvalidFileError, match="header"):
-        unpack(tmp_path / "long.tgz", "long.tgz", tmp_path / "unpacked", ExtractionLimits(spare=0))
+        unpacks(tmp_path, "long.tgz", whole.getvalue(), ROOMY)
 
 
 def test_a_disk_that_is_nearly_full_takes_no_archive(tmp_path: Path) -> None:
-    (tmp_path / "a.zip").write_bytes(zipped({"a": b"1"}))
-
     with pytest.raises(InvalidFileError, match="room"):
-        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ExtractionLimits(spare=1 << 60))
+        unpacks(tmp_path, "a.zip", zipped({"a": b"1"}), ExtractionLimits(spare=1 << 60))
 
 
 def test_what_others_write_meanwhile_is_room_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = FakeDisk(free=30 << 20)
     monkeypatch.setattr("shutil.disk_usage", disk.usage)
-    (tmp_path / "a.tar").write_bytes(tarred(("a", b"1" * (5 << 20)), mode="w:"))
     disk.taken_by_others_at_each_look = 8 << 20
 
     with pytest.raises(InvalidFileError, match="room"):
-        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", ExtractionLimits(spare=10 << 20))
+        unpacks(tmp_path, "a.tar", tarred(("a", b"1" * (5 << 20)), mode="w:"), ExtractionLimits(spare=10 << 20))
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR, stat.S_IFSOCK])
@@ -125,7 +124,7 @@ def test_a_zip_with_a_link_or_a_device_is_refused(tmp_path: Path, kind: int) -> 
         packed.writestr(special, b"/etc/passwd")
 
     with pytest.raises(InvalidFileError, match='"folder/special" is a link or a device; pack plain files only'):
-        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ExtractionLimits(spare=0))
+        unpack(tmp_path / "a.zip", "a.zip", tmp_path / "unpacked", ROOMY)
 
 
 def test_a_zip_that_a_usual_program_made_is_unpacked(tmp_path: Path) -> None:
@@ -159,10 +158,9 @@ def test_a_tar_with_a_sparse_file_is_refused(tmp_path: Path, form: int) -> None:
         content[386:410] = b"%011o\0%011o\0" % (2_000_000, 0)
         content[483:495] = b"%011o\0" % 2_000_000
         content[148:156] = b"%06o\0 " % (sum(content[:148]) + sum(content[156:512]) + 8 * ord(" "))
-    (tmp_path / "a.tar").write_bytes(content)
 
     with pytest.raises(InvalidFileError, match='"sparse" is a sparse file; pack it without --sparse'):
-        unpack(tmp_path / "a.tar", "a.tar", tmp_path / "unpacked", ExtractionLimits(spare=0))
+        unpacks(tmp_path, "a.tar", bytes(content), ROOMY)
 
 
 def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> None:
@@ -175,7 +173,7 @@ def test_a_map_of_a_sparse_file_without_end_takes_no_memory(tmp_path: Path) -> N
         packed.write(bytes(head) + further * 20_000)
 
     with peak_below(10 << 20), pytest.raises(InvalidFileError, match="header that is far too long"):
-        unpack(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", ExtractionLimits(spare=0))
+        unpack(tmp_path / "a.tgz", "a.tgz", tmp_path / "unpacked", ROOMY)
 
 
 def test_a_zip_of_more_names_than_files_are_allowed_takes_no_memory(tmp_path: Path) -> None:
@@ -202,9 +200,7 @@ def _cut(content: bytes, at: int, *, length: int) -> bytes:
     ids=["bz2", "xz", "gz", "zip"],
 )
 def test_a_damaged_archive_is_a_file_like_any_other(tmp_path: Path, name: str, content: bytes) -> None:
-    (tmp_path / name).write_bytes(content)
-
-    assert not unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
+    assert not unpacks(tmp_path, name, content)
     assert not (tmp_path / "unpacked").exists()
 
 
@@ -219,17 +215,14 @@ def test_a_damaged_archive_is_a_file_like_any_other(tmp_path: Path, name: str, c
 def test_an_archive_that_wants_gigabytes_of_memory_is_a_file_like_any_other(
     tmp_path: Path, name: str, content: bytes
 ) -> None:
-    (tmp_path / name).write_bytes(content)
-
     with peak_below(256 << 20):
-        assert not unpack(tmp_path / name, name, tmp_path / "unpacked", SMALL)
+        assert not unpacks(tmp_path, name, content)
 
 
 def test_an_archive_of_the_strongest_xz_is_unpacked(tmp_path: Path) -> None:
     strongest = lzma.compress(tarred(("a", b"1"), mode="w:"), preset=9 | lzma.PRESET_EXTREME)
-    (tmp_path / "a.tar.xz").write_bytes(strongest)
 
-    assert unpack(tmp_path / "a.tar.xz", "a.tar.xz", tmp_path / "unpacked", SMALL)
+    assert unpacks(tmp_path, "a.tar.xz", strongest)
     assert tree_of(tmp_path / "unpacked") == {"a": b"1"}
 
 

@@ -8,7 +8,7 @@ import pytest
 from desk import tree_of
 from miniature import write_tree
 from scripted import ScriptedRunner
-from serving import Served, run_kaggle, served
+from serving import Served, notebook, run_kaggle, served
 
 from generator.localkaggle.faults import FaultRule, Faults
 
@@ -118,7 +118,6 @@ def test_datasets_and_models_are_mounted_where_kaggle_mounts_them(tmp_path: Path
             "dataset_sources": [f"{me}/some-wheels", f"{me}/not-there"],
             "model_sources": [f"{me}/some-model/pyTorch/folds/1"],
         }
-        notebook = {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
         write_tree(
             tmp_path,
             {
@@ -132,7 +131,7 @@ def test_datasets_and_models_are_mounted_where_kaggle_mounts_them(tmp_path: Path
                 "model/model-instance-metadata.json": json.dumps({**variation, "licenseName": "Apache 2.0"}),
                 "model/fold-0.safetensors": "weights",
                 "kernel/kernel-metadata.json": json.dumps(kernel),
-                "kernel/infer.ipynb": json.dumps(notebook),
+                "kernel/infer.ipynb": notebook(),
             },
         )
 

@@ -1,12 +1,10 @@
 """What the API says of competitions, and the files that it hands out."""
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from competition_desk import CompetitionDesk
-from desk import tree_of
+from desk import Desk, tree_of
 from toy import HEIGHTS, toy_competition
 
 from generator.competition.builtin import known, require
@@ -15,32 +13,24 @@ from generator.localkaggle.hosting import host
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> Path:
-    """The folder of a code competition."""
-    return toy_competition(tmp_path / "toy")
-
-
-@pytest.fixture
-def desk(tmp_path: Path, toy: Path) -> Iterator[CompetitionDesk]:
+def desk(tmp_path: Path, toy: Path) -> Desk:
     """A local Kaggle that hosts it."""
-    opened = CompetitionDesk(tmp_path / "kaggle", toy)
-    yield opened
-    opened.close()
+    return Desk(tmp_path / "kaggle", competitions=[toy])
 
 
-def test_all_built_in_competitions_and_the_given_folders_are_listed(desk: CompetitionDesk) -> None:
+def test_all_built_in_competitions_and_the_given_folders_are_listed(desk: Desk) -> None:
     found = desk.ask("ListCompetitions")["competitions"]
 
     assert {each["ref"].rpartition("/")[2] for each in found} == {*known(), "toy-heights"}
 
 
-def test_a_search_finds_words_of_the_title(desk: CompetitionDesk) -> None:
+def test_a_search_finds_words_of_the_title(desk: Desk) -> None:
     found = desk.ask("ListCompetitions", search="toy HEIGHTS")["competitions"]
 
     assert [each["title"] for each in found] == ["Toy heights"]
 
 
-def test_a_competition_is_described_without_its_data_being_written(tmp_path: Path, desk: CompetitionDesk) -> None:
+def test_a_competition_is_described_without_its_data_being_written(tmp_path: Path, desk: Desk) -> None:
     found = desk.ask("GetCompetition", competitionName="digits")
 
     assert (found["title"], found["isKernelsSubmissionsOnly"]) == ("Handwritten digits", True)
@@ -49,7 +39,7 @@ def test_a_competition_is_described_without_its_data_being_written(tmp_path: Pat
     assert not (tmp_path / "kaggle" / "competitions" / "digits").exists()
 
 
-def test_the_metric_of_every_built_in_competition_is_found_in_its_facts_and_on_its_pages(desk: CompetitionDesk) -> None:
+def test_the_metric_of_every_built_in_competition_is_found_in_its_facts_and_on_its_pages(desk: Desk) -> None:
     for slug in known():
         pages = desk.ask("ListCompetitionPages", competitionName=slug, pageName="evaluation")["pages"]
         named = desk.ask("GetCompetition", competitionName=slug)["evaluationMetric"]
@@ -58,11 +48,11 @@ def test_the_metric_of_every_built_in_competition_is_found_in_its_facts_and_on_i
 
 
 @pytest.mark.parametrize("method", ["GetCompetition", "ListDataFiles", "DownloadDataFiles", "GetLeaderboard"])
-def test_a_competition_that_is_not_hosted_is_not_found(desk: CompetitionDesk, method: str) -> None:
+def test_a_competition_that_is_not_hosted_is_not_found(desk: Desk, method: str) -> None:
     assert desk.refused(method, competitionName="house-prices") == (404, "Competition not found")
 
 
-def test_a_code_competition_has_the_requirements_among_its_pages(desk: CompetitionDesk) -> None:
+def test_a_code_competition_has_the_requirements_among_its_pages(desk: Desk) -> None:
     pages = {
         page["name"]: page["content"] for page in desk.ask("ListCompetitionPages", competitionName="digits")["pages"]
     }
@@ -73,9 +63,8 @@ def test_a_code_competition_has_the_requirements_among_its_pages(desk: Competiti
 
 def test_pages_that_the_host_wrote_stand_in_for_the_usual_ones(tmp_path: Path) -> None:
     toy = toy_competition(tmp_path / "toy", settings='[pages]\nevaluation = "As you like it."\nprizes = "None."\n')
-    desk = CompetitionDesk(tmp_path / "kaggle", toy)
+    desk = Desk(tmp_path / "kaggle", competitions=[toy])
     pages = desk.ask("ListCompetitionPages", competitionName="toy-heights")["pages"]
-    desk.close()
 
     assert [(page["name"], page["content"]) for page in pages[:2]] == [
         ("evaluation", "As you like it."),
@@ -84,7 +73,7 @@ def test_pages_that_the_host_wrote_stand_in_for_the_usual_ones(tmp_path: Path) -
     assert [page["name"] for page in pages[2:]] == ["code-requirements"]
 
 
-def test_files_are_listed_page_by_page_with_their_sizes(desk: CompetitionDesk, toy: Path) -> None:
+def test_files_are_listed_page_by_page_with_their_sizes(desk: Desk, toy: Path) -> None:
     first = desk.ask("ListDataFiles", competitionName="toy-heights", pageSize=2)
     rest = desk.ask("ListDataFiles", competitionName="toy-heights", pageSize=2, pageToken=first["nextPageToken"])
 
@@ -93,7 +82,7 @@ def test_files_are_listed_page_by_page_with_their_sizes(desk: CompetitionDesk, t
     assert rest["nextPageToken"] == ""
 
 
-def test_a_tree_is_listed_one_folder_at_a_time(tmp_path: Path, desk: CompetitionDesk, toy: Path) -> None:
+def test_a_tree_is_listed_one_folder_at_a_time(tmp_path: Path, desk: Desk, toy: Path) -> None:
     (toy / "data" / "images").mkdir()
     (toy / "data" / "images" / "a.png").write_bytes(b"png")
 
@@ -106,7 +95,7 @@ def test_a_tree_is_listed_one_folder_at_a_time(tmp_path: Path, desk: Competition
     assert {kind["extension"]: kind["fileCount"] for kind in kinds["fileTypes"]} == {".csv": 3, ".png": 1}
 
 
-def test_a_file_is_downloaded_from_an_address_that_ends_in_its_name(desk: CompetitionDesk) -> None:
+def test_a_file_is_downloaded_from_an_address_that_ends_in_its_name(desk: Desk) -> None:
     answer = desk.ask("DownloadDataFile", competitionName="toy-heights", fileName="test.csv")
 
     assert answer.url.endswith("/test.csv")
@@ -114,11 +103,11 @@ def test_a_file_is_downloaded_from_an_address_that_ends_in_its_name(desk: Compet
 
 
 @pytest.mark.parametrize("name", ["../answers.csv", "hidden/test.csv", "/etc/passwd", "", "nope.csv", "./test.csv"])
-def test_nothing_but_the_listed_files_can_be_downloaded(desk: CompetitionDesk, name: str) -> None:
+def test_nothing_but_the_listed_files_can_be_downloaded(desk: Desk, name: str) -> None:
     assert desk.refused("DownloadDataFile", competitionName="toy-heights", fileName=name) == (404, "File not found")
 
 
-def test_a_link_that_leads_out_of_the_data_is_not_handed_out(desk: CompetitionDesk, toy: Path) -> None:
+def test_a_link_that_leads_out_of_the_data_is_not_handed_out(desk: Desk, toy: Path) -> None:
     (toy / "data" / "secret.csv").symlink_to(toy / "answers.csv")
 
     names = [file["name"] for file in desk.ask("ListDataFiles", competitionName="toy-heights")["files"]]
@@ -128,7 +117,7 @@ def test_a_link_that_leads_out_of_the_data_is_not_handed_out(desk: CompetitionDe
     assert desk.refused("DownloadDataFile", competitionName="toy-heights", fileName="secret.csv")[0] == 404
 
 
-def test_the_archive_holds_what_everybody_may_see_and_is_made_once(desk: CompetitionDesk, toy: Path) -> None:
+def test_the_archive_holds_what_everybody_may_see_and_is_made_once(desk: Desk, toy: Path) -> None:
     first = desk.fetched(desk.ask("DownloadDataFiles", competitionName="toy-heights"))
     made = first.path.stat().st_mtime_ns
     second = desk.fetched(desk.ask("DownloadDataFiles", competitionName="toy-heights"))
@@ -138,44 +127,40 @@ def test_the_archive_holds_what_everybody_may_see_and_is_made_once(desk: Competi
         assert {name: archive.read(name) for name in archive.namelist()} == tree_of(toy / "data")
 
 
-def test_files_that_changed_between_two_starts_are_packed_anew(
-    tmp_path: Path, desk: CompetitionDesk, toy: Path
-) -> None:
+def test_files_that_changed_between_two_starts_are_packed_anew(tmp_path: Path, desk: Desk, toy: Path) -> None:
     desk.ask("DownloadDataFiles", competitionName="toy-heights")
     (toy / "data" / "train.csv").write_text("id,age,height\n")
-    restarted = CompetitionDesk(tmp_path / "kaggle", toy)
+    restarted = desk.restarted(competitions=[toy])
     stored = restarted.fetched(restarted.ask("DownloadDataFiles", competitionName="toy-heights"))
-    restarted.close()
 
     with zipfile.ZipFile(stored.path) as archive:
         assert archive.read("train.csv") == b"id,age,height\n"
 
 
 def test_who_has_not_accepted_the_rules_gets_no_data(tmp_path: Path, toy: Path) -> None:
-    desk = CompetitionDesk(tmp_path / "kaggle", toy, faults=("rules-not-accepted@toy-heights",))
+    desk = Desk(tmp_path / "kaggle", competitions=[toy], faults=("rules-not-accepted@toy-heights",))
     refused = [desk.refused(method, competitionName="toy-heights") for method in ("DownloadDataFiles", "ListDataFiles")]
     has_entered = desk.ask("GetCompetition", competitionName="toy-heights")["userHasEntered"]
-    desk.close()
 
     sentence = "You must accept this competition's rules before you'll be able to download files."
     assert refused == [(403, sentence)] * 2
     assert not has_entered
 
 
-def test_a_rerun_sees_the_whole_test_where_everybody_sees_its_beginning(desk: CompetitionDesk, toy: Path) -> None:
-    shown = tree_of(desk.service.data_folder("toy-heights", hidden=False))
-    hidden = tree_of(desk.service.data_folder("toy-heights", hidden=True))
+def test_a_rerun_sees_the_whole_test_where_everybody_sees_its_beginning(desk: Desk, toy: Path) -> None:
+    shown = tree_of(desk.kaggle.competitions.data_folder("toy-heights", hidden=False))
+    hidden = tree_of(desk.kaggle.competitions.data_folder("toy-heights", hidden=True))
 
     assert shown == tree_of(toy / "data")
     assert hidden == {**shown, **tree_of(toy / "hidden")}
     assert (shown["test.csv"].count(b"\np"), hidden["test.csv"].count(b"\np")) == (4, len(HEIGHTS))
 
 
-def test_hidden_files_that_change_are_mounted_as_they_are_then(desk: CompetitionDesk, toy: Path) -> None:
-    desk.service.data_folder("toy-heights", hidden=True)
+def test_hidden_files_that_change_are_mounted_as_they_are_then(desk: Desk, toy: Path) -> None:
+    desk.kaggle.competitions.data_folder("toy-heights", hidden=True)
     (toy / "hidden" / "extra.csv").write_text("id\n")
 
-    assert (desk.service.data_folder("toy-heights", hidden=True) / "extra.csv").is_file()
+    assert (desk.kaggle.competitions.data_folder("toy-heights", hidden=True) / "extra.csv").is_file()
 
 
 def test_without_a_hidden_folder_a_rerun_sees_what_everybody_sees(tmp_path: Path) -> None:
@@ -186,16 +171,16 @@ def test_without_a_hidden_folder_a_rerun_sees_what_everybody_sees(tmp_path: Path
     assert hosted.hidden() == hosted.data()
 
 
-def test_a_competition_that_is_not_hosted_has_no_folder(desk: CompetitionDesk) -> None:
-    assert desk.service.data_folder("nope", hidden=False) is None
-    assert desk.service.data_folder("nope", hidden=True) is None
-    assert not desk.service.is_known("nope")
+def test_a_competition_that_is_not_hosted_has_no_folder(desk: Desk) -> None:
+    assert desk.kaggle.competitions.data_folder("nope", hidden=False) is None
+    assert desk.kaggle.competitions.data_folder("nope", hidden=True) is None
+    assert not desk.kaggle.competitions.is_known("nope")
 
 
 @pytest.mark.slow
-def test_digits_shows_its_first_test_images_and_hides_the_others(desk: CompetitionDesk, tmp_path: Path) -> None:
-    shown = desk.service.data_folder("digits", hidden=False)
-    hidden = desk.service.data_folder("digits", hidden=True)
+def test_digits_shows_its_first_test_images_and_hides_the_others(desk: Desk, tmp_path: Path) -> None:
+    shown = desk.kaggle.competitions.data_folder("digits", hidden=False)
+    hidden = desk.kaggle.competitions.data_folder("digits", hidden=True)
     shown_ids = [line.partition(",")[0] for line in (shown / "sample_submission.csv").read_text().splitlines()[1:]]
     hidden_ids = [line.partition(",")[0] for line in (hidden / "sample_submission.csv").read_text().splitlines()[1:]]
 
@@ -207,10 +192,10 @@ def test_digits_shows_its_first_test_images_and_hides_the_others(desk: Competiti
     assert not list((tmp_path / "kaggle").rglob("*answers*"))
 
 
-def test_where_files_can_be_submitted_everybody_sees_the_whole_test(desk: CompetitionDesk) -> None:
-    shown = desk.service.data_folder("tumours", hidden=False)
+def test_where_files_can_be_submitted_everybody_sees_the_whole_test(desk: Desk) -> None:
+    shown = desk.kaggle.competitions.data_folder("tumours", hidden=False)
 
-    assert shown == desk.service.data_folder("tumours", hidden=True)
+    assert shown == desk.kaggle.competitions.data_folder("tumours", hidden=True)
     assert len((shown / "test.csv").read_text().splitlines()) == 1 + 171
 
 

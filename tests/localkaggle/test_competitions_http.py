@@ -2,15 +2,14 @@
 
 import json
 import time
-import urllib.request
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
 from scripted import ScriptedRunner
-from serving import Served, run_kaggle, served
+from serving import Served, notebook, run_kaggle, served
 from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.sessions.runner import SessionOrder
@@ -26,41 +25,32 @@ def kaggle(tmp_path: Path) -> Iterator[Served]:
         yield running
 
 
-Asking = Callable[..., bytes]
+def ask(kaggle: Served, method: str, **fields: Any) -> bytes:
+    """The answer to a method, which for those of competitions may be named by its last name, and what it leads to."""
+    name = method if "/" in method else f"competitions.CompetitionApiService/{method}"
+    answer = kaggle.request("POST", f"/api/v1/{name}", json=fields, allow_redirects=True)
+    assert answer.status_code == 200, answer.text
+    return answer.content
 
 
-def asking(kaggle: Served) -> Asking:
-    """Calls methods over HTTP, those of competitions by their last name alone, following redirects."""
-
-    def ask(method: str, **fields: Any) -> bytes:
-        url = f"{kaggle.address}/api/v1/{method if '/' in method else f'competitions.CompetitionApiService/{method}'}"
-        headers = {"Authorization": f"Bearer {kaggle.token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(url, json.dumps(fields).encode(), headers)  # noqa: S310 - the test's server
-        with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 - the same
-            body: bytes = answer.read()
-        return body
-
-    return ask
-
-
-def scored(ask: Asking, ref: int) -> dict[str, Any]:
+def scored(kaggle: Served, ref: int) -> dict[str, Any]:
     """A submission after it was scored."""
     until = time.monotonic() + 20
-    while (found := json.loads(ask("GetSubmission", ref=ref)))["status"] == "PENDING":
+    while (found := json.loads(ask(kaggle, "GetSubmission", ref=ref)))["status"] == "PENDING":
         assert time.monotonic() < until, "still pending"
         time.sleep(0.01)
     return found
 
 
 def test_every_method_answers_in_fields_that_kaggles_sdk_knows(kaggle: Served) -> None:
-    ask = asking(kaggle)
-    begun = json.loads(ask("StartSubmissionUpload", competitionName=TOY, contentLength=130, fileName="submission.csv"))
-    upload = urllib.request.Request(begun["createUrl"], submission_text(off_by=1.5).encode(), method="PUT")  # noqa: S310 - the server of this test
-    urllib.request.urlopen(upload, timeout=10).close()  # noqa: S310 - the test's server
-    ref = json.loads(ask("CreateSubmission", competitionName=TOY, blobFileTokens=begun["token"]))["ref"]
-    scored(ask, ref)
+    named = {"competitionName": TOY, "contentLength": 130, "fileName": "submission.csv"}
+    begun = json.loads(ask(kaggle, "StartSubmissionUpload", **named))
+    address = begun["createUrl"].removeprefix(kaggle.address)
+    assert kaggle.request("PUT", address, data=submission_text(off_by=1.5)).status_code == 200
+    ref = json.loads(ask(kaggle, "CreateSubmission", competitionName=TOY, blobFileTokens=begun["token"]))["ref"]
+    scored(kaggle, ref)
     answers = {
-        method: ask(method, competitionName=TOY)
+        method: ask(kaggle, method, competitionName=TOY)
         for method in (
             "GetCompetition",
             "ListDataFiles",
@@ -74,11 +64,11 @@ def test_every_method_answers_in_fields_that_kaggles_sdk_knows(kaggle: Served) -
             "DownloadDataFiles",
         )
     }
-    ask("ListCompetitions")
+    ask(kaggle, "ListCompetitions")
 
     assert json.loads(answers["GetLeaderboard"])["submissions"][0]["score"] == "1.50000"
-    assert ask("DownloadSubmission", submissionId=ref).decode() == submission_text(off_by=1.5)
-    assert ask("DownloadDataFile", competitionName=TOY, fileName="test.csv").startswith(b"id,age\n")
+    assert ask(kaggle, "DownloadSubmission", submissionId=ref).decode() == submission_text(off_by=1.5)
+    assert ask(kaggle, "DownloadDataFile", competitionName=TOY, fileName="test.csv").startswith(b"id,age\n")
     assert len(kaggle.local_kaggle.exchanges) > len(answers)
 
 
@@ -92,15 +82,11 @@ def predict_what_is_mounted(order: SessionOrder) -> None:
 
 def test_a_pushed_notebook_is_scored_on_the_hidden_test(tmp_path: Path) -> None:
     runner = ScriptedRunner(predict_what_is_mounted)
-    notebook = {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-    pushed = {"newTitle": "Heights infer", "text": json.dumps(notebook), "language": "python", "kernelType": "notebook"}
     with served(tmp_path / "kaggle", runner=runner, competitions=[toy_competition(tmp_path / "toy")]) as kaggle:
-        ask, kernel = asking(kaggle), {"kernelOwner": kaggle.account, "kernelSlug": "heights-infer", "kernelVersion": 1}
-        ask("kernels.KernelsApiService/SaveKernel", **pushed, competitionDataSources=[TOY], enableInternet=False)
-        status = {"userName": kaggle.account, "kernelSlug": "heights-infer"}
-        while b"COMPLETE" not in ask("kernels.KernelsApiService/GetKernelSessionStatus", **status):
-            time.sleep(0.01)
-        found = scored(ask, json.loads(ask("CreateCodeSubmission", competitionName=TOY, **kernel))["ref"])
+        kaggle.save_kernel("Heights infer", notebook(), competitionDataSources=[TOY], enableInternet=False)
+        assert kaggle.local_kaggle.kernels.wait_until_idle()
+        kernel = {"kernelOwner": kaggle.account, "kernelSlug": "heights-infer", "kernelVersion": 1}
+        found = scored(kaggle, json.loads(ask(kaggle, "CreateCodeSubmission", competitionName=TOY, **kernel))["ref"])
 
     assert (found["status"], found["publicScore"], found["errorDescription"]) == ("COMPLETE", "0.50000", "")
     assert found["totalBytes"] > 12 * len("p00,150.5\n")

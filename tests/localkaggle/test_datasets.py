@@ -2,7 +2,6 @@
 
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,17 +10,7 @@ from typing import Any
 import pytest
 from desk import Desk, tarred, tree_of, zipped
 
-from generator.localkaggle.services.datasets import Datasets
-
 REF = {"ownerSlug": "tester", "datasetSlug": "my-test-data"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Datasets, none of them there yet."""
-    desk = Desk(tmp_path / "site", Datasets)
-    yield desk
-    desk.close()
 
 
 def create(desk: Desk, tree: dict[str, bytes], **fields: Any) -> Any:
@@ -34,7 +23,7 @@ def add_version(desk: Desk, tree: dict[str, bytes], **body: Any) -> Any:
 
 
 def mounted(desk: Desk, ref: str = "tester/my-test-data") -> dict[str, bytes] | None:
-    folder = desk.service.dataset_folder(ref)
+    folder = desk.kaggle.datasets.dataset_folder(ref)
     return None if folder is None else tree_of(folder)
 
 
@@ -73,7 +62,7 @@ def test_each_version_keeps_its_own_files(desk: Desk) -> None:
 def test_the_folder_of_a_version_is_named_by_its_number(desk: Desk) -> None:
     create(desk, {"data.csv": b"one"})
 
-    folder = desk.service.dataset_folder("tester/my-test-data")
+    folder = desk.kaggle.datasets.dataset_folder("tester/my-test-data")
 
     assert folder is not None
     assert folder.name == "1"
@@ -195,17 +184,16 @@ def test_search_finds_datasets_by_name_and_owner(desk: Desk) -> None:
 
 def test_a_deleted_dataset_leaves_its_name_free_and_its_files_until_the_next_start(desk: Desk) -> None:
     create(desk, {"data.csv": b"old"})
-    folder = desk.service.dataset_folder("tester/my-test-data")
+    folder = desk.kaggle.datasets.dataset_folder("tester/my-test-data")
     assert folder is not None
 
     assert desk.ask("DeleteDataset", **REF) == {}
     create(desk, {"data.csv": b"new"})
 
     assert tree_of(folder) == {"data.csv": b"old"}, "a session may have it mounted"
-    restarted = Desk(desk.root, Datasets)
+    restarted = desk.restarted()
     assert not folder.exists()
     assert mounted(restarted) == {"data.csv": b"new"}
-    restarted.close()
 
 
 def test_an_archive_of_a_deleted_version_goes_with_its_files(desk: Desk) -> None:
@@ -213,7 +201,7 @@ def test_an_archive_of_a_deleted_version_goes_with_its_files(desk: Desk) -> None
     stored = desk.fetched(desk.ask("DownloadDataset", **REF))
     desk.ask("DeleteDataset", **REF)
 
-    Desk(desk.root, Datasets).close()
+    desk.restarted()
 
     assert not stored.path.exists()
 
@@ -225,7 +213,7 @@ def test_what_is_not_from_here_is_never_removed(desk: Desk) -> None:
         (own / path).parent.mkdir(parents=True, exist_ok=True)
         (own / path).write_text("mine")
 
-    Desk(desk.root, Datasets).close()
+    desk.restarted()
 
     assert set(tree_of(own)) == mine
 
@@ -260,16 +248,14 @@ def test_a_restart_keeps_everything_and_removes_what_a_killed_server_left(desk: 
     half.mkdir()
     orphan = desk.root / "dataset-versions" / "1" / "2"
     orphan.mkdir()
-    desk.close()
 
-    restarted = Desk(desk.root, Datasets)
+    restarted = desk.restarted()
     add_version(restarted, {"data.csv": b"two"})
 
     assert not half.exists()
     assert mounted(restarted) == {"data.csv": b"two"}
     assert mounted(restarted, "tester/my-test-data/1") == {"data.csv": b"one"}
     assert restarted.ask("GetDatasetMetadata", **REF)["info"]["title"] == "My Test Data"
-    restarted.close()
 
 
 @pytest.mark.parametrize(
@@ -313,7 +299,7 @@ def test_files_that_make_no_version_are_refused_with_the_reason(desk: Desk, tree
 
 
 def test_two_files_of_one_name_are_refused(desk: Desk) -> None:
-    twice = [{"token": desk.uploads.add("data.csv", b"1")}, {"token": desk.uploads.add("data.csv", b"2")}]
+    twice = [{"token": desk.upload("data.csv", b"1")}, {"token": desk.upload("data.csv", b"2")}]
 
     assert "twice" in create(desk, {}, files=twice)["error"]
 
@@ -339,7 +325,7 @@ def test_requests_that_are_not_built_as_they_should_be_are_400(desk: Desk, field
 
 @pytest.mark.parametrize("name", ["..", ".", "a\\b", "c:", "line\nend", "n" * 300])
 def test_folders_with_names_that_lead_elsewhere_are_refused(desk: Desk, name: str) -> None:
-    inside = {"name": name, "files": [{"token": desk.uploads.add("data.csv", b"1")}]}
+    inside = {"name": name, "files": [{"token": desk.upload("data.csv", b"1")}]}
 
     answer = create(desk, {}, directories=[inside])
 
@@ -410,9 +396,11 @@ def test_hostile_archives_are_refused_and_leave_nothing(desk: Desk, name: str, c
 
 def test_a_disk_without_room_takes_no_version_and_packs_no_archive(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     create(desk, {"data.csv": b"one"})
+    body = desk.files({"data.csv": b"two"})
     monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=100 << 20))
+    added = desk.ask("CreateDatasetVersion", **REF, body=body)
 
-    assert "becomes larger than there is room for" in add_version(desk, {"data.csv": b"two"})["error"]
+    assert "becomes larger than there is room for" in added["error"]
     assert desk.refused("DownloadDataset", **REF)[0] == 507
     assert mounted(desk) == {"data.csv": b"one"}
     shelf = desk.root / "dataset-versions"
@@ -420,7 +408,7 @@ def test_a_disk_without_room_takes_no_version_and_packs_no_archive(desk: Desk, m
 
 
 def test_a_slow_version_is_not_mounted_until_it_was_waited_for(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, Datasets, faults=("dataset-slow@CreateDatasetVersion",))
+    desk = Desk(tmp_path, faults=("dataset-slow@CreateDatasetVersion",))
     create(desk, {"data.csv": b"one"})
     add_version(desk, {"data.csv": b"two"})
 
@@ -432,11 +420,10 @@ def test_a_slow_version_is_not_mounted_until_it_was_waited_for(tmp_path: Path) -
 
     assert seen == ["BLOBS_RECEIVED"] * 3
     assert mounted(desk) == {"data.csv": b"two"}
-    desk.close()
 
 
 def test_a_slow_version_is_ready_after_a_while_without_being_asked(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, Datasets, faults=("dataset-slow",))
+    desk = Desk(tmp_path, faults=("dataset-slow",))
     create(desk, {"data.csv": b"one"})
     assert mounted(desk) is None
     assert desk.refused("ListDatasetFiles", **REF) == (404, "Dataset tester/my-test-data has no version that is ready.")
@@ -444,11 +431,10 @@ def test_a_slow_version_is_ready_after_a_while_without_being_asked(tmp_path: Pat
     desk.clock.pass_by(61)
 
     assert mounted(desk) == {"data.csv": b"one"}
-    desk.close()
 
 
 def test_a_version_that_fails_says_so_and_the_one_before_stays(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, Datasets, faults=("dataset-fails@CreateDatasetVersion",))
+    desk = Desk(tmp_path, faults=("dataset-fails@CreateDatasetVersion",))
     create(desk, {"data.csv": b"one"})
 
     assert add_version(desk, {"data.csv": b"two"})["status"] == "Ok"
@@ -456,4 +442,3 @@ def test_a_version_that_fails_says_so_and_the_one_before_stays(tmp_path: Path) -
     assert desk.ask("GetDatasetStatus", **REF) == {"status": "FAILED"}
     assert desk.ask("GetDataset", **REF)["currentVersionNumber"] == 1
     assert mounted(desk) == {"data.csv": b"one"}
-    desk.close()

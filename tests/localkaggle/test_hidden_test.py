@@ -4,17 +4,15 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
-from browsing import Browsing, browsing
+from browsing import Browsing
 from scripted import ScriptedRunner
 from toy import HEIGHTS, submission_text
 
-from generator.localkaggle.rpc import Answer, ApiError, Call, Content, Redirect
+from generator.localkaggle.rpc import Answer, ApiError, Content, Redirect
 from generator.localkaggle.web.routes import ROUTES
 from generator.sessions.runner import SessionOrder
 from generator.sessions.session_log import SessionLog
@@ -28,8 +26,6 @@ FIELDS = {
     "competitionName": "toy-heights",
     "competition": "toy-heights",
 }
-ZIP = "kernels.KernelsApiService/DownloadKernelOutputZip"
-OUTCOME = "competitions.CompetitionApiService/GetSubmission"
 
 
 def spying(order: SessionOrder) -> None:
@@ -45,22 +41,21 @@ def spying(order: SessionOrder) -> None:
 
 
 @pytest.fixture
-def spied(tmp_path: Path) -> Iterator[tuple[Browsing, int]]:
+def spied(tmp_path: Path) -> tuple[Browsing, int]:
     """A local Kaggle at which the notebook ran, was submitted and ran again; and the submission."""
-    with browsing(tmp_path, ScriptedRunner(spying)) as seen:
-        seen.push("Spying kernel", competitionDataSources=["toy-heights"])
-        fields = {"competitionName": "toy-heights", "kernelOwner": "local", "kernelSlug": "spying-kernel"}
-        method = "competitions.CompetitionApiService/CreateCodeSubmission"
-        ref = seen.ask(method, **fields, kernelVersion=1)["ref"]
-        seen.local_kaggle.competitions.close()  # when it returns, what was submitted is scored
-        copies = [path for path in tmp_path.glob("kaggle/sessions/*/working/copy.csv") if HIDDEN in path.read_bytes()]
-        assert len(copies) == 1, "the rerun did not see the hidden test"
-        yield seen, ref
+    seen = Browsing(tmp_path, ScriptedRunner(spying))
+    seen.push("Spying kernel", competitionDataSources=["toy-heights"])
+    fields = {"competitionName": "toy-heights", "kernelOwner": "local", "kernelSlug": "spying-kernel"}
+    ref = seen.ask("CreateCodeSubmission", **fields, kernelVersion=1)["ref"]
+    seen.kaggle.competitions.close()  # when it returns, what was submitted is scored
+    copies = [path for path in tmp_path.glob("kaggle/sessions/*/working/copy.csv") if HIDDEN in path.read_bytes()]
+    assert len(copies) == 1, "the rerun did not see the hidden test"
+    return seen, ref
 
 
 def test_a_rerun_has_no_number_by_which_its_files_are_had(spied: tuple[Browsing, int]) -> None:
     seen, _ = spied
-    found = [answered(seen, ZIP, kernelSessionId=number) for number in range(1, 6)]
+    found = [answered(seen, "DownloadKernelOutputZip", kernelSessionId=number) for number in range(1, 6)]
 
     assert [status for status, _ in found] == [200, 404, 404, 404, 404]
     assert HIDDEN not in found[0][1]
@@ -69,10 +64,9 @@ def test_a_rerun_has_no_number_by_which_its_files_are_had(spied: tuple[Browsing,
 @pytest.mark.parametrize("caller", ["local", "somebody"])
 def test_no_method_gives_away_what_a_rerun_wrote(spied: tuple[Browsing, int], caller: str) -> None:
     seen, ref = spied
-    reading = [name for name in seen.local_kaggle._methods if name.rpartition("/")[2].startswith(("Get", "List", "Do"))]
-    assert len(reading) > 30
+    assert len(seen.reading) > 30
     statuses = []
-    for method in reading:
+    for method in seen.reading:
         for number in range(4):
             names = {"versionLabel": f"v{number}"} if number else {}
             numbers = dict.fromkeys(("kernelSessionId", "versionNumber", "id"), number)
@@ -86,7 +80,7 @@ def test_no_method_gives_away_what_a_rerun_wrote(spied: tuple[Browsing, int], ca
 
 def test_the_log_that_is_followed_is_that_of_the_saved_version(spied: tuple[Browsing, int]) -> None:
     seen, _ = spied
-    _, log, _ = seen.local_kaggle.kernels.read_log(Call("kernels/logs/stream", "local", "http://localhost", FIELDS))
+    _, log, _ = seen.kaggle.kernels.read_log(seen.call("kernels/logs/stream", **FIELDS))
 
     assert "p03" in json.dumps(log.events)
     assert HIDDEN.decode() not in json.dumps(log.events)
@@ -117,7 +111,7 @@ def test_the_error_of_a_rerun_quotes_nothing_and_the_host_is_told(
     spied: tuple[Browsing, int], caplog: pytest.LogCaptureFixture
 ) -> None:
     seen, ref = spied
-    found = seen.ask(OUTCOME, ref=ref)
+    found = seen.ask("GetSubmission", ref=ref)
 
     assert found["status"] == "ERROR"
     assert found["errorDescription"].startswith("Submission Scoring Error: Your notebook generated a submission file")
@@ -141,9 +135,7 @@ def content_of(seen: Browsing, answer: Answer) -> bytes:
     if not isinstance(answer, Redirect):
         files = [file["url"] for file in answer.get("files", ()) if "__storage" in file.get("url", "")]
         return json.dumps(answer).encode() + b"".join(content_of(seen, Redirect(url)) for url in files)
-    stored = seen.local_kaggle.tickets.redeem(urlsplit(answer.url).path.split("/")[2])
-    assert stored is not None
-    return unpacked(stored.path.read_bytes())
+    return unpacked(seen.fetched(answer).path.read_bytes())
 
 
 def unpacked(content: bytes) -> bytes:

@@ -77,7 +77,7 @@ def status_of(local: RecordedKaggle, method: str, fields: dict[str, Any]) -> int
 
 def offered(local: RecordedKaggle) -> list[str]:
     """The methods that clients can call; those that delete come last, as the others need something to look at."""
-    return sorted(set(local._methods) & set(methods()), key=lambda name: ("Delete" in name, name))
+    return sorted(set(local.methods) & set(methods()), key=lambda name: ("Delete" in name, name))
 
 
 def fields_of(method: str) -> list[str]:

@@ -11,10 +11,9 @@ import pytest
 from desk import tree_of
 from miniature import write_tree
 from scripted import ScriptedRunner, writing
-from serving import Served, client_environment, served
+from serving import Served, client_environment, notebook, served
 
 from generator.localkaggle.faults import FaultRule, Faults
-from generator.localkaggle.rpc import Call
 
 pytestmark = pytest.mark.slow
 
@@ -136,13 +135,8 @@ says["data"] = kagglehub.dataset_download(f"{me}/large-data")
 
 def test_competitions_and_the_output_of_notebooks_are_downloaded(tmp_path: Path) -> None:
     written = {"handoff.json": "{}", "fold 0/weights.bin": "w" * 5_000}
-    notebook = {"cells": [], "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
-    push = {"newTitle": "Some Training", "text": json.dumps(notebook), "language": "python", "kernelType": "notebook"}
-
     with served(tmp_path / "site", runner=ScriptedRunner(writing(written))) as running:
-        running.local_kaggle.handle(
-            Call("kernels.KernelsApiService/SaveKernel", running.account, "http://localhost", push)
-        )
+        running.save_kernel("Some Training", notebook())
         assert running.local_kaggle.kernels.wait_until_idle()
         said = run(
             running,

@@ -5,21 +5,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from kernel_desk import ME, NOTEBOOK, Folders, KernelDesk
+from desk import NOTEBOOK, TRAIN, Desk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.localkaggle.services.kernel_sources import Sources
 from generator.untrusted import slug_of
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> KernelDesk:
-    """Kernels whose sessions are over when the push is answered."""
-    return KernelDesk(tmp_path)
-
-
-def test_a_push_makes_a_version_and_runs_it(desk: KernelDesk) -> None:
+def test_a_push_makes_a_version_and_runs_it(desk: Desk) -> None:
     pushed = desk.push()
 
     assert (pushed["ref"], pushed["versionNumber"], pushed["error"]) == ("/tester/my-train", 1, "")
@@ -27,7 +20,7 @@ def test_a_push_makes_a_version_and_runs_it(desk: KernelDesk) -> None:
     assert desk.status() == "COMPLETE"
 
 
-def test_a_second_push_makes_the_next_version_of_the_same_kernel(desk: KernelDesk) -> None:
+def test_a_second_push_makes_the_next_version_of_the_same_kernel(desk: Desk) -> None:
     first, second = desk.push(), desk.push()
 
     assert (second["kernelId"], second["versionNumber"]) == (first["kernelId"], 2)
@@ -47,47 +40,47 @@ def test_a_slug_is_made_of_the_title(title: str, slug: str) -> None:
     assert slug_of(title) == slug
 
 
-def test_the_title_decides_where_a_kernel_is_and_not_the_slug_that_was_asked_for(desk: KernelDesk) -> None:
+def test_the_title_decides_where_a_kernel_is_and_not_the_slug_that_was_asked_for(desk: Desk) -> None:
     pushed = desk.push("Another Name", slug="tester/my-train")
 
     assert pushed["ref"] == "/tester/another-name"
-    assert desk.refused("GetKernel", **ME)[0] == 404
+    assert desk.refused("GetKernel", **TRAIN)[0] == 404
 
 
-def test_a_push_without_a_title_updates_the_kernel_of_the_slug(desk: KernelDesk) -> None:
+def test_a_push_without_a_title_updates_the_kernel_of_the_slug(desk: Desk) -> None:
     desk.push()
     pushed = desk.ask("SaveKernel", slug="tester/my-train", text=NOTEBOOK)
 
     assert (pushed["ref"], pushed["versionNumber"]) == ("/tester/my-train", 2)
-    assert desk.ask("GetKernel", **ME)["metadata"]["title"] == "My Train"
+    assert desk.ask("GetKernel", **TRAIN)["metadata"]["title"] == "My Train"
 
 
-def test_a_new_kernel_needs_a_title(desk: KernelDesk) -> None:
+def test_a_new_kernel_needs_a_title(desk: Desk) -> None:
     assert "title" in desk.ask("SaveKernel", slug="tester/my-train", text=NOTEBOOK)["error"]
 
 
 @pytest.mark.parametrize("title", ["Four", "x" * 51, "!!!!!!"])
-def test_a_title_must_have_5_to_50_characters(desk: KernelDesk, title: str) -> None:
+def test_a_title_must_have_5_to_50_characters(desk: Desk, title: str) -> None:
     assert "between 5 and 50" in desk.push(title)["error"]
     assert desk.ask("ListKernels")["kernels"] == []
 
 
-def test_the_number_of_a_kernel_goes_before_its_title(desk: KernelDesk) -> None:
+def test_the_number_of_a_kernel_goes_before_its_title(desk: Desk) -> None:
     number = desk.push()["kernelId"]
     pushed = desk.push("Another Name", id=number)
 
     assert (pushed["ref"], pushed["versionNumber"]) == ("/tester/my-train", 2)
-    assert desk.ask("GetKernel", **ME)["metadata"]["title"] == "Another Name"
+    assert desk.ask("GetKernel", **TRAIN)["metadata"]["title"] == "Another Name"
 
 
-def test_a_kernel_of_somebody_else_cannot_be_written_or_read(desk: KernelDesk) -> None:
+def test_a_kernel_of_somebody_else_cannot_be_written_or_read(desk: Desk) -> None:
     assert desk.refused("SaveKernel", slug="other/my-train", newTitle="My Train", text=NOTEBOOK)[0] == 403
     assert desk.refused("GetKernel", userName="other", kernelSlug="my-train")[0] == 403
 
 
-def test_what_is_pushed_can_be_read_again(desk: KernelDesk) -> None:
+def test_what_is_pushed_can_be_read_again(desk: Desk) -> None:
     desk.push(machineShape="NvidiaTeslaT4", enableInternet=False, isPrivate=False)
-    kernel = desk.ask("GetKernel", **ME)
+    kernel = desk.ask("GetKernel", **TRAIN)
 
     assert kernel["blob"] == {"source": NOTEBOOK, "language": "python", "kernelType": "notebook", "slug": "my-train"}
     metadata = kernel["metadata"]
@@ -108,16 +101,16 @@ def test_what_is_pushed_can_be_read_again(desk: KernelDesk) -> None:
         ({"machineShape": "TpuV232", "enableTpu": True}, ""),
     ],
 )
-def test_a_retired_or_vague_machine_is_replaced_without_a_word(desk: KernelDesk, asked: dict, given: str) -> None:
+def test_a_retired_or_vague_machine_is_replaced_without_a_word(desk: Desk, asked: dict, given: str) -> None:
     assert desk.push(**asked)["error"] == ""
-    assert desk.ask("GetKernel", **ME)["metadata"]["machineShape"] == given
+    assert desk.ask("GetKernel", **TRAIN)["metadata"]["machineShape"] == given
 
 
-def test_a_machine_that_is_not_for_everybody_is_refused(desk: KernelDesk) -> None:
+def test_a_machine_that_is_not_for_everybody_is_refused(desk: Desk) -> None:
     assert "NvidiaH100" in desk.push(machineShape="NvidiaH100")["error"]
 
 
-def test_a_cell_whose_source_is_a_list_is_an_error_of_the_server(desk: KernelDesk) -> None:
+def test_a_cell_whose_source_is_a_list_is_an_error_of_the_server(desk: Desk) -> None:
     notebook = json.loads(NOTEBOOK)
     notebook["cells"][0]["source"] = ["a\n", "b"]
 
@@ -125,17 +118,17 @@ def test_a_cell_whose_source_is_a_list_is_an_error_of_the_server(desk: KernelDes
 
 
 @pytest.mark.parametrize("text", ["", "not JSON", "[]", '{"cells": 1}', "[" * 100_000])
-def test_a_text_that_is_no_notebook_is_refused(desk: KernelDesk, text: str) -> None:
+def test_a_text_that_is_no_notebook_is_refused(desk: Desk, text: str) -> None:
     assert desk.refused("SaveKernel", newTitle="My Train", text=text)[0] == 400
 
 
-def test_a_notebook_cannot_become_a_script(desk: KernelDesk) -> None:
+def test_a_notebook_cannot_become_a_script(desk: Desk) -> None:
     desk.push()
 
     assert "kernel type" in desk.push(kernelType="script", text="print(1)")["error"]
 
 
-def test_saving_only_starts_no_session(desk: KernelDesk) -> None:
+def test_saving_only_starts_no_session(desk: Desk) -> None:
     desk.push(kernelExecutionType="QUICK_SAVE")
 
     assert desk.status() == "NEW_SCRIPT"
@@ -143,25 +136,23 @@ def test_saving_only_starts_no_session(desk: KernelDesk) -> None:
     assert desk.output() == []
 
 
-def test_sources_that_are_not_there_are_named_and_the_kernel_is_saved_without_them(tmp_path: Path) -> None:
-    folders = Folders(
-        tmp_path / "f", {"digits": {"a": "1"}, "tester/wheels": {"b": "1"}, "g/m/keras/base/1": {"c": "1"}}
-    )
-    desk = KernelDesk(tmp_path / "root", sources=Sources(folders, folders, folders))
+def test_sources_that_are_not_there_are_named_and_the_kernel_is_saved_without_them(tmp_path: Path, toy: Path) -> None:
+    desk = Desk(tmp_path / "root", competitions=[toy])
+    desk.add_sources()
     desk.push("Other kernel")
     pushed = desk.push(
-        competitionDataSources=["digits", "nope", "c/digits"],
+        competitionDataSources=["toy-heights", "nope", "c/toy-heights"],
         datasetDataSources=["tester/wheels", "tester/nope", "../../etc"],
         kernelDataSources=["tester/other-kernel", "tester/nope", "tester/other-kernel/9"],
-        modelDataSources=["g/m/keras/base/1", "g/m/keras/base/7", "g/m"],
+        modelDataSources=["google/gemma/keras/base/1", "google/gemma/keras/base/7", "google/gemma"],
     )
 
-    assert pushed["invalidCompetitionSources"] == ["nope", "c/digits"]
+    assert pushed["invalidCompetitionSources"] == ["nope", "c/toy-heights"]
     assert pushed["invalidDatasetSources"] == ["tester/nope", "../../etc"]
     assert pushed["invalidKernelSources"] == ["tester/nope", "tester/other-kernel/9"]
-    assert pushed["invalidModelSources"] == ["g/m/keras/base/7", "g/m"]
-    metadata = desk.ask("GetKernel", **ME)["metadata"]
-    assert metadata["competitionDataSources"] == ["digits"]
+    assert pushed["invalidModelSources"] == ["google/gemma/keras/base/7", "google/gemma"]
+    metadata = desk.ask("GetKernel", **TRAIN)["metadata"]
+    assert metadata["competitionDataSources"] == ["toy-heights"]
     assert metadata["kernelDataSources"] == ["tester/other-kernel"]
 
 
@@ -170,29 +161,29 @@ def test_the_state_of_each_version_is_asked_for_by_its_label(tmp_path: Path) -> 
         if order.title.endswith("version 1"):
             raise ScriptFailure("Notebook Threw Exception")
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(first_fails))
+    desk = Desk(tmp_path, ScriptedRunner(first_fails))
     desk.push()
     desk.push()
 
-    first = desk.ask("GetKernelSessionStatus", **ME, versionLabel="v1")
+    first = desk.ask("GetKernelSessionStatus", **TRAIN, versionLabel="v1")
     assert first == {"status": "ERROR", "failureMessage": "Notebook Threw Exception"}
     assert (desk.status(versionLabel="v2"), desk.status()) == ("COMPLETE", "COMPLETE")
 
 
 @pytest.mark.parametrize("label", ["3", "v9", "v0", "latest"])
-def test_a_version_that_is_not_there_or_a_bare_number_is_not_found(desk: KernelDesk, label: str) -> None:
+def test_a_version_that_is_not_there_or_a_bare_number_is_not_found(desk: Desk, label: str) -> None:
     desk.push()
 
-    assert desk.refused("GetKernelSessionStatus", **ME, versionLabel=label)[0] == 404
+    assert desk.refused("GetKernelSessionStatus", **TRAIN, versionLabel=label)[0] == 404
 
 
-def test_a_version_in_the_slug_is_forbidden_as_on_kaggle(desk: KernelDesk) -> None:
+def test_a_version_in_the_slug_is_forbidden_as_on_kaggle(desk: Desk) -> None:
     desk.push()
 
     assert desk.refused("GetKernel", userName="tester", kernelSlug="my-train/1")[0] == 403
 
 
-def test_kernels_are_listed_with_the_last_saved_first(desk: KernelDesk) -> None:
+def test_kernels_are_listed_with_the_last_saved_first(desk: Desk) -> None:
     desk.push("First one")
     desk.push("Second one")
     desk.push("First one")
@@ -204,19 +195,19 @@ def test_kernels_are_listed_with_the_last_saved_first(desk: KernelDesk) -> None:
 
 
 def test_a_deleted_kernel_is_gone_and_its_slug_begins_anew(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
+    desk = Desk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
     desk.push()
-    desk.ask("DeleteKernel", **ME)
+    desk.ask("DeleteKernel", **TRAIN)
 
-    assert desk.refused("GetKernel", **ME)[0] == 404
+    assert desk.refused("GetKernel", **TRAIN)[0] == 404
     assert list((tmp_path / "sessions").iterdir()) == []
-    assert desk.refused("DeleteKernel", **ME)[0] == 404
+    assert desk.refused("DeleteKernel", **TRAIN)[0] == 404
     assert desk.push()["versionNumber"] == 1
 
 
 def test_a_push_over_the_session_limit_is_refused_and_makes_no_version(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
-    desk = KernelDesk(tmp_path, runner, rules=SessionRules(slots=1))
+    desk = Desk(tmp_path, runner, rules=SessionRules(slots=1))
     desk.push(machineShape="TpuV5E8")
     refused = desk.push("Another one", machineShape="TpuV5E8")
     on_a_cpu = desk.push("Another one")
@@ -224,13 +215,11 @@ def test_a_push_over_the_session_limit_is_refused_and_makes_no_version(tmp_path:
 
     assert refused["error"] == "Maximum batch TPU session count of 1 reached."
     assert (on_a_cpu["error"], on_a_cpu["versionNumber"]) == ("", 1)
-    assert desk.service.wait_until_idle(10)
+    assert desk.kaggle.kernels.wait_until_idle(10)
     assert desk.push("Another one", machineShape="TpuV5E8")["error"] == ""
-    desk.close()
 
 
-def test_sessions_cost_quota_by_the_clock_until_saturday(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
+def test_sessions_cost_quota_by_the_clock_until_saturday(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 20, 12, tzinfo=UTC)  # a Friday
 
     def works_for_an_hour(order) -> None:
@@ -249,8 +238,7 @@ def test_sessions_cost_quota_by_the_clock_until_saturday(tmp_path: Path) -> None
     assert desk.ask("GetAcceleratorQuotaStatistics")["gpuQuota"]["timeUsed"] == "0s"
 
 
-def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
+def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 20, 23, tzinfo=UTC)
 
     def works_for_three_hours(order) -> None:
@@ -262,8 +250,7 @@ def test_a_session_over_midnight_of_friday_counts_for_the_new_week_from_then_on(
     assert desk.ask("GetAcceleratorQuotaStatistics")["tpuQuota"]["timeUsed"] == "7200s"
 
 
-def test_a_push_without_quota_left_is_refused_until_the_week_is_over(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
+def test_a_push_without_quota_left_is_refused_until_the_week_is_over(desk: Desk) -> None:
     desk.clock.moment = datetime(2026, 11, 16, tzinfo=UTC)
     desk.runner.script = lambda order: desk.clock.pass_by(21 * 3600)
     desk.push(machineShape="TpuV5E8")

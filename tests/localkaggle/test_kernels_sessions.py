@@ -7,38 +7,27 @@ import subprocess
 import zipfile
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import pytest
-from kernel_desk import ME, Folders, KernelDesk, stream_call
+from desk import TRAIN, Desk
 from scripted import ScriptedRunner, ScriptFailure, writing
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.service_context import Rerun
 from generator.localkaggle.services.kernel_sessions import SessionRules
-from generator.localkaggle.services.kernel_sources import Sources
+
+if TYPE_CHECKING:
+    from generator.localkaggle.service_context import Rerun
 
 
-@pytest.fixture
-def folders(tmp_path: Path) -> Folders:
-    """A competition with a hidden test, a dataset and a model."""
-    return Folders(
-        tmp_path / "folders",
-        {
-            "digits": {"test.csv": "public"},
-            "digits-hidden": {"test.csv": "hidden"},
-            "tester/wheels": {"a.whl": "w"},
-            "google/gemma/keras/base/1": {"model.json": "m"},
-        },
-    )
-
-
-def test_a_session_sees_its_sources_where_kaggle_mounts_them(tmp_path: Path, folders: Folders) -> None:
-    desk = KernelDesk(tmp_path / "root", sources=Sources(folders, folders, folders))
+def test_a_session_sees_its_sources_where_kaggle_mounts_them(tmp_path: Path, toy: Path) -> None:
+    desk = Desk(tmp_path / "root", competitions=[toy])
+    desk.add_sources()
     desk.runner.script = writing({"handoff.json": "{}"})
     desk.push("Digits train")
     desk.push(
         "Digits infer",
-        competitionDataSources=["digits"],
+        competitionDataSources=["toy-heights"],
         datasetDataSources=["tester/wheels"],
         kernelDataSources=["tester/digits-train"],
         modelDataSources=["google/gemma/keras/base"],
@@ -46,31 +35,30 @@ def test_a_session_sees_its_sources_where_kaggle_mounts_them(tmp_path: Path, fol
     mounts = desk.runner.orders[-1].mounts
 
     assert set(mounts) == {
-        PurePosixPath("competitions/digits"),
+        PurePosixPath("competitions/toy-heights"),
         PurePosixPath("datasets/tester/wheels"),
         PurePosixPath("notebooks/tester/digits-train"),
         PurePosixPath("models/google/gemma/keras/base/1"),
     }
     assert (mounts[PurePosixPath("notebooks/tester/digits-train")] / "handoff.json").read_text() == "{}"
-    assert (mounts[PurePosixPath("competitions/digits")] / "test.csv").read_text() == "public"
+    assert mounts[PurePosixPath("competitions/toy-heights")] == toy / "data"
 
 
-def test_flat_mounts_are_those_of_before_2026(tmp_path: Path, folders: Folders) -> None:
+def test_flat_mounts_are_those_of_before_2026(tmp_path: Path, toy: Path) -> None:
     rules = SessionRules(slots=0, flat_mounts=True)
-    desk = KernelDesk(tmp_path / "root", sources=Sources(folders, folders, folders), rules=rules)
+    desk = Desk(tmp_path / "root", competitions=[toy], rules=rules)
+    desk.add_sources()
     desk.push("Digits train")
     desk.push(
-        competitionDataSources=["digits"],
+        competitionDataSources=["toy-heights"],
         datasetDataSources=["tester/wheels"],
         kernelDataSources=["tester/digits-train"],
     )
 
-    assert {str(place) for place in desk.runner.orders[-1].mounts} == {"digits", "wheels", "digits-train"}
+    assert {str(place) for place in desk.runner.orders[-1].mounts} == {"toy-heights", "wheels", "digits-train"}
 
 
-def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
-
+def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(desk: Desk) -> None:
     def writes_its_version(order) -> None:
         (order.files.working / "version.txt").write_text(order.title[-1])
         if order.title.endswith("3"):
@@ -90,8 +78,7 @@ def test_a_kernel_source_is_the_output_of_its_newest_version_that_ended_well(tmp
     assert failed == {}
 
 
-def test_a_tpu_is_eight_devices_of_the_cpu_and_the_notebook_is_told_to_allow_that(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
+def test_a_tpu_is_eight_devices_of_the_cpu_and_the_notebook_is_told_to_allow_that(desk: Desk) -> None:
     desk.push(machineShape="TpuV5E8", enableInternet=True)
     order = desk.runner.orders[0]
 
@@ -99,8 +86,7 @@ def test_a_tpu_is_eight_devices_of_the_cpu_and_the_notebook_is_told_to_allow_tha
     assert (order.internet, order.time_limit) == (True, timedelta(hours=9))
 
 
-def test_a_pinned_image_takes_the_tpu_away_without_a_word(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
+def test_a_pinned_image_takes_the_tpu_away_without_a_word(desk: Desk) -> None:
     pushed = desk.push(machineShape="TpuV5E8", dockerImage="gcr.io/kaggle-images/python@sha256:0")
     order = desk.runner.orders[0]
 
@@ -108,8 +94,7 @@ def test_a_pinned_image_takes_the_tpu_away_without_a_word(tmp_path: Path) -> Non
     assert (order.accelerator, order.devices, order.parameters) == (AcceleratorKind.CPU, 1, {})
 
 
-def test_a_session_without_an_accelerator_gets_no_parameters(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path)
+def test_a_session_without_an_accelerator_gets_no_parameters(desk: Desk) -> None:
     desk.push(enableInternet=False, sessionTimeoutSeconds=90)
     order = desk.runner.orders[0]
 
@@ -118,14 +103,14 @@ def test_a_session_without_an_accelerator_gets_no_parameters(tmp_path: Path) -> 
 
 
 def test_outputs_are_listed_in_pages_with_an_address_each(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(writing({f"f{index:02d}.txt": "x" * index for index in range(25)})))
+    desk = Desk(tmp_path, ScriptedRunner(writing({f"f{index:02d}.txt": "x" * index for index in range(25)})))
     desk.push()
-    first = desk.ask("ListKernelSessionOutput", **ME)
-    second = desk.ask("ListKernelSessionOutput", **ME, pageToken=first["nextPageToken"])
+    first = desk.ask("ListKernelSessionOutput", **TRAIN)
+    second = desk.ask("ListKernelSessionOutput", **TRAIN, pageToken=first["nextPageToken"])
 
     assert (len(first["files"]), len(second["files"]), second["nextPageToken"]) == (20, 5, "")
-    assert desk.uploads.tickets[second["files"][-1]["url"]].path.read_text() == "x" * 24
-    assert desk.ask("ListKernelFiles", **ME, pageSize=200)["files"][3]["size"] == 3
+    assert desk.fetched(second["files"][-1]["url"]).path.read_text() == "x" * 24
+    assert desk.ask("ListKernelFiles", **TRAIN, pageSize=200)["files"][3]["size"] == 3
 
 
 def test_links_and_names_that_lead_elsewhere_are_no_outputs(tmp_path: Path) -> None:
@@ -136,7 +121,7 @@ def test_links_and_names_that_lead_elsewhere_are_no_outputs(tmp_path: Path) -> N
         (order.files.working / "a\x1b[31m.txt").write_text("x")
         (order.files.working / "fine.txt").write_text("x")
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(hostile))
+    desk = Desk(tmp_path, ScriptedRunner(hostile))
     desk.push()
 
     assert desk.output() == ["fine.txt"]
@@ -144,21 +129,20 @@ def test_links_and_names_that_lead_elsewhere_are_no_outputs(tmp_path: Path) -> N
 
 def test_nothing_is_listed_while_a_session_may_still_write(tmp_path: Path) -> None:
     runner = ScriptedRunner(writing({"a.txt": "1"}), held=True)
-    desk = KernelDesk(tmp_path, runner, rules=SessionRules(slots=1))
+    desk = Desk(tmp_path, runner, rules=SessionRules(slots=1))
     desk.push()
     runner.wait_for_a_session()
     (runner.orders[0].files.working / "half.txt").write_text("not all of it yet")
     before = (desk.status(), desk.output())
     runner.release()
-    desk.service.wait_until_idle(10)
+    desk.kaggle.kernels.wait_until_idle(10)
 
     assert before == ("RUNNING", [])
     assert desk.output() == ["a.txt", "half.txt"]
-    desk.close()
 
 
 def test_the_whole_output_is_downloaded_as_an_archive_and_one_file_by_itself(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "1", "deep/b.txt": "2"})))
+    desk = Desk(tmp_path, ScriptedRunner(writing({"a.txt": "1", "deep/b.txt": "2"})))
     desk.push()
     names = {"ownerSlug": "tester", "kernelSlug": "my-train", "versionNumber": 1}
     archive = desk.fetched(desk.ask("DownloadKernelOutput", **names))
@@ -180,7 +164,7 @@ def test_folders_without_end_keep_no_other_file_from_being_listed(tmp_path: Path
             here = below
         os.close(here)
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(digs))
+    desk = Desk(tmp_path, ScriptedRunner(digs))
     desk.push()
 
     try:
@@ -197,9 +181,9 @@ def test_a_file_of_any_date_is_listed_packed_and_dated_within_what_a_zip_can_say
         seconds = (year - 1970) * 31_556_952
         os.utime(order.files.working / "a.txt", (seconds, seconds))
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(dates_its_file))
+    desk = Desk(tmp_path, ScriptedRunner(dates_its_file))
     desk.push()
-    files = desk.ask("ListKernelFiles", **ME)["files"]
+    files = desk.ask("ListKernelFiles", **TRAIN)["files"]
     archive = desk.fetched(desk.ask("DownloadKernelOutput", ownerSlug="tester", kernelSlug="my-train"))
 
     assert files[0]["creationDate"][:4] == ("1980" if year < 1980 else "2107")
@@ -210,28 +194,27 @@ def test_a_file_of_any_date_is_listed_packed_and_dated_within_what_a_zip_can_say
 
 def test_a_log_is_read_piece_by_piece_to_its_end(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
-    desk = KernelDesk(tmp_path, runner, rules=SessionRules(slots=1))
+    desk = Desk(tmp_path, runner, rules=SessionRules(slots=1))
     desk.push()
     runner.wait_for_a_session()
-    _, first, _ = desk.service.read_log(stream_call())
-    session, waiting, is_over = desk.service.read_log(stream_call(), position=first.position)
+    _, first, _ = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN))
+    session, waiting, is_over = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), position=first.position)
     runner.release()
-    desk.service.wait_until_idle(10)
-    _, rest, _ = desk.service.read_log(stream_call(), session=session, position=first.position)
-    _, nothing, ended = desk.service.read_log(stream_call(), session=session, position=rest.position)
+    desk.kaggle.kernels.wait_until_idle(10)
+    _, rest, _ = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), session=session, position=first.position)
+    _, nothing, ended = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), session=session, position=rest.position)
 
     assert [event["data"] for event in first.events] == ["tester/my-train version 1 begins\n"]
     assert (waiting.events, is_over) == ((), False)
     assert [event["data"] for event in rest.events] == ["tester/my-train version 1 ends\n"]
     assert (nothing.events, ended) == ((), True)
-    desk.close()
 
 
 def test_a_session_that_ended_badly_says_so_and_keeps_its_log(tmp_path: Path) -> None:
     def fails(order) -> None:
         raise ScriptFailure("Notebook Threw Exception")
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(fails))
+    desk = Desk(tmp_path, ScriptedRunner(fails))
     desk.push()
 
     assert desk.status() == "ERROR"
@@ -242,40 +225,40 @@ def test_a_runner_with_a_bug_ends_its_session_and_not_the_server(tmp_path: Path)
     def breaks(order) -> None:
         raise ZeroDivisionError
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(breaks))
+    desk = Desk(tmp_path, ScriptedRunner(breaks))
     desk.push()
 
     assert desk.status() == "ERROR"
 
 
-def test_a_rerun_mounts_the_hidden_test_at_the_same_path_and_costs_nothing(tmp_path: Path, folders: Folders) -> None:
-    desk = KernelDesk(tmp_path / "root", sources=Sources(folders))
+def test_a_rerun_mounts_the_hidden_test_at_the_same_path_and_costs_nothing(tmp_path: Path, toy: Path) -> None:
+    desk = Desk(tmp_path / "root", competitions=[toy])
 
     def copies_the_test(order) -> None:
         desk.clock.pass_by(60)
-        text = (order.mounts[PurePosixPath("competitions/digits")] / "test.csv").read_text()
+        text = (order.mounts[PurePosixPath("competitions/toy-heights")] / "test.csv").read_text()
         (order.files.working / "submission.csv").write_text(text)
 
     desk.runner.script = copies_the_test
     ended: list[Rerun] = []
-    desk.service.when_rerun_ended(ended.append)
-    desk.push(machineShape="NvidiaTeslaT4", competitionDataSources=["digits"])
-    desk.service.rerun("tester", "my-train", 1, competition="digits", submission=7)
+    desk.kaggle.kernels.when_rerun_ended(ended.append)
+    desk.push(machineShape="NvidiaTeslaT4", competitionDataSources=["toy-heights"])
+    desk.kaggle.kernels.rerun("tester", "my-train", 1, competition="toy-heights", submission=7)
 
     assert [(rerun.submission, rerun.failure) for rerun in ended] == [(7, "")]
-    assert (ended[0].output / "submission.csv").read_text() == "hidden"
-    assert desk.service.output_file("tester", "my-train", 1, "submission.csv").read_text() == "public"
+    assert (ended[0].output / "submission.csv").read_text() == (toy / "hidden" / "test.csv").read_text()
+    saved = desk.kaggle.kernels.finished_version("tester", "my-train", 1)
+    assert saved.output["submission.csv"].read_text() == (toy / "data" / "test.csv").read_text()
     assert desk.runner.orders[1].environment == {"KAGGLE_IS_COMPETITION_RERUN": "1"}
     assert desk.ask("GetAcceleratorQuotaStatistics")["gpuQuota"]["timeUsed"] == "60s"
     assert desk.output() == ["submission.csv"]
 
 
-def test_in_a_rerun_a_notebook_that_serves_has_its_own_gateway(tmp_path: Path, folders: Folders) -> None:
-    package = folders.data_folder("digits", hidden=True) / "kaggle_evaluation"
-    package.mkdir()
-    desk = KernelDesk(tmp_path / "root", sources=Sources(folders))
-    desk.push(machineShape="NvidiaTeslaT4", competitionDataSources=["digits"])
-    desk.service.rerun("tester", "my-train", 1, competition="digits", submission=7)
+def test_in_a_rerun_a_notebook_that_serves_has_its_own_gateway(tmp_path: Path, toy: Path) -> None:
+    (toy / "hidden" / "kaggle_evaluation").mkdir()
+    desk = Desk(tmp_path / "root", competitions=[toy])
+    desk.push(machineShape="NvidiaTeslaT4", competitionDataSources=["toy-heights"])
+    desk.kaggle.kernels.rerun("tester", "my-train", 1, competition="toy-heights", submission=7)
 
     assert desk.runner.orders[1].environment == {}
 
@@ -284,84 +267,49 @@ def test_only_a_version_that_ended_well_can_be_submitted(tmp_path: Path) -> None
     def fails(order) -> None:
         raise ScriptFailure("no")
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(fails))
+    desk = Desk(tmp_path, ScriptedRunner(fails))
+    desk.push()
+    desk.runner.script = writing({"a.txt": "1"})
     desk.push(enableInternet=True, machineShape="TpuV5E8")
-    kernels = desk.service
+    found = [desk.kaggle.kernels.finished_version("tester", "my-train", number) for number in (1, 2, 3)]
 
-    assert not kernels.has_version("tester", "my-train", 1)
-    assert not kernels.has_version("tester", "nothing", 1)
-    assert kernels.output_file("tester", "my-train", 1, "x") is None
-    assert kernels.uses_internet("tester", "my-train", 1)
-    assert kernels.uses_tpu("tester", "my-train", 1)
+    assert (found[0], found[2], desk.kaggle.kernels.finished_version("tester", "nothing", 1)) == (None, None, None)
+    assert (found[1].uses_internet, found[1].uses_tpu, list(found[1].output)) == (True, True, ["a.txt"])
 
 
 def test_a_restart_marks_what_ran_as_failed_and_runs_what_waited(tmp_path: Path) -> None:
     held = ScriptedRunner(held=True)
-    first = KernelDesk(tmp_path, held, rules=SessionRules(slots=1))
+    first = Desk(tmp_path, held, rules=SessionRules(slots=1))
     first.push("It runs")
     first.push("It waits")
     held.wait_for_a_session()
-    first.close()
-    second = KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
-    second.service.sessions.start()
+    second = first.restarted(ScriptedRunner(writing({"a.txt": "1"})))
 
     assert second.status(kernelSlug="it-runs") == "ERROR"
     assert second.status(kernelSlug="it-waits") == "COMPLETE"
     assert second.output(kernelSlug="it-waits") == ["a.txt"]
 
 
-def test_a_server_that_was_killed_leaves_failed_sessions_and_tells_of_reruns(tmp_path: Path) -> None:
-    first = KernelDesk(tmp_path, ScriptedRunner(held=True), rules=SessionRules(slots=2))
-    first.push(kernelExecutionType="QUICK_SAVE")
-    first.service.rerun("tester", "my-train", 1, competition="digits", submission=3)
-    first.runner.wait_for_a_session()
-    second = KernelDesk(tmp_path)
-    ended: list[Rerun] = []
-    second.service.when_rerun_ended(ended.append)
-    second.service.sessions.start()
-
-    assert [(rerun.submission, bool(rerun.failure)) for rerun in ended] == [(3, True)]
-    first.close()
-
-
-def test_the_end_of_a_rerun_that_nobody_heard_of_is_told_after_a_restart(tmp_path: Path) -> None:
-    def deaf(rerun: Rerun) -> None:
-        raise RuntimeError("the server is killed here")
-
-    first = KernelDesk(tmp_path, rules=SessionRules(slots=0))
-    first.push()
-    first.service.when_rerun_ended(deaf)
-    first.service.rerun("tester", "my-train", 1, competition="digits", submission=5)
-    second = KernelDesk(tmp_path)
-    ended: list[Rerun] = []
-    second.service.when_rerun_ended(ended.append)
-    second.service.sessions.start()
-    second.service.sessions.start()
-
-    assert [(rerun.submission, rerun.failure) for rerun in ended] == [(5, "")]
-
-
 def test_deleting_a_kernel_stops_its_session(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
-    desk = KernelDesk(tmp_path, runner, rules=SessionRules(slots=1))
+    desk = Desk(tmp_path, runner, rules=SessionRules(slots=1))
     desk.push(machineShape="TpuV5E8")
     desk.push("Waiting one")
     runner.wait_for_a_session()
     desk.ask("DeleteKernel", userName="tester", kernelSlug="waiting-one")
-    desk.ask("DeleteKernel", **ME)
+    desk.ask("DeleteKernel", **TRAIN)
 
-    assert desk.service.wait_until_idle(10)
+    assert desk.kaggle.kernels.wait_until_idle(10)
     assert list((tmp_path / "sessions").iterdir()) == []
     assert len(runner.orders) == 1
     assert desk.push(machineShape="TpuV5E8")["error"] == ""
-    desk.close()
 
 
 # --- Misbehaviour on demand.
 
 
-def faulty(tmp_path: Path, *rules: str) -> KernelDesk:
-    return KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "12345678"})), faults=rules)
+def faulty(tmp_path: Path, *rules: str) -> Desk:
+    return Desk(tmp_path, ScriptedRunner(writing({"a.txt": "12345678"})), faults=rules)
 
 
 def test_wrong_image_gives_a_tpu_session_a_cpu_and_no_permission(tmp_path: Path) -> None:
@@ -372,12 +320,12 @@ def test_wrong_image_gives_a_tpu_session_a_cpu_and_no_permission(tmp_path: Path)
 
     assert (struck.accelerator, struck.devices, struck.parameters) == (AcceleratorKind.CPU, 1, {})
     assert fine.accelerator is AcceleratorKind.TPU
-    assert desk.ask("GetKernel", **ME)["metadata"]["machineShape"] == "TpuV5E8"
+    assert desk.ask("GetKernel", **TRAIN)["metadata"]["machineShape"] == "TpuV5E8"
 
 
 def test_a_stale_status_is_that_of_the_version_before(tmp_path: Path) -> None:
     runner = ScriptedRunner()
-    desk = KernelDesk(tmp_path, runner, faults=("stale-status@GetKernelSessionStatus+1x1",))
+    desk = Desk(tmp_path, runner, faults=("stale-status@GetKernelSessionStatus+1x1",))
     desk.push()
     runner.script = writing({})
     desk.push(kernelExecutionType="QUICK_SAVE")
@@ -389,7 +337,7 @@ def test_a_kernel_that_is_there_is_not_found_for_a_while(tmp_path: Path) -> None
     desk = faulty(tmp_path, "transient-404@GetKernelSessionStatusx2")
     desk.push()
 
-    assert [desk.refused("GetKernelSessionStatus", **ME)[0] for _ in range(2)] == [404, 404]
+    assert [desk.refused("GetKernelSessionStatus", **TRAIN)[0] for _ in range(2)] == [404, 404]
     assert desk.status() == "COMPLETE"
 
 
@@ -401,13 +349,13 @@ def test_an_unknown_status_is_one_that_no_client_knows(tmp_path: Path) -> None:
     assert desk.status() == "COMPLETE"
 
 
-def test_an_empty_mount_strikes_the_first_session_only(tmp_path: Path, folders: Folders) -> None:
-    desk = KernelDesk(tmp_path / "root", sources=Sources(folders), faults=("empty-mountx1",))
-    desk.push(competitionDataSources=["digits"])
-    desk.push(competitionDataSources=["digits"])
-    seen = [list(order.mounts[PurePosixPath("competitions/digits")].iterdir()) for order in desk.runner.orders]
+def test_an_empty_mount_strikes_the_first_session_only(tmp_path: Path, toy: Path) -> None:
+    desk = Desk(tmp_path / "root", competitions=[toy], faults=("empty-mountx1",))
+    desk.push(competitionDataSources=["toy-heights"])
+    desk.push(competitionDataSources=["toy-heights"])
+    seen = [list(order.mounts[PurePosixPath("competitions/toy-heights")].iterdir()) for order in desk.runner.orders]
 
-    assert (len(seen[0]), len(seen[1])) == (0, 1)
+    assert (len(seen[0]), len(seen[1])) == (0, 3)
 
 
 @pytest.mark.parametrize(("rule", "events"), [("truncated-log", 5), ("empty-log", 0)])
@@ -418,7 +366,7 @@ def test_logs_get_lost_in_part_or_as_a_whole(tmp_path: Path, rule: str, events: 
         for line in range(20):
             SessionLog(order.files.log).write(f"line {line}\n")
 
-    desk = KernelDesk(tmp_path, ScriptedRunner(talks), faults=(f"{rule}@ListKernelSessionOutputx1",))
+    desk = Desk(tmp_path, ScriptedRunner(talks), faults=(f"{rule}@ListKernelSessionOutputx1",))
     desk.push()
     struck, whole = desk.log(), desk.log()
 
@@ -431,9 +379,9 @@ def test_a_wedged_kernel_answers_403_until_it_is_deleted(tmp_path: Path) -> None
     desk = faulty(tmp_path, "wedged@SaveKernelx1")
     desk.push()
 
-    assert desk.refused("GetKernelSessionStatus", **ME)[0] == 403
-    assert desk.refused("ListKernelSessionOutput", **ME)[0] == 403
-    desk.ask("DeleteKernel", **ME)
+    assert desk.refused("GetKernelSessionStatus", **TRAIN)[0] == 403
+    assert desk.refused("ListKernelSessionOutput", **TRAIN)[0] == 403
+    desk.ask("DeleteKernel", **TRAIN)
     desk.push()
     assert desk.status() == "COMPLETE"
 
@@ -483,10 +431,8 @@ def test_outputs_are_missing_cut_off_or_lead_elsewhere(tmp_path: Path) -> None:
     assert desk.output() == []
     assert desk.output() == ["a.txt"]
     assert desk.output() == ["a.txt", "../../escaped.txt"]
-    listed = desk.ask("ListKernelSessionOutput", **ME)["files"][0]["url"]
-    assert desk.uploads.tickets[listed].path.read_text() in ("1234", "12345678")
-    served = {ticket.path.read_text() for ticket in desk.uploads.tickets.values()}
-    assert served == {"1234", "12345678"}
+    addresses = [desk.ask("ListKernelSessionOutput", **TRAIN)["files"][0]["url"] for _ in range(2)]
+    assert [desk.fetched(each).path.read_text() for each in addresses] == ["1234", "12345678"]
 
 
 def test_a_fault_at_one_kernel_leaves_the_others_alone(tmp_path: Path) -> None:
@@ -501,6 +447,6 @@ def test_a_fault_at_one_kernel_leaves_the_others_alone(tmp_path: Path) -> None:
 def test_the_log_of_the_api_is_a_json_array_of_the_last_events(tmp_path: Path) -> None:
     desk = faulty(tmp_path)
     desk.push()
-    log = json.loads(desk.ask("ListKernelSessionOutput", **ME)["log"])
+    log = json.loads(desk.ask("ListKernelSessionOutput", **TRAIN)["log"])
 
     assert [set(event) for event in log] == [{"stream_name", "time", "data"}] * 2

@@ -1,26 +1,14 @@
 """Models of a local Kaggle, asked without HTTP."""
 
 import tarfile
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from desk import Desk, tree_of, zipped
 
-from generator.localkaggle.services.models import Models
-
 MODEL = {"ownerSlug": "tester", "modelSlug": "my-model"}
 MAIN = {**MODEL, "framework": "MODEL_FRAMEWORK_PY_TORCH", "instanceSlug": "main"}
 HANDLE = "tester/my-model/pyTorch/main"
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """Models, none of them there yet."""
-    desk = Desk(tmp_path / "site", Models)
-    yield desk
-    desk.close()
 
 
 def create(desk: Desk, **fields: Any) -> Any:
@@ -37,7 +25,7 @@ def add_version(desk: Desk, tree: dict[str, bytes]) -> Any:
 
 
 def mounted(desk: Desk, handle: str = HANDLE) -> dict[str, bytes] | None:
-    folder = desk.service.model_folder(handle)
+    folder = desk.kaggle.models.model_folder(handle)
     return None if folder is None else tree_of(folder)
 
 
@@ -58,7 +46,7 @@ def test_frameworks_are_read_without_regard_to_case(desk: Desk, framework: str) 
     create(desk)
     create_variation(desk, {"a": b"1"})
 
-    folder = desk.service.model_folder(f"tester/my-model/{framework}/main")
+    folder = desk.kaggle.models.model_folder(f"tester/my-model/{framework}/main")
 
     assert folder is not None
     assert folder.name == "1"
@@ -73,7 +61,7 @@ def test_handles_of_what_is_not_there_have_no_folder(desk: Desk, handle: str) ->
     create(desk)
     create_variation(desk, {"a": b"1"})
 
-    assert desk.service.model_folder(handle) is None
+    assert desk.kaggle.models.model_folder(handle) is None
 
 
 def test_what_exists_already_is_200_with_the_code_409(desk: Desk) -> None:
@@ -209,14 +197,12 @@ def test_a_variation_that_lost_its_versions_can_be_shown_and_grow_again(desk: De
 def test_a_restart_keeps_models(desk: Desk) -> None:
     create(desk)
     create_variation(desk, {"a": b"1"})
-    desk.close()
 
-    restarted = Desk(desk.root, Models)
+    restarted = desk.restarted()
     add_version(restarted, {"a": b"2"})
 
     assert mounted(restarted) == {"a": b"2"}
     assert mounted(restarted, f"{HANDLE}/1") == {"a": b"1"}
-    restarted.close()
 
 
 @pytest.mark.parametrize(

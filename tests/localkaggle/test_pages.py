@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas
 import pytest
-from browsing import FORM, ME, Browsing, Page, browsing, notebook, same_site
+from browsing import FORM, ME, Browsing, Page, notebook, same_site
 from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import submission_text
 
@@ -24,10 +24,9 @@ TOY = {"competitionDataSources": ["toy-heights"]}
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> Iterator[Browsing]:
+def pages(tmp_path: Path) -> Browsing:
     """The pages of a local Kaggle whose sessions end at once and write a good submission."""
-    with browsing(tmp_path) as opened:
-        yield opened
+    return Browsing(tmp_path)
 
 
 def scored(pages: Browsing) -> Page:
@@ -41,7 +40,7 @@ def scored(pages: Browsing) -> Page:
 
 def saved(pages: Browsing, slug: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The cells of the newest version of a kernel of ours, and what else was saved with it."""
-    kernel = pages.ask("kernels.KernelsApiService/GetKernel", userName=ME, kernelSlug=slug)
+    kernel = pages.ask("GetKernel", userName=ME, kernelSlug=slug)
     return json.loads(kernel["blob"]["source"])["cells"], kernel["metadata"]
 
 
@@ -134,16 +133,16 @@ def test_what_strangers_write_stays_text_on_every_page(tmp_path: Path) -> None:
         order.files.executed.write_text(json.dumps(text))
         raise ScriptFailure(attack)
 
-    with browsing(tmp_path, ScriptedRunner(script)) as pages:
-        address = pages.push(f"T {attack}"[:50], attack, **TOY)
-        visited = list(everything(pages))
-        for page in [*visited, pages.get(f"{address}/output?file=a+b%26c%3Dd%23e%3F.csv")]:
-            scripts = page.elements("script")
-            assert all(each["src"].startswith("/static/") for each in scripts), page.address
-            assert len(scripts) <= 1
-            assert not [each for each in page.elements("img") if each.get("src") == "x"]
-            assert not [each for each in page.elements("a") if "javascript" in each.get("href", "").lower()[:12]]
-        log, output = pages.get(f"{address}/log"), pages.get(f"{address}/output")
+    pages = Browsing(tmp_path, ScriptedRunner(script))
+    address = pages.push(f"T {attack}"[:50], attack, **TOY)
+    visited = list(everything(pages))
+    for page in [*visited, pages.get(f"{address}/output?file=a+b%26c%3Dd%23e%3F.csv")]:
+        scripts = page.elements("script")
+        assert all(each["src"].startswith("/static/") for each in scripts), page.address
+        assert len(scripts) <= 1
+        assert not [each for each in page.elements("img") if each.get("src") == "x"]
+        assert not [each for each in page.elements("a") if "javascript" in each.get("href", "").lower()[:12]]
+    log, output = pages.get(f"{address}/log"), pages.get(f"{address}/output")
     assert attack in log.text
     assert attack.replace("/", "_") in output.text
     assert "\x1b" not in log.text
@@ -173,29 +172,29 @@ def test_a_cell_that_is_folded_anywhere_is_folded_here(
 
 def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
-    with browsing(tmp_path, runner, slots=1) as pages:
-        address = pages.push("Heights training", **TOY)
-        until = time.monotonic() + 20
-        while "begins" not in (page := pages.get(f"{address}/log")).text:
-            assert time.monotonic() < until, page.text
-            time.sleep(0.005)
-        log = next(each for each in page.elements("pre") if "data-log" in each)
-        assert [each["http-equiv"] for each in page.elements("meta") if "http-equiv" in each] == ["refresh"]
-        assert "Live log" in pages.get(address).text
+    pages = Browsing(tmp_path, runner, slots=1)
+    address = pages.push("Heights training", **TOY)
+    until = time.monotonic() + 20
+    while "begins" not in (page := pages.get(f"{address}/log")).text:
+        assert time.monotonic() < until, page.text
+        time.sleep(0.005)
+    log = next(each for each in page.elements("pre") if "data-log" in each)
+    assert [each["http-equiv"] for each in page.elements("meta") if "http-equiv" in each] == ["refresh"]
+    assert "Live log" in pages.get(address).text
 
-        pages.local_kaggle.kernels.sessions.folder(1).log.open("ab").write(b'{"data": "epoch 1\\u001b[2J\\n"}\n')
-        news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").body)
-        assert news["text"] == "epoch 1\n"
-        assert not news["is_final"]
-        assert news["state"] == "running"
+    pages.kaggle.kernels.sessions.folder(1).log.open("ab").write(b'{"data": "epoch 1\\u001b[2J\\n"}\n')
+    news = json.loads(pages.get(f"{log['data-log']}&from={log['data-next']}").body)
+    assert news["text"] == "epoch 1\n"
+    assert not news["is_final"]
+    assert news["state"] == "running"
 
-        runner.release()
-        assert pages.local_kaggle.kernels.wait_until_idle(20)
-        rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").body)
-        last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").body)
-        assert "ends" in rest["text"]
-        assert last["is_final"]
-        finished = pages.get(address)
+    runner.release()
+    assert pages.kaggle.kernels.wait_until_idle(20)
+    rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").body)
+    last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").body)
+    assert "ends" in rest["text"]
+    assert last["is_final"]
+    finished = pages.get(address)
     assert "Complete" in finished.text
     assert not finished.elements("noscript")
 
@@ -207,8 +206,8 @@ def test_a_notebook_is_shown_as_it_ran(tmp_path: Path) -> None:
         text["cells"][0]["metadata"]["papermill"] = {"duration": 75.2}
         order.files.executed.write_text(json.dumps(text))
 
-    with browsing(tmp_path, ScriptedRunner(script)) as pages:
-        page = pages.get(pages.push("Heights training", "print(mae)", machineShape="NvidiaTeslaT4", **TOY))
+    pages = Browsing(tmp_path, ScriptedRunner(script))
+    page = pages.get(pages.push("Heights training", "print(mae)", machineShape="NvidiaTeslaT4", **TOY))
     assert "print ( mae )" in page.text or "print(mae)" in page.text
     assert "mae 2.0" in page.text
     assert "1 min 15 s" in page.text
@@ -221,8 +220,8 @@ def test_a_broken_notebook_gets_a_sentence_and_not_an_error(tmp_path: Path, brok
     def script(order: SessionOrder) -> None:
         order.files.executed.write_text(broken)
 
-    with browsing(tmp_path, ScriptedRunner(script)) as pages:
-        page = pages.get(pages.push("Heights training"))
+    pages = Browsing(tmp_path, ScriptedRunner(script))
+    page = pages.get(pages.push("Heights training"))
     assert page.status == 200
     assert "Heights training" in page.text
     assert "shown" in page.text or "no cells" in page.text
@@ -232,24 +231,24 @@ def test_a_failed_session_says_why(tmp_path: Path) -> None:
     def script(order: SessionOrder) -> None:
         raise ScriptFailure("KeyError: 'height'")
 
-    with browsing(tmp_path, ScriptedRunner(script)) as pages:
-        page = pages.get(pages.push("Heights training"))
+    pages = Browsing(tmp_path, ScriptedRunner(script))
+    page = pages.get(pages.push("Heights training"))
     assert "This session failed. KeyError: 'height'" in page.text
     assert "Submit" not in page.links
 
 
 def test_outputs_are_listed_previewed_and_downloaded(tmp_path: Path) -> None:
     files = {"submission.csv": "id,height\np1,180\n", "models/fold 0.h5": b"\x00\x01", "notes.txt": "fine <b>"}
-    with browsing(tmp_path, ScriptedRunner(writing(files))) as pages:
-        address = pages.push("Heights inference")
-        listing = pages.get(f"{address}/output")
-        table = pages.get(same_site(listing, listing.links["submission.csv"]) or "")
-        text = pages.get(same_site(listing, listing.links["notes.txt"]) or "")
-        binary = pages.get(same_site(listing, listing.links["models/fold 0.h5"]) or "")
-        downloads = [same_site(listing, each["href"]) or "" for each in listing.elements("a") if "download" in each]
-        bodies = [pages.get(each).body for each in downloads]
-        archive = pages.get(f"{address}/output.zip")
-        missing = pages.get(f"{address}/output/../../kaggle.sqlite")
+    pages = Browsing(tmp_path, ScriptedRunner(writing(files)))
+    address = pages.push("Heights inference")
+    listing = pages.get(f"{address}/output")
+    table = pages.get(same_site(listing, listing.links["submission.csv"]) or "")
+    text = pages.get(same_site(listing, listing.links["notes.txt"]) or "")
+    binary = pages.get(same_site(listing, listing.links["models/fold 0.h5"]) or "")
+    downloads = [same_site(listing, each["href"]) or "" for each in listing.elements("a") if "download" in each]
+    bodies = [pages.get(each).body for each in downloads]
+    archive = pages.get(f"{address}/output.zip")
+    missing = pages.get(f"{address}/output/../../kaggle.sqlite")
     assert [each["scope"] for each in table.elements("th")][-2:] == ["col", "col"]
     assert "p1 180" in table.text
     assert "fine <b>" in text.text
@@ -270,10 +269,10 @@ def test_tables_of_every_format_are_previewed(tmp_path: Path) -> None:
         "d.parquet": b"PAR1 and no more",
         "e.csv.gz": b"not packed",
     }
-    with browsing(tmp_path, ScriptedRunner(writing(files))) as pages:
-        address = pages.push("Heights inference")
-        listing = pages.get(f"{address}/output")
-        shown = [pages.get(same_site(listing, listing.links[name]) or "").text for name in files]
+    pages = Browsing(tmp_path, ScriptedRunner(writing(files)))
+    address = pages.push("Heights inference")
+    listing = pages.get(f"{address}/output")
+    shown = [pages.get(same_site(listing, listing.links[name]) or "").text for name in files]
 
     assert ["p1 180" in each for each in shown] == [True, True, True, False, False]
     assert ["no preview" in each for each in shown] == [False, False, False, True, True]
@@ -379,7 +378,7 @@ def test_a_fork_is_a_notebook_of_its_own(pages: Browsing) -> None:
 
 
 def test_notebooks_of_others_can_be_copied_if_public_and_not_edited(pages: Browsing) -> None:
-    pages.local_kaggle.accounts.token("other")
+    pages.kaggle.accounts.token("other")
     public = pages.push("Public heights", "p = 1", caller="other", isPrivate=False)
     private = pages.push("Private heights", caller="other", isPrivate=True)
 
@@ -419,15 +418,15 @@ def test_a_refused_submission_says_what_the_api_says(pages: Browsing) -> None:
 
 
 def test_a_file_is_submitted_where_the_competition_takes_files(tmp_path: Path) -> None:
-    with browsing(tmp_path, is_code=False) as pages:
-        address = "/competitions/toy-heights/submit"
-        assert pages.get(address).elements("form")[0]["enctype"] == "multipart/form-data"
-        content = submission_text(off_by=3).encode()
+    pages = Browsing(tmp_path, is_code=False)
+    address = "/competitions/toy-heights/submit"
+    assert pages.get(address).elements("form")[0]["enctype"] == "multipart/form-data"
+    content = submission_text(off_by=3).encode()
 
-        nothing = pages.send(address, {"description": "by hand"}, file=("", b""))
-        pages.follow(pages.send(address, {"description": "by hand"}, file=("C:\\mine.csv", content)))
+    nothing = pages.send(address, {"description": "by hand"}, file=("", b""))
+    pages.follow(pages.send(address, {"description": "by hand"}, file=("C:\\mine.csv", content)))
 
-        page = scored(pages)
+    page = scored(pages)
     assert nothing.status == 422
     assert "Choose a file first." in nothing.text
     assert "by hand" in page.text
@@ -459,9 +458,9 @@ def test_of_a_long_log_the_end_is_shown_and_all_of_it_downloaded(tmp_path: Path)
         events = [json.dumps({"stream_name": "stdout", "time": n, "data": f"step {n}\n"}) for n in range(60_000)]
         order.files.log.write_text("\n".join(events) + "\n")
 
-    with browsing(tmp_path, ScriptedRunner(script)) as pages:
-        address = pages.push("Heights training")
-        page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").body.decode()
+    pages = Browsing(tmp_path, ScriptedRunner(script))
+    address = pages.push("Heights training")
+    page, whole = pages.get(f"{address}/log"), pages.get(f"{address}/log.txt").body.decode()
     assert "Only the end is shown" in page.text
     assert "step 59999" in page.text
     assert "step 1 " not in page.text
@@ -496,14 +495,14 @@ def test_a_deleted_notebook_is_gone(pages: Browsing) -> None:
 
 
 def test_data_are_shown_one_folder_at_a_time(tmp_path: Path) -> None:
-    with browsing(tmp_path) as pages:
-        (tmp_path / "toy" / "data" / "scans" / "deep").mkdir(parents=True)
-        for number in range(3):
-            (tmp_path / "toy" / "data" / "scans" / "deep" / f"{number}.txt").write_text("12345")
-        top = pages.get("/competitions/toy-heights/data")
-        middle = pages.get(same_site(top, top.links["scans/"]) or "")
-        inner = pages.get(same_site(middle, middle.links["deep/"]) or "")
-        missing = pages.get("/competitions/toy-heights/data?folder=nowhere/")
+    pages = Browsing(tmp_path)
+    (tmp_path / "toy" / "data" / "scans" / "deep").mkdir(parents=True)
+    for number in range(3):
+        (tmp_path / "toy" / "data" / "scans" / "deep" / f"{number}.txt").write_text("12345")
+    top = pages.get("/competitions/toy-heights/data")
+    middle = pages.get(same_site(top, top.links["scans/"]) or "")
+    inner = pages.get(same_site(middle, middle.links["deep/"]) or "")
+    missing = pages.get("/competitions/toy-heights/data?folder=nowhere/")
     assert "scans/ 3 files 15 B" in top.text
     assert "0.txt 5 B" in inner.text
     assert same_site(inner, inner.links["Up"]) == "/competitions/toy-heights/data?folder=scans/"
@@ -565,44 +564,22 @@ def test_browsers_keep_the_style_sheet_until_it_changes(pages: Browsing) -> None
     assert pages.get(sheet.replace(sheet.split("/")[2], "0" * 12)).status == 404
 
 
-def test_datasets_and_models_are_listed_with_their_files(tmp_path: Path) -> None:
-    with browsing(tmp_path) as pages:
-        site = pages.local_kaggle
-        token = upload(pages, "train.csv", b"id\n1\n")
-        made = pages.ask(
-            "datasets.DatasetApiService/CreateDataset",
-            ownerSlug=ME,
-            slug="my-heights",
-            title="My heights",
-            isPrivate=True,
-            files=[{"token": token}],
-        )
-        assert not made["error"], made
-        pages.ask("models.ModelApiService/CreateModel", ownerSlug=ME, slug="my-model", title="My model", isPrivate=True)
-        body = {
-            "instanceSlug": "main",
-            "framework": "MODEL_FRAMEWORK_KERAS",
-            "licenseName": "MIT",
-            "files": [{"token": upload(pages, "w.h5", b"12")}],
-        }
-        pages.ask("models.ModelApiService/CreateModelInstance", ownerSlug=ME, modelSlug="my-model", body=body)
-        dataset, model = pages.get("/datasets/local/my-heights"), pages.get("/models/local/my-model")
-        assert pages.get("/datasets").links["My heights"] == "/datasets/local/my-heights"
-        assert pages.get("/models").links["My model"] == "/models/local/my-model"
-        assert pages.get("/models/local/my-model/keras/main").status == 200
-        assert pages.get(dataset.links["Download"]).headers["location"].endswith(".zip")
-        assert pages.get(model.links["Download"]).headers["location"].endswith(".tar.gz")
-        assert site.site.account == ME
+def test_datasets_and_models_are_listed_with_their_files(pages: Browsing) -> None:
+    mine = {"ownerSlug": ME, "isPrivate": True}
+    made = pages.ask(
+        "CreateDataset", **mine, slug="my-heights", title="My heights", **pages.files({"train.csv": b"id\n1\n"})
+    )
+    assert not made["error"], made
+    pages.ask("CreateModel", **mine, slug="my-model", title="My model")
+    variation = {"instanceSlug": "main", "framework": "MODEL_FRAMEWORK_KERAS", **pages.files({"w.h5": b"12"})}
+    pages.ask("CreateModelInstance", ownerSlug=ME, modelSlug="my-model", body={"licenseName": "MIT", **variation})
+    dataset, model = pages.get("/datasets/local/my-heights"), pages.get("/models/local/my-model")
+    assert pages.get("/datasets").links["My heights"] == "/datasets/local/my-heights"
+    assert pages.get("/models").links["My model"] == "/models/local/my-model"
+    assert pages.get("/models/local/my-model/keras/main").status == 200
+    assert pages.get(dataset.links["Download"]).headers["location"].endswith(".zip")
+    assert pages.get(model.links["Download"]).headers["location"].endswith(".tar.gz")
+    assert pages.kaggle.site.account == ME
     assert "train.csv 5 B" in dataset.text
     assert "keras / main" in model.text
     assert "w.h5 2 B" in model.text
-
-
-def upload(pages: Browsing, name: str, content: bytes) -> str:
-    """Sends a file, and returns the token that stands for it."""
-    answer = pages.ask("blobs.BlobApiService/StartBlobUpload", name=name, contentLength=len(content), type="DATASET")
-    blobs = pages.local_kaggle.blobs
-    found = blobs.find(answer["token"])
-    assert found is not None
-    blobs.append(found, 0, content)
-    return str(answer["token"])

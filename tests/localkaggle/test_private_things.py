@@ -1,15 +1,14 @@
 """What is private is its owner's: other accounts of a local Kaggle neither see it, nor find it, nor mount it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import BASE, Browsing, browsing
+from browsing import Browsing
 from scripted import ScriptedRunner, writing
 
-from generator.localkaggle.rpc import ApiError, Call, Redirect
+from generator.localkaggle.rpc import ApiError, Redirect
 
 DATASET = {"ownerSlug": "other", "datasetSlug": "their-secret"}
 MODEL = {"ownerSlug": "other", "modelSlug": "their-secret", "framework": "MODEL_FRAMEWORK_JAX", "instanceSlug": "main"}
@@ -25,34 +24,28 @@ INVALID = {f"invalid{kind}Sources" for kind in ("Kernel", "Dataset", "Model")}
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> Iterator[Browsing]:
+def seen(tmp_path: Path) -> Browsing:
     """A local Kaggle with two accounts."""
-    with browsing(tmp_path, ScriptedRunner(writing({"their-secret.txt": "1"}))) as made:
-        made.local_kaggle.accounts.token("other")
-        yield made
+    made = Browsing(tmp_path, ScriptedRunner(writing({"their-secret.txt": "1"})))
+    made.kaggle.accounts.token("other")
+    return made
 
 
 def make(seen: Browsing, *, is_private: bool) -> None:
     """A kernel, a dataset and a model of the other account."""
     owned = {"ownerSlug": "other", "title": "Their secret", "slug": "their-secret", "isPrivate": is_private}
     seen.push("Their secret", caller="other", isPrivate=is_private, competitionDataSources=["toy-heights"])
-    seen.ask("datasets.DatasetApiService/CreateDataset", caller="other", **owned, files=[uploaded(seen)])
-    seen.ask("models.ModelApiService/CreateModel", caller="other", **owned)
-    body = {"framework": MODEL["framework"], "instanceSlug": "main", "files": [uploaded(seen)]}
-    seen.ask("models.ModelApiService/CreateModelInstance", caller="other", **MODEL, body=body)
-
-
-def uploaded(seen: Browsing) -> dict[str, str]:
-    """A file that the other account sent, as creations name it."""
-    blobs = seen.local_kaggle.blobs
-    return {"token": blobs.start(Call("", "other", BASE, {}), name="their-secret.txt", size=0)["token"]}
+    files = [seen.files({"their-secret.txt": b""}, caller="other") for _ in range(2)]
+    seen.ask("CreateDataset", caller="other", **owned, **files[0])
+    seen.ask("CreateModel", caller="other", **owned)
+    body = {"framework": MODEL["framework"], "instanceSlug": "main", **files[1]}
+    seen.ask("CreateModelInstance", caller="other", **MODEL, body=body)
 
 
 def told(seen: Browsing, caller: str) -> str:
     """All that the methods that read say of those things to an account."""
     answers: list[Any] = []
-    reading = [name for name in seen.local_kaggle._methods if name.rpartition("/")[2].startswith(("Get", "List", "Do"))]
-    for method in reading:
+    for method in seen.reading:
         named = DATASET if "Dataset" in method else MODEL if "Model" in method else KERNEL
         for asked in ({}, named, {"user": "other"}, {"owner": "other"}):
             for number in range(3):
@@ -78,8 +71,8 @@ def test_what_is_private_is_a_source_of_its_owners_notebooks_alone(seen: Browsin
     make(seen, is_private=is_private)
     asked = {"newTitle": "Curious", "kernelType": "script", "text": "1", "language": "python", **SOURCES}
 
-    answers = {caller: seen.ask("kernels.KernelsApiService/SaveKernel", caller=caller, **asked) for caller in OWNERS}
-    mounted = {order.title.partition("/")[0]: len(order.mounts) for order in seen.local_kaggle._runner.orders[1:]}
+    answers = {caller: seen.ask("SaveKernel", caller=caller, **asked) for caller in OWNERS}
+    mounted = {order.title.partition("/")[0]: len(order.mounts) for order in seen.runner.orders[1:]}
 
     assert {name for name in INVALID if answers["local"][name]} == (INVALID if is_private else set())
     assert {name for name in INVALID if answers["other"][name]} == set()

@@ -59,7 +59,7 @@ def test_an_empty_body_is_a_call_without_fields(shared: Served) -> None:
 
 def test_a_bug_in_a_method_is_a_500_and_the_server_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with served(tmp_path, runner=ScriptedRunner()) as running:
-        running.local_kaggle._methods[QUOTA] = lambda call: 1 / 0
+        running.local_kaggle.methods[QUOTA] = lambda call: 1 / 0
         status, answer = running.ask(QUOTA)
         assert (status, answer["code"]) == (500, 500)
         assert "division" not in answer["message"]

@@ -1,13 +1,12 @@
 """Uploads: whole, in pieces, resumed after a break; and what becomes of those that are wrong."""
 
 import http.client
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from scripted import ScriptedRunner
-from serving import Served, served
+from serving import DailyClock, Served, served
 
 from generator.localkaggle.rpc import ApiError
 
@@ -141,7 +140,7 @@ def test_what_uploads_have_yet_to_send_is_no_room_for_another(tmp_path: Path, mo
 
 
 def test_an_upload_that_was_given_up_frees_its_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = _Later(days=0)
+    clock = DailyClock()
     with served(tmp_path, runner=ScriptedRunner(), clock=clock) as running:
         _disk_with(monkeypatch, 600 * MIB)
         whole = {"type": "DATASET", "name": "x", "contentLength": 200 * MIB}
@@ -162,14 +161,6 @@ def test_a_piece_for_which_the_room_is_gone_is_refused_and_can_be_sent_later(
     assert shared.site.uploads.take(token, owner="local").path.read_bytes() == b"abcdef"
 
 
-class _Later:
-    def __init__(self, days: int) -> None:
-        self.days = days
-
-    def now(self) -> datetime:
-        return datetime.now(UTC) + timedelta(days=self.days)
-
-
 def test_uploads_outlive_a_restart_and_go_when_they_are_old(tmp_path: Path) -> None:
     with served(tmp_path, runner=ScriptedRunner()) as running:
         token, target = begin(running, 6)
@@ -177,6 +168,6 @@ def test_uploads_outlive_a_restart_and_go_when_they_are_old(tmp_path: Path) -> N
     with served(tmp_path, runner=ScriptedRunner()) as running:
         assert put(running, target, b"def", "bytes 3-5/6") == (200, "")
         assert running.site.uploads.take(token, owner="local").path.read_bytes() == b"abcdef"
-    with served(tmp_path, runner=ScriptedRunner(), clock=_Later(days=3)) as running:
+    with served(tmp_path, runner=ScriptedRunner(), clock=DailyClock(days=3)) as running:
         assert put(running, target, b"")[0] == 404
         assert not list((tmp_path / "blobs").iterdir())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kernel_desk import ME, KernelDesk
+from desk import TRAIN, Desk
 from scripted import ScriptedRunner, writing
 
 from generator.sessions.bubblewrap import Bubblewrap
@@ -31,7 +31,7 @@ def dig(folder: Path) -> None:
 
 
 def test_a_session_ends_whose_temporary_folder_is_deep(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(lambda order: dig(order.files.private)))
+    desk = Desk(tmp_path, ScriptedRunner(lambda order: dig(order.files.private)))
     desk.push()
 
     assert desk.status() == "COMPLETE"
@@ -39,9 +39,9 @@ def test_a_session_ends_whose_temporary_folder_is_deep(tmp_path: Path) -> None:
 
 
 def test_a_kernel_is_deleted_whose_output_is_deep(tmp_path: Path) -> None:
-    desk = KernelDesk(tmp_path, ScriptedRunner(lambda order: dig(order.files.working)))
+    desk = Desk(tmp_path, ScriptedRunner(lambda order: dig(order.files.working)))
     desk.push()
-    desk.ask("DeleteKernel", **ME)
+    desk.ask("DeleteKernel", **TRAIN)
 
     assert list((tmp_path / "sessions").iterdir()) == []
 
@@ -82,20 +82,20 @@ def test_a_link_in_what_is_removed_is_removed_alone(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_server_left_is_swept_and_outputs_stay(tmp_path: Path) -> None:
-    first = KernelDesk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
+    first = Desk(tmp_path, ScriptedRunner(writing({"a.txt": "1"})))
     first.push()
     session = tmp_path / "sessions" / "1"
     (session / "private" / "scratch").mkdir(parents=True)
     (session / "private" / "scratch" / "large.bin").write_bytes(b"x" * 2**20)
     dig(session / "private")
     (session / ".output.zip.part").write_bytes(b"x" * 2**20)
-    second = KernelDesk(tmp_path)
+    second = first.restarted()
 
-    assert second.service.sessions.start() >= 2 * 2**20
+    assert second.kaggle.swept >= 2 * 2**20
     assert not (session / "private").exists()
     assert not (session / ".output.zip.part").exists()
     assert second.output() == ["a.txt"]
-    assert second.service.sessions.start() == 0
+    assert second.restarted().kaggle.swept == 0
 
 
 # In a file system of its own: the session fills it, and it is made empty again while the session is still not over.
@@ -103,7 +103,7 @@ FILLING = """
 import sys, threading, time
 sys.path[:0] = sys.argv[1:]
 from pathlib import Path
-from kernel_desk import KernelDesk
+from desk import Desk
 from scripted import ScriptedRunner
 from generator.localkaggle.services.kernel_sessions import SessionRules
 
@@ -114,7 +114,7 @@ def fill(order):
         while True:
             file.write(b"x" * 2**16)
 
-desk = KernelDesk(root, ScriptedRunner(fill), rules=SessionRules(slots=1))
+desk = Desk(root, ScriptedRunner(fill), rules=SessionRules(slots=1))
 desk.push("Fills the disk")
 until = time.monotonic() + 30
 while time.monotonic() < until and not desk.runner.orders:
@@ -126,7 +126,7 @@ while time.monotonic() < until and desk.status(kernelSlug="fills-the-disk") == "
     time.sleep(0.1)
 answer = desk.ask("GetKernelSessionStatus", userName="tester", kernelSlug="fills-the-disk")
 print("free", answer["status"], answer["failureMessage"])
-print("idle", desk.service.wait_until_idle(10))
+print("idle", desk.kaggle.kernels.wait_until_idle(10))
 """
 
 

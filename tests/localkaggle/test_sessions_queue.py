@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from kernel_desk import KernelDesk
+from desk import Desk
 from scripted import ScriptedRunner
 
 from generator.localkaggle.services.kernel_sessions import SessionRules
@@ -93,14 +93,13 @@ def test_without_slots_a_session_is_over_when_it_was_added() -> None:
 
 def test_two_pushes_at_once_do_not_both_get_the_last_tpu(tmp_path: Path) -> None:
     runner = ScriptedRunner(held=True)
-    desk = KernelDesk(tmp_path, runner, rules=SessionRules(slots=1))
+    desk = Desk(tmp_path, runner, rules=SessionRules(slots=1))
     with ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda n: desk.push(f"Kernel number {n}", machineShape="TpuV5E8"), range(8)))
     runner.release()
 
     assert sorted(bool(answer["error"]) for answer in answers) == [False] + [True] * 7
-    assert desk.service.wait_until_idle(SECONDS)
-    desk.close()
+    assert desk.kaggle.kernels.wait_until_idle(SECONDS)
 
 
 def test_a_log_keeps_control_characters_as_json_and_cuts_long_pieces(tmp_path: Path) -> None:

@@ -1,58 +1,71 @@
 """What becomes of a submission: its score, its error, its place among the others."""
 
+import contextlib
 import csv
 import io
 import os
+import shutil
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from competition_desk import CompetitionDesk, Notebooks
+from desk import Desk
+from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
+from generator.localkaggle.service_context import Rerun
 from generator.localkaggle.services.competitions.records import Stage
+from generator.localkaggle.services.kernel_sessions import CUT_OFF, KILLED, SessionRules
 from generator.sessions.resource_limits import TOO_MANY_PROCESSES
+from generator.sessions.runner import SessionOrder
 
 TOY = "toy-heights"
-KERNEL = {"competitionName": TOY, "kernelOwner": "tester", "kernelSlug": "heights-infer", "kernelVersion": 3}
-Opening = Callable[..., CompetitionDesk]
+KERNEL = {"competitionName": TOY, "kernelOwner": "tester", "kernelSlug": "heights-infer", "kernelVersion": 1}
+SHOWN = {"submission.csv": submission_text(people=4)}
+Opening = Callable[..., Desk]
 
 
 @pytest.fixture
-def opening(tmp_path: Path) -> Iterator[Opening]:
-    """Opens a local Kaggle that hosts the toy competition; a second one at the same folder is a restart."""
-    opened: list[CompetitionDesk] = []
+def opening(tmp_path: Path) -> Opening:
+    """Opens a local Kaggle that hosts the toy competition."""
 
-    def open_desk(*, is_code: bool = False, settings: str = "", faults: tuple[str, ...] = ()) -> CompetitionDesk:
+    def open_desk(*, is_code: bool = False, settings: str = "", **options: Any) -> Desk:
         folder = tmp_path / ("code" if is_code else "files")
         toy = folder if folder.exists() else toy_competition(folder, is_code=is_code, settings=settings)
-        opened.append(CompetitionDesk(tmp_path / "kaggle", toy, faults=faults))
-        return opened[-1]
+        return Desk(tmp_path / "kaggle", competitions=[toy], **options)
 
-    yield open_desk
-    for each in opened:
-        each.close()
+    return open_desk
+
+
+def committed(desk: Desk, files: dict[str, str], **fields: Any) -> Desk:
+    """Saves a notebook that writes these files for the test that everybody sees."""
+    desk.runner.script = writing(files)
+    desk.push("Heights infer", competitionDataSources=[TOY], **{"enableInternet": False, **fields})
+    return desk
+
+
+def rerun(desk: Desk, files: dict[str, str], *, failure: str = "", **fields: Any) -> int:
+    """Submits the notebook, which writes these files when it is run again, and may fail then."""
+
+    def script(order: SessionOrder) -> None:
+        writing(files)(order)
+        if failure:
+            raise ScriptFailure(failure)
+
+    desk.runner.script = script
+    return int(desk.ask("CreateCodeSubmission", **KERNEL, **fields)["ref"])
 
 
 @pytest.fixture
-def notebooks(tmp_path: Path) -> Notebooks:
-    """A notebook that wrote a submission for the test that everybody sees."""
-    made = Notebooks(tmp_path / "notebooks")
-    made.commit({"submission.csv": submission_text(people=4)})
-    return made
-
-
-@pytest.fixture
-def desk(opening: Opening, notebooks: Notebooks) -> CompetitionDesk:
-    """A local Kaggle whose toy competition takes notebooks, and runs them again."""
-    opened = opening(is_code=True)
-    opened.service.use_reruns(notebooks)
-    return opened
+def desk(opening: Opening) -> Desk:
+    """A local Kaggle whose toy competition takes notebooks, and a notebook that it may take."""
+    return committed(opening(is_code=True), SHOWN)
 
 
 def test_a_file_is_scored_on_both_parts_of_the_test(opening: Opening) -> None:
@@ -195,30 +208,28 @@ def test_a_code_competition_takes_no_files(opening: Opening) -> None:
     assert desk.ask("ListSubmissions", competitionName=TOY)["submissions"] == []
 
 
-def test_a_notebook_is_run_again_on_the_hidden_test_and_that_is_what_is_scored(
-    desk: CompetitionDesk, notebooks: Notebooks
-) -> None:
+def test_a_notebook_is_run_again_on_the_hidden_test_and_that_is_what_is_scored(opening: Opening) -> None:
+    desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
+    assert desk.kaggle.kernels.wait_until_idle()
+    desk.runner.hold()
+    desk.runner.script = writing({"submission.csv": submission_text(off_by=0.25)})
     answer = desk.ask("CreateCodeSubmission", **KERNEL, fileName="submission.csv", submissionDescription="code")
-    ref = answer["ref"]
-    pending = desk.ask("GetSubmission", ref=ref)
-    notebooks.end(ref, files={"submission.csv": submission_text(off_by=0.25)})
-    found = desk.outcome(ref)
+    pending = desk.ask("GetSubmission", ref=answer["ref"])
+    desk.runner.release()
+    found = desk.outcome(answer["ref"])
 
     assert answer["message"] == "Successfully submitted to Toy heights"
-    assert notebooks.queued == [{"slug": "heights-infer", "version": 3, "competition": TOY, "submission": ref}]
+    assert [order.title for order in desk.runner.orders] == ["tester/heights-infer version 1"] * 2
     assert (pending["status"], pending["publicScore"]) == ("PENDING", "")
     assert (found["status"], found["publicScore"]) == ("COMPLETE", "0.25000")
-    assert desk.refused("DownloadSubmission", submissionId=ref)[0] == 403
+    assert desk.refused("DownloadSubmission", submissionId=answer["ref"])[0] == 403
 
 
-def test_a_rerun_may_write_another_format_than_the_sample(opening: Opening, notebooks: Notebooks) -> None:
-    desk = opening(is_code=True, settings='submission_file = "submission.jsonl"\n')
-    desk.service.use_reruns(notebooks)
+def test_a_rerun_may_write_another_format_than_the_sample(opening: Opening) -> None:
     lines = "".join(f'{{"id": "{key}", "height": {height + 1.5}}}\n' for key, height in HEIGHTS.items())
-    notebooks.commit({"submission.jsonl": lines})
-    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    notebooks.end(ref, files={"submission.jsonl": lines})
-    found = desk.outcome(ref)
+    desk = opening(is_code=True, settings='submission_file = "submission.jsonl"\n')
+    committed(desk, {"submission.jsonl": lines})
+    found = desk.outcome(rerun(desk, {"submission.jsonl": lines}))
 
     assert (found["status"], found["publicScore"], found["fileName"]) == ("COMPLETE", "1.50000", "submission.jsonl")
 
@@ -226,42 +237,38 @@ def test_a_rerun_may_write_another_format_than_the_sample(opening: Opening, note
 @pytest.mark.parametrize(
     ("change", "status", "sentence"),
     [
-        ({"kernelVersion": 4}, 404, "Notebook version not found"),
+        ({"kernelVersion": 2}, 404, "Notebook version not found"),
         ({"kernelOwner": "somebody"}, 404, "Notebook version not found"),
         ({"fileName": "other.csv"}, 400, "The output file was not found"),
         ({"fileName": "../../etc/passwd"}, 400, "is no name for a file"),
-        ({"kernelVersion": "3"}, 400, "kernelVersion is not a whole number"),
+        ({"kernelVersion": "1"}, 400, "kernelVersion is not a whole number"),
     ],
 )
 def test_only_what_a_version_of_ones_own_wrote_can_be_submitted(
-    desk: CompetitionDesk, notebooks: Notebooks, change: dict[str, object], status: int, sentence: str
+    desk: Desk, change: dict[str, object], status: int, sentence: str
 ) -> None:
+    desk.push("Heights infer", caller="somebody", slug="somebody/heights-infer", isPrivate=False)
     found = desk.refused("CreateCodeSubmission", **{**KERNEL, "fileName": "submission.csv", **change})
 
     assert found[0] == status
     assert sentence in found[1]
-    assert not notebooks.queued
+    assert len(desk.runner.orders) == 2
 
 
-def test_a_notebook_with_the_internet_on_is_refused_unless_the_host_allows_it(
-    opening: Opening, notebooks: Notebooks, tmp_path: Path
-) -> None:
-    notebooks.internet = True
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
+def test_a_notebook_with_the_internet_on_is_refused_unless_the_host_allows_it(opening: Opening, tmp_path: Path) -> None:
+    desk = committed(opening(is_code=True), SHOWN, enableInternet=True)
     refused = desk.refused("CreateCodeSubmission", **KERNEL)
     toml = tmp_path / "code" / "competition.toml"
     toml.write_text(toml.read_text() + "internet = true\n")
-    allowing = opening(is_code=True)
-    allowing.service.use_reruns(notebooks)
+    allowing = desk.restarted(competitions=[tmp_path / "code"])
 
     assert refused[0] == 400
     assert refused[1].startswith("Your Notebook cannot use internet access in this competition.")
     assert allowing.ask("CreateCodeSubmission", **KERNEL)["ref"]
 
 
-def test_a_notebook_on_a_tpu_is_refused(desk: CompetitionDesk, notebooks: Notebooks) -> None:
-    notebooks.tpu = True
+def test_a_notebook_on_a_tpu_is_refused(opening: Opening) -> None:
+    desk = committed(opening(is_code=True), SHOWN, machineShape="TpuV5E8")
 
     assert desk.refused("CreateCodeSubmission", **KERNEL)[1].startswith("Your Notebook cannot use TPUs")
 
@@ -272,138 +279,149 @@ def test_a_notebook_on_a_tpu_is_refused(desk: CompetitionDesk, notebooks: Notebo
         ({}, "", "Submission CSV Not Found"),
         ({"submission.csv": submission_text(people=4)}, "", "Submission Scoring Error: Your notebook generated"),
         ({}, "ValueError: no such column", "Notebook Threw Exception"),
-        ({}, "Your notebook was stopped because it exceeded the max allowed execution duration.", "Notebook Timeout"),
+        ({}, KILLED, "Notebook Timeout"),
         ({}, TOO_MANY_PROCESSES, "Notebook Exceeded Allowed Compute"),
-        ({}, "The server was stopped while this session ran.", "Kaggle Error"),
+        ({}, CUT_OFF, "Kaggle Error"),
     ],
 )
 def test_a_rerun_that_does_not_end_well_is_an_error_in_kaggles_words(
-    desk: CompetitionDesk, notebooks: Notebooks, files: dict[str, str], failure: str, sentence: str
+    desk: Desk, files: dict[str, str], failure: str, sentence: str
 ) -> None:
-    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    notebooks.end(ref, files=files, failure=failure)
-    found = desk.outcome(ref)
+    found = desk.outcome(rerun(desk, files, failure=failure))
 
     assert found["status"] == "ERROR"
     assert found["errorDescription"].startswith(sentence)
 
 
-@pytest.mark.parametrize("what", ["links that lead to each other", "a file that nobody may read"])
-def test_a_file_that_cannot_be_read_is_none(
-    desk: CompetitionDesk, notebooks: Notebooks, tmp_path: Path, what: str
-) -> None:
-    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    output = tmp_path / "notebooks" / f"rerun-{ref}"
-    output.mkdir(parents=True)
-    if what == "links that lead to each other":
-        (output / "submission.csv").symlink_to(output / "other.csv")
-        (output / "other.csv").symlink_to(output / "submission.csv")
-    elif os.geteuid() == 0:
+@pytest.mark.parametrize("what", ["links in a circle", "a link to the answers", "a file that nobody may read"])
+def test_a_file_that_cannot_be_read_is_none(desk: Desk, tmp_path: Path, what: str) -> None:
+    def leaves_it(order: SessionOrder) -> None:
+        written = order.files.working / "submission.csv"
+        if what == "a link to the answers":
+            written.symlink_to(tmp_path / "code" / "answers.csv")
+        elif what == "links in a circle":
+            written.symlink_to(order.files.working / "other.csv")
+            (order.files.working / "other.csv").symlink_to(written)
+        else:
+            written.touch(mode=0)
+
+    if what == "a file that nobody may read" and os.geteuid() == 0:
         pytest.skip("root may read any file")
-    else:
-        (output / "submission.csv").touch(mode=0)
-    notebooks.end(ref)
-
-    assert desk.outcome(ref)["errorDescription"].startswith("Submission CSV Not Found")
-
-
-def test_a_link_that_a_rerun_left_is_not_followed(desk: CompetitionDesk, notebooks: Notebooks, tmp_path: Path) -> None:
+    desk.runner.script = leaves_it
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    (tmp_path / "notebooks" / f"rerun-{ref}").mkdir(parents=True)
-    (tmp_path / "notebooks" / f"rerun-{ref}" / "submission.csv").symlink_to(tmp_path / "code" / "answers.csv")
-    notebooks.end(ref)
 
     assert desk.outcome(ref)["errorDescription"].startswith("Submission CSV Not Found")
 
 
 def test_a_file_that_is_too_large_is_not_even_copied(
-    desk: CompetitionDesk, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("generator.localkaggle.services.competitions.scoring.LARGEST_SUBMISSION", 50)
-    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    notebooks.end(ref, files={"submission.csv": submission_text()})
+    ref = rerun(desk, {"submission.csv": submission_text()})
 
     assert desk.outcome(ref)["errorDescription"].endswith("too large.")
     assert not (tmp_path / "kaggle" / "submissions").exists()
 
 
 def test_a_disk_without_room_ends_a_submission_and_not_the_session_that_wrote_it(
-    desk: CompetitionDesk, notebooks: Notebooks, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=100 << 20))
-    notebooks.end(ref, files={"submission.csv": submission_text()})
+    ref = rerun(desk, {"submission.csv": submission_text()})
 
     assert "no room for the submission" in desk.outcome(ref)["errorDescription"]
 
 
-def test_a_rerun_that_is_reported_twice_counts_once(desk: CompetitionDesk, notebooks: Notebooks) -> None:
-    ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    notebooks.end(ref, files={"submission.csv": submission_text(off_by=1)})
+def test_a_rerun_that_is_reported_twice_counts_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    def deaf(_: Rerun) -> None:
+        raise RuntimeError("the server is killed here")
+
+    desk.kaggle.kernels.when_rerun_ended(deaf)
+    ref = rerun(desk, {"submission.csv": submission_text(off_by=1)})
     first = desk.outcome(ref)
-    notebooks.end(ref, failure="cut off by a restart")
-    notebooks.end(999, failure="of a submission that there is not")
+    (output,) = desk.root.glob("sessions/2/working/submission.csv")
+    output.write_text(submission_text(off_by=2))
+    desk.kaggle.kernels.rerun("tester", "heights-infer", 1, competition=TOY, submission=999)  # there is none
+    caplog.clear()
+    restarted = desk.restarted(competitions=[desk.root.parent / "code"])
+    restarted.kaggle.competitions.close()  # when it returns, what was to be scored is
 
-    assert desk.ask("GetSubmission", ref=ref) == first
+    assert restarted.ask("GetSubmission", ref=ref) == first
+    assert (desk.root / "submissions" / str(ref) / "submission.csv").read_text() == submission_text(off_by=1)
+    assert restarted.kaggle.kernels.records.unreported_reruns() == []
+    assert not caplog.records
 
 
-def test_where_files_can_be_submitted_a_notebooks_file_is_taken_as_it_is(
-    opening: Opening, notebooks: Notebooks
-) -> None:
-    notebooks.internet = True
-    notebooks.commit({"out/mine.csv": submission_text(off_by=2)})
-    desk = opening()
-    desk.service.use_reruns(notebooks)
+def test_where_files_can_be_submitted_a_notebooks_file_is_taken_as_it_is(opening: Opening) -> None:
+    desk = committed(opening(), {"out/mine.csv": submission_text(off_by=2)}, enableInternet=True)
     ref = desk.ask("CreateCodeSubmission", **KERNEL, fileName="out/mine.csv")["ref"]
 
     assert desk.outcome(ref)["publicScore"] == "2.00000"
-    assert not notebooks.queued
+    assert len(desk.runner.orders) == 1
 
 
 def test_what_waited_for_its_score_is_scored_after_a_restart(opening: Opening) -> None:
     desk = opening()
-    desk.service._scoring.queue = lambda ref: None  # the server ends before it comes to scoring
+    desk.kaggle.competitions._scoring.queue = lambda ref: None  # the server ends before it comes to scoring
     ref = desk.submit(submission_text())
-    desk.service.close()
+    desk.close()
 
     assert opening().outcome(ref)["status"] == "COMPLETE"
 
 
-def test_a_rerun_goes_on_over_a_restart(opening: Opening, notebooks: Notebooks) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
+def test_a_rerun_that_waits_is_run_after_a_restart(opening: Opening) -> None:
+    desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
+    assert desk.kaggle.kernels.wait_until_idle()
+    desk.runner.hold()
+    desk.push("Takes the machine")
+    desk.runner.wait_for_a_session(2)
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    desk.service.close()
-    notebooks.listeners.clear()
-    restarted = opening(is_code=True)
-    restarted.service.use_reruns(notebooks)
+    desk.close()
+    runner = ScriptedRunner(writing({"submission.csv": submission_text()}), held=True)
+    restarted = opening(is_code=True, runner=runner, rules=SessionRules(slots=1))
     assert restarted.ask("GetSubmission", ref=ref)["status"] == "PENDING"
-    notebooks.end(ref, files={"submission.csv": submission_text()})
+    runner.release()
 
     assert restarted.outcome(ref)["publicScore"] == "0.00000"
-    assert len(notebooks.queued) == 1
+    assert len(runner.orders) == 1
 
 
-def test_a_submission_whose_rerun_was_not_queued_yet_is_queued_after_a_restart(
-    opening: Opening, notebooks: Notebooks
-) -> None:
-    desk = opening(is_code=True)
-    desk.service.use_reruns(notebooks)
-    desk.service._scoring.rerun = lambda submission: None  # the server ends right after it kept the submission
+def test_a_rerun_that_is_cut_off_by_a_killed_server_is_an_error(opening: Opening, tmp_path: Path) -> None:
+    desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
+    assert desk.kaggle.kernels.wait_until_idle()
+    desk.runner.hold()
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
-    desk.service.close()
-    restarted = opening(is_code=True)
-    restarted.service.use_reruns(notebooks)
+    desk.runner.wait_for_a_session(2)
+    left = shutil.copytree(desk.root, tmp_path / "killed")
 
-    assert [each["submission"] for each in notebooks.queued] == [ref]
+    found = Desk(left, competitions=[tmp_path / "code"]).outcome(ref)
+    assert (found["status"], found["errorDescription"][:12]) == ("ERROR", "Kaggle Error")
+
+
+@pytest.mark.parametrize("step", ["rerun", "receive"])
+def test_a_submission_that_was_kept_when_a_server_ended_is_scored_by_the_next(opening: Opening, step: str) -> None:
+    def killed(*_: object) -> None:
+        raise RuntimeError("the server is killed here")
+
+    desk = committed(opening(is_code=True), SHOWN)
+    setattr(desk.kaggle.competitions._scoring, step, killed)
+    with contextlib.suppress(RuntimeError):
+        rerun(desk, {"submission.csv": submission_text()})
+    (kept,) = desk.ask("ListSubmissions", competitionName=TOY)["submissions"]
+    desk.close()
+    restarted = opening(is_code=True, runner=desk.runner)
+
+    assert restarted.outcome(kept["ref"])["publicScore"] == "0.00000"
+    assert [order.environment for order in desk.runner.orders] == [{}, {"KAGGLE_IS_COMPETITION_RERUN": "1"}]
+    assert restarted.kaggle.kernels.records.unreported_reruns() == []
 
 
 def test_a_file_that_was_not_all_here_when_the_server_ended_is_an_error(opening: Opening) -> None:
     desk = opening()
-    desk.service._scoring.receive = lambda submission, file: None  # the server ends before the file is kept
+    desk.kaggle.competitions._scoring.receive = lambda submission, file: None  # the server ends before the file is kept
     ref = desk.submit(submission_text())
     assert desk.ask("GetSubmission", ref=ref)["status"] == Stage.RECEIVING.status == "PENDING"
-    desk.service.close()
+    desk.close()
 
     assert opening().outcome(ref)["errorDescription"].startswith("Kaggle Error")
 
@@ -411,7 +429,7 @@ def test_a_file_that_was_not_all_here_when_the_server_ended_is_an_error(opening:
 def test_the_leaderboard_has_the_best_submission_of_each_team(opening: Opening) -> None:
     desk = opening()
     for caller, off in (("ada", 2), ("bob", 1), ("ada", 0.5), ("bob", 4), ("cleo", 1)):
-        _scored(desk, caller, off)
+        desk.outcome(desk.submit(submission_text(off_by=off), caller=caller), caller=caller)
     rows = desk.ask("GetLeaderboard", competitionName=TOY)["submissions"]
 
     # The smaller an error the better; of equal ones the earlier.
@@ -477,9 +495,3 @@ def test_scoring_can_fail_on_demand(opening: Opening) -> None:
 
     assert (found["status"], found["publicScore"]) == ("ERROR", "")
     assert found["errorDescription"].startswith("Submission Scoring Error")
-
-
-def _scored(desk: CompetitionDesk, caller: str, off_by: float) -> None:
-    token = desk.uploads.add("submission.csv", submission_text(off_by=off_by).encode())
-    ref = desk.ask("CreateSubmission", caller=caller, competitionName=TOY, blobFileTokens=token)["ref"]
-    desk.outcome(ref, caller=caller)

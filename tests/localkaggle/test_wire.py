@@ -46,7 +46,7 @@ OFFERED = {
 
 def test_every_method_that_is_offered_is_one_that_clients_can_call(tmp_path: Path) -> None:
     local_kaggle = LocalKaggle(tmp_path, runner=ScriptedRunner())
-    offered = set(local_kaggle._methods)
+    offered = set(local_kaggle.methods)
     local_kaggle.close()
     assert offered - set(methods()) == {"api.v1.DiagnosticsService/Hello"}
 
@@ -54,7 +54,7 @@ def test_every_method_that_is_offered_is_one_that_clients_can_call(tmp_path: Pat
 def test_every_method_that_the_journeys_need_is_offered(tmp_path: Path) -> None:
     needed = {f"{service}/{method}" for service, names in OFFERED.items() for method in names.split()}
     local_kaggle = LocalKaggle(tmp_path, runner=ScriptedRunner())
-    offered = set(local_kaggle._methods)
+    offered = set(local_kaggle.methods)
     local_kaggle.close()
     assert needed - offered == set()
 

@@ -2,7 +2,8 @@
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
 
 from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.kinds import (
@@ -207,11 +208,8 @@ class Compiled:
                         waiting.append(called)
         for function in self._with_gradient() & set(self.kinds):
             self.kinds[function] |= Kind.GRADIENT
-        waiting = self.functions(Kind.GRADIENT)
-        while waiting:
-            function = waiting.pop()
+        for function in _reachable(self.functions(Kind.GRADIENT), lambda each: self.calls_of(each) & self.kinds.keys()):
             self.kinds[function] |= Kind.STEP
-            waiting += [each for each in self.calls_of(function) & set(self.kinds) if Kind.STEP not in self.kinds[each]]
 
     def training_steps(self) -> list[FunctionNode]:
         """The compiled functions of the outermost level that compute a gradient, in the order of the text."""
@@ -224,17 +222,8 @@ class Compiled:
         for function in self.index.functions:
             for called in self.calls_of(function):
                 callers[called].add(function)
-        waiting = [around for call in self.index.calls if call.name in GRADIENTS for around in self._own(call)]
-        found = set(waiting)
-        while waiting:
-            new = callers[waiting.pop()] - found
-            found |= new
-            waiting += new
-        return found
-
-    def _own(self, call: Call) -> list[FunctionNode]:
-        own = self.index.function(call.node)
-        return [] if own is None else [own]
+        around = [self.index.function(call.node) for call in self.index.calls if call.name in GRADIENTS]
+        return _reachable(filter(None, around), callers.__getitem__)
 
     def _mentioned(self, node: ast.AST) -> list[FunctionNode]:
         parent = self.index.parent(node)
@@ -263,11 +252,7 @@ class Compiled:
     def reached(self, function: FunctionNode) -> set[FunctionNode]:
         """A function and those that it calls or hands on, by any number of steps."""
         if function not in self._reached:
-            found, waiting = {function}, [function]
-            while waiting and len(found) < _MOST_REACHED:
-                new = self.calls_of(waiting.pop()) - found
-                found |= new
-                waiting += new
+            found = _reachable([function], self.calls_of, most=_MOST_REACHED)
             if len(self._reached) > _MOST_KEPT:
                 self._reached.clear()
             self._reached[function] = found
@@ -279,3 +264,16 @@ class Compiled:
             for node in self.index.inside(each):
                 if isinstance(node, ast.Call):
                     yield self.index.call_of[node]
+
+
+def _reachable(
+    start: Iterable[FunctionNode], following: Callable[[FunctionNode], set[FunctionNode]], *, most: float = inf
+) -> set[FunctionNode]:
+    """Some functions and those that follow from them by any number of steps, until there are so many."""
+    found = set(start)
+    waiting = list(found)
+    while waiting and len(found) < most:
+        new = following(waiting.pop()) - found
+        found |= new
+        waiting += new
+    return found

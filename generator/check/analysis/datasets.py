@@ -4,7 +4,7 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from generator.check.analysis.index import Call
+from generator.check.analysis.index import Call, is_false, is_true
 from generator.check.analysis.tpu import TpuCode
 
 _SIGNS = {
@@ -102,13 +102,3 @@ def _is_training(tpu: TpuCode, call: Call) -> bool:
 
 def _is_held_out(*names: str) -> bool:
     return any(word in name.lower() for name in names for word in _HELD_OUT)
-
-
-def is_true(node: ast.expr | None) -> bool:
-    """True for a literal `True`."""
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def is_false(node: ast.expr | None) -> bool:
-    """True for a literal `False`."""
-    return isinstance(node, ast.Constant) and node.value is False

@@ -4,6 +4,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeVar
 
 from generator.check.code import CodeCell, NotebookCode
@@ -143,6 +144,10 @@ class Index:
             yield parent
             parent = self.parent(parent)
 
+    def is_conditional(self, node: ast.AST) -> bool:
+        """True below an `if` of its function."""
+        return any(isinstance(each, ast.If | ast.IfExp) for each in self.ancestors(node))
+
     def class_of(self, function: FunctionNode) -> ast.ClassDef | None:
         """The class that a function is a method of."""
         parent = self.parent(function)
@@ -164,11 +169,9 @@ class Index:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
         return self._cell_numbers[id(self.cell(node))], getattr(node, "lineno", 0)
 
-    @property
+    @cached_property
     def _cell_numbers(self) -> dict[int, int]:
-        if not hasattr(self, "_numbers"):
-            self._numbers = {id(cell): number for number, cell in enumerate(self.code.cells)}
-        return self._numbers
+        return {id(cell): number for number, cell in enumerate(self.code.cells)}
 
     def name(self, node: ast.AST) -> str:
         """The full name of what a dotted name stands for, also where a module was given a second name."""
@@ -195,6 +198,16 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         each = stack.pop()
         yield each
         stack += reversed(_children(each))
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """True for a literal `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_false(node: ast.expr | None) -> bool:
+    """True for a literal `False`."""
+    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _children(node: ast.AST) -> list[ast.AST]:

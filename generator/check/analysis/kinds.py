@@ -1,9 +1,8 @@
 """How a function of a notebook can be run, and the names in each framework that make it so."""
 
-import ast
 from enum import Flag, auto
 
-from generator.check.analysis.index import Call
+from generator.check.analysis.index import Call, is_true
 
 
 class Kind(Flag):
@@ -51,6 +50,5 @@ def transformed(name: str, call: Call | None) -> Kind:
         return Kind.TRACED | Kind.DEVICE | Kind.JAX | Kind.PMAP
     if name == "tensorflow.function":
         asked = call.keyword("jit_compile", "experimental_compile") if call is not None else None
-        is_compiled = isinstance(asked, ast.Constant) and asked.value is True
-        return Kind.TRACED | Kind.TENSORFLOW | (Kind.DEVICE if is_compiled else Kind.NOTHING)
+        return Kind.TRACED | Kind.TENSORFLOW | (Kind.DEVICE if is_true(asked) else Kind.NOTHING)
     return Kind.NOTHING

@@ -1,7 +1,9 @@
 """The layers that are in a Keras model, rather than in its input pipeline."""
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 
 from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.index import Call, FunctionNode, Index, walk
@@ -24,7 +26,9 @@ class Layers:
             for call in index.calls
             if call.last in {"compile", "fit"} and isinstance(call.receiver, ast.Name)
         }
-        scopes: list[FunctionNode | None] = [*index.defined, None] if "Input" in _ends(index) else []
+        scopes: list[FunctionNode | None] = (
+            [*index.defined, None] if any(call.last == "Input" for call in index.calls) else []
+        )
         for _ in range(_ROUNDS):
             before = len(self._symbolic)
             for scope in scopes:
@@ -105,7 +109,7 @@ class Layers:
         """True if what has this name is trained, called in a model, put in a container, or returned to one that is."""
         if name in self._trained:
             return True
-        for use in self._uses(name):
+        for use in self._uses[name]:
             parent = self.index.parent(use)
             call = self.index.call(parent)
             if call is not None and call.node.func is use:
@@ -119,13 +123,14 @@ class Layers:
                 return True
         return False
 
-    def _uses(self, name: str) -> list[ast.Name]:
-        if not hasattr(self, "_loads"):
-            self._loads: dict[str, list[ast.Name]] = {}
-            for node in self.index.nodes(ast.Name):
-                if isinstance(node.ctx, ast.Load):
-                    self._loads.setdefault(node.id, []).append(node)
-        return self._loads.get(name, [])
+    @cached_property
+    def _uses(self) -> dict[str, list[ast.Name]]:
+        """Where each name is read."""
+        uses: dict[str, list[ast.Name]] = defaultdict(list)
+        for node in self.index.nodes(ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                uses[node.id].append(node)
+        return uses
 
     def _is_called_by_model(self, attribute: str) -> bool:
         return any(
@@ -139,7 +144,3 @@ class Layers:
             return False
         calls = [call for call in self.index.calls if call.name == function.name]
         return any(self._is_in_model(call.node, depth + 1) for call in calls)
-
-
-def _ends(index: Index) -> set[str]:
-    return {call.last for call in index.calls}

@@ -16,6 +16,9 @@ KERAS = (
     "keras_cv.",
     "keras_nlp.",
 )
+XLA_DEVICES = (
+    "torch_xla.core.xla_model.xla_device", "torch_xla.device", "torch_xla.core.xla_model.get_xla_supported_devices",
+)  # fmt: skip
 _JAX = {"jax", "flax", "haiku", "equinox", "optax"}
 
 

@@ -97,7 +97,7 @@ def tpu_rule(
 @lru_cache(maxsize=1)
 def tpu_code(kernel: KernelSource) -> TpuCode:
     """Return the analysed code of a kernel, none if it is not for a TPU; asked by every rule, done once."""
-    nodes = sum(1 for _ in kernel.code.nodes())
+    nodes = len(kernel.code.nodes)
     index = Index(kernel.code if nodes < _MOST_NODES else NotebookCode(kernel.code.path, ()))
     values = Values(index)
     platform = platform_of(kernel, index, values)

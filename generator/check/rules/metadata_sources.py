@@ -7,22 +7,15 @@ from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
 
-_PREFIXES = {
-    "dataset_sources": ("datasets/", "dataset/"),
-    "competition_sources": ("competitions/", "c/"),
-    "kernel_sources": ("code/", "kernels/", "notebooks/"),
-    "model_sources": ("models/", "model/"),
+_MODELS = "model_sources"
+# What the addresses of such sources begin with, and the form of a source, for people and as a pattern.
+_SOURCES = {
+    "dataset_sources": (("datasets/", "dataset/"), "OWNER/DATASET", r"[^/\s]+/[^/\s]+(/\d+)?"),
+    "competition_sources": (("competitions/", "c/"), "the competition's slug", r"[a-z0-9-]+"),
+    "kernel_sources": (("code/", "kernels/", "notebooks/"), "OWNER/KERNEL", r"[^/\s]+/[^/\s]{5,}(/\d+)?"),
+    _MODELS: (("models/", "model/"), "OWNER/MODEL/FRAMEWORK/VARIATION/VERSION", r"([^/\s]+/){3}[^/\s]+(/\S*)?"),
 }
-_FORMS = {
-    "dataset_sources": ("OWNER/DATASET", re.compile(r"[^/\s]+/[^/\s]+(/\d+)?")),
-    "competition_sources": ("the competition's slug", re.compile(r"[a-z0-9-]+")),
-    "kernel_sources": ("OWNER/KERNEL", re.compile(r"[^/\s]+/[^/\s]{5,}(/\d+)?")),
-    "model_sources": (
-        "OWNER/MODEL/FRAMEWORK/VARIATION/VERSION",
-        re.compile(r"[^/\s]+/[^/\s]+/[^/\s]+/[^/\s]+(/\S*)?"),
-    ),
-}
-_PARTS_WITH_VERSION = 5
+_VERSIONED = re.compile(r"([^/]*/){4}\d+")
 
 
 @rule("M040", "source-prefix")
@@ -34,7 +27,7 @@ def source_prefix(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kaggle-cli#377 and #433.
     """
-    for name, prefixes in _PREFIXES.items():
+    for name, (prefixes, _, _) in _SOURCES.items():
         for ref in kernel.refs(name):
             if prefix := _prefix(ref, prefixes):
                 message = f'"{ref[:100]}" in {name} begins with "{prefix}", and would not be attached.'
@@ -51,9 +44,9 @@ def source_form(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: kernels_push in kaggle 2.2.
     """
-    for name, (form, pattern) in _FORMS.items():
+    for name, (prefixes, form, pattern) in _SOURCES.items():
         for ref in kernel.refs(name):
-            if not pattern.fullmatch(ref) and not _prefix(ref, _PREFIXES[name]):
+            if not re.fullmatch(pattern, ref) and not _prefix(ref, prefixes):
                 message = f'"{ref[:100]}" in {name} is not {form}.'
                 yield Problem(kernel.in_metadata(), message, f"Write {form}, as it stands in the address of its page.")
 
@@ -68,13 +61,10 @@ def model_without_version(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: kernels_push in kaggle 2.2.
     """
-    form, pattern = _FORMS["model_sources"]
-    for ref in kernel.refs("model_sources"):
-        parts = ref.split("/")
-        if _prefix(ref, _PREFIXES["model_sources"]) or not pattern.fullmatch(ref):
-            continue
-        if len(parts) != _PARTS_WITH_VERSION or not parts[-1].isdecimal():
-            message = f'"{ref[:100]}" in model_sources has no version.'
+    prefixes, form, pattern = _SOURCES[_MODELS]
+    for ref in kernel.refs(_MODELS):
+        if re.fullmatch(pattern, ref) and not _prefix(ref, prefixes) and not _VERSIONED.fullmatch(ref):
+            message = f'"{ref[:100]}" in {_MODELS} has no version.'
             yield Problem(kernel.in_metadata(), message, f"Add the number of one: {form}.")
 
 

@@ -12,7 +12,7 @@ from generator.check.rule import Problem, rule
 from generator.check.secrets import secrets_in
 from generator.check.source import KernelSource, Part
 from generator.pair.notebook import joined
-from generator.untrusted import storable
+from generator.untrusted import JsonObject, storable
 
 _LARGEST = 16 * 1024 * 1024
 _MOST_SHOWN = 20
@@ -113,12 +113,10 @@ def committed_outputs(kernel: KernelSource) -> Iterator[Problem]:
     unreadable. Kaggle runs the notebook anew and keeps those outputs.
     Clear them: `jupyter nbconvert --clear-output --inplace NOTEBOOK`.
     """
-    listed = enumerate(kernel.notebook.sections("cells"), start=1)
-    cells = [cell_name(cell, number) for number, cell in listed if cell.get("outputs")]
-    if cells:
-        few = f"{len(cells)} cells have" if len(cells) > 1 else "A cell has"
-        place = Place(kernel.code.path, cells[0])
-        yield Problem(place, f"{few} outputs, this one first.", "Clear them before the notebook is committed.")
+    places = [place for place, cell in _cells(kernel) if cell.get("outputs")]
+    if places:
+        few = f"{len(places)} cells have" if len(places) > 1 else "A cell has"
+        yield Problem(places[0], f"{few} outputs, this one first.", "Clear them before the notebook is committed.")
 
 
 @rule("N008", "secret")
@@ -151,8 +149,8 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     session's time is over.
     Put the value into a constant, or a secret of Kaggle's.
     """
-    own = {node.name for _, node in kernel.code.nodes() if isinstance(node, ast.FunctionDef)}
-    for cell, node, name in kernel.code.calls():
+    own = {node.name for _, node in kernel.code.nodes if isinstance(node, ast.FunctionDef)}
+    for cell, node, name in kernel.code.calls:
         if name in _WAITING and name not in kernel.code.bound and name not in own:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
             yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
@@ -183,32 +181,37 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kaggle-cli#582 and #944.
     """
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(node))
         if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
             message = "A push takes away the secrets that were attached in the editor."
             yield Problem(kernel.code.place(cell, node), message, "Go on without it where there is none.")
 
 
+def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:
+    """Every cell with its place, of Markdown as well."""
+    for number, cell in enumerate(kernel.notebook.sections("cells"), start=1):
+        yield Place(kernel.code.path, cell_name(cell, number)), cell
+
+
 def _sources(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """The text of every cell with its place, of Markdown as well; a script has only the one."""
     if not kernel.notebook and kernel.fault is None:
         yield Place(kernel.code.path), kernel.text
-    for number, cell in enumerate(kernel.notebook.sections("cells"), start=1):
-        yield Place(kernel.code.path, cell_name(cell, number)), joined(cell.get("source"))
+    for place, cell in _cells(kernel):
+        yield place, joined(cell.get("source"))
 
 
 def _outputs(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """The texts that cells have written, with the place of the cell."""
-    for number, cell in enumerate(kernel.notebook.sections("cells"), start=1):
+    for place, cell in _cells(kernel):
         for output in cell.sections("outputs"):
-            text = joined(output.get("text")) or joined(output.section("data").get("text/plain"))
-            yield Place(kernel.code.path, cell_name(cell, number)), text
+            yield place, joined(output.get("text")) or joined(output.section("data").get("text/plain"))
 
 
 def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """Literals that look like secrets, given to what is called like one."""
-    for cell, node in kernel.code.nodes():
+    for cell, node in kernel.code.nodes:
         for name, value in _named_values(node):
             if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
                 continue

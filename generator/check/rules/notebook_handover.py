@@ -54,7 +54,7 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
             remedy = "Save its weights as .weights.h5, and build the model in both notebooks."
             yield Problem(kernel.code.place(write.cell, write.node), message, remedy)
     own = {_name(write.path) for write in writes(kernel.code) if write.path}
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         path = text_of(kernel.code, node.args[0]) if node.args else None
         is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
         if is_whole and path and _name(path) not in own and kernel.has_no_internet:
@@ -73,7 +73,7 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: the images' packages as of 2026-08-12.
     """
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         is_dump = (name in _PICKLE_DUMPS or name.endswith(".to_pickle")) and _trains_on_tpu(kernel)
         is_load = name in _PICKLE_LOADS and kernel.purpose is Purpose.INFERENCE
         if is_dump or is_load:
@@ -94,7 +94,7 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
         return
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         is_policy = name.rpartition(".")[2] in ("set_global_policy", "set_dtype_policy", "Policy", "DTypePolicy")
         named = [*node.args, *(keyword.value for keyword in node.keywords)]
         is_torch = name.endswith("autocast") and any(kernel.code.name_of(each) == "torch.bfloat16" for each in named)
@@ -117,7 +117,7 @@ def _is_weights(kernel: KernelSource, write: Write) -> bool:
     only = any(keyword.arg == "save_weights_only" for keyword in write.node.keywords)
     loads = {
         _name(text_of(kernel.code, node.args[0]) or "")
-        for _, node, called in kernel.code.calls()
+        for _, node, called in kernel.code.calls
         if (called in _KERAS_LOADS or called.endswith(".load_weights")) and node.args
     }
     is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in loads

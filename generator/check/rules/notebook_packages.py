@@ -89,7 +89,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
             if is_fetching and not any(here in word for word in words for here in _HERE):
                 message = f"{words[0]} needs the internet, which this notebook runs without."
                 yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         what = _fetched(kernel.code, node, name)
         if what and not _is_optional(kernel.code, node):
             message = f"{what} needs the internet, which this notebook runs without."
@@ -107,7 +107,7 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kagglehub#258; kagglehub 1.0.3.
     """
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         if kernel.has_no_internet and name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset")):
             message = f"{name} can attach nothing in a session that nobody sits at."
             remedy = "Attach it in kernel-metadata.json, and use its path below /kaggle/input."
@@ -120,7 +120,7 @@ def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
         for words in _commands(command):
             if (arguments := _install_arguments(words)) is not None:
                 yield code.place(cell, line), arguments, _is_indented(cell, line)
-    for cell, node, name in code.calls():
+    for cell, node, name in code.calls:
         if name in _RUNNING and node.args:
             first = node.args[0]
             if isinstance(first, ast.List | ast.Tuple):
@@ -205,7 +205,7 @@ def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping
     if handle is None or UNKNOWN in handle or handle.startswith((*_LOCAL, "file:")) or "local_files_only" in arguments:
         return ""
     saved = [each.path for each in writes(code)]
-    for _, call, _ in code.calls():
+    for _, call, _ in code.calls:
         saved += [text_of(code, keyword.value) for keyword in call.keywords if keyword.arg in _SAVED_TO]
     folders = [PurePosixPath(path) for path in saved if path and path != "."]
     is_written = any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)

@@ -14,7 +14,7 @@ from generator.check.texts import UNKNOWN, text_of
 from generator.check.writes import writes
 
 _INPUT = "/kaggle/input"
-_KINDS = ("competitions", "datasets", "notebooks", "models")
+# The list of the metadata that attaches a kind of input, and how many parts its name has.
 _SOURCES = {
     "competitions": ("competition_sources", 1),
     "datasets": ("dataset_sources", 2),
@@ -76,7 +76,7 @@ def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
     take minutes for them, in every run, and print as many lines as there are files.
     Look at the usual mounts first, then at most four levels deep; or prune os.walk by `folders[:] = []`.
     """
-    for cell, node, name in kernel.code.calls():
+    for cell, node, name in kernel.code.calls:
         root = _searched(kernel.code, node, name)
         if root is not None and not _is_pruned(kernel.code, node):
             message = f"All of {root} is searched here, however much is in it."
@@ -127,7 +127,7 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
     Attach the data as a dataset, and take the folder from a constant at the top.
     """
     mounted = _DRIVE if "google.colab.drive" in kernel.code.imported.values() else ()
-    for cell, node in kernel.code.nodes():
+    for cell, node in kernel.code.nodes:
         text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
         if _AUTHORS.match(text) and not text.startswith(mounted):
             message = f"{_shown(text)} is a path of its author's machine."
@@ -160,7 +160,7 @@ def _input_paths(code: NotebookCode) -> tuple[tuple[CodeCell, ast.AST, str], ...
     """Every path that is read below the inputs, each expression once: the widest that can be read."""
     found = []
     seen = {id(write.target) for write in writes(code)}
-    for cell, node in code.nodes():
+    for cell, node in code.nodes:
         if id(node) in seen or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
             continue
         path = _normal(text_of(code, node))
@@ -186,13 +186,13 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _is_nested(path: str) -> bool:
-    return _parts(path)[0] in _KINDS
+    return _parts(path)[0] in _SOURCES
 
 
 def _name(path: str) -> str:
     """What a path leads to, in either layout: the slug."""
     parts = _parts(path)
-    at = {"competitions": 1, "datasets": 2, "notebooks": 2, "models": 2}.get(parts[0], 0)
+    _, at = _SOURCES.get(parts[0], ("", 0))
     return parts[at] if len(parts) > at else UNKNOWN
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from generator.check.analysis.index import Call, walk
 from generator.check.analysis.models import builds_model, is_model
+from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem
@@ -18,9 +19,6 @@ _SHARDS = {
     "set_distribution", "replicate", "SingleDeviceSharding",
 }  # fmt: skip
 _RESTARTS = {"initialize_tpu_system", "clear_session", "reset"}
-_XLA_DEVICES = (
-    "torch_xla.core.xla_model.xla_device", "torch_xla.device", "torch_xla.core.xla_model.get_xla_supported_devices",
-)  # fmt: skip
 
 
 @tpu_rule("T001", "hidden-missing-tpu", Severity.WARNING)
@@ -129,7 +127,7 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.index.place(function), "This step runs on the first of eight devices.", remedy)
     elif tpu.platform.torch and any(call.last == "backward" for call in tpu.index.calls):
         starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
-        devices = list(tpu.calls(*_XLA_DEVICES))
+        devices = list(tpu.calls(*XLA_DEVICES))
         if devices and not any(call.last in starts for call in tpu.index.calls):
             place = tpu.index.place(devices[0].node)
             yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", remedy)

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.datasets import batched_datasets, is_false, is_true, training_loaders
-from generator.check.analysis.index import Call, walk
+from generator.check.analysis.datasets import batched_datasets, training_loaders
+from generator.check.analysis.index import Call, is_false, is_true, walk
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity

@@ -52,11 +52,11 @@ def half_precision(tpu: TpuCode) -> Iterator[Problem]:
     """
     remedy = "Take bfloat16, without scaling."
     for call in tpu.index.calls:
-        text = tpu.values.text(call.argument(0))
-        is_policy = call.last in _POLICIES and text == "mixed_float16" and not _is_chosen(tpu, call.node)
-        is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_chosen(tpu, call.node)
-        is_scaler = is_scaler and not _is_switched(call.node)
-        if (is_policy or is_scaler) and call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla.")):
+        is_policy = call.last in _POLICIES and tpu.values.text(call.argument(0)) == "mixed_float16"
+        is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_switched(call.node)
+        is_known = call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla."))
+        # Below an `if` another type may be taken on a TPU.
+        if (is_policy or is_scaler) and is_known and not tpu.index.is_conditional(call.node):
             yield Problem(tpu.index.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
 
 
@@ -69,11 +69,6 @@ def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
     parent = tpu.index.parent(node)
     given_to = tpu.index.call(tpu.index.parent(parent) if isinstance(parent, ast.keyword) else parent)
     return given_to is not None and given_to.last not in CALLBACKS and _is_on_device(tpu, node)
-
-
-def _is_chosen(tpu: TpuCode, node: ast.AST) -> bool:
-    """True below an `if`: another type may be taken on a TPU."""
-    return any(isinstance(each, ast.If | ast.IfExp) for each in tpu.index.ancestors(node))
 
 
 def _is_switched(node: ast.Call) -> bool:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets, training_loaders
+from generator.check.analysis.index import is_true
 from generator.check.analysis.kinds import Kind
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode, tpu_rule
@@ -138,9 +139,8 @@ def ragged_tensor(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), message, remedy)
     if tpu.platform.tensorflow:
         for call in tpu.index.calls:
-            asked = call.keyword("ragged")
-            is_asked = isinstance(asked, ast.Constant) and asked.value is True
-            if is_asked and call.last in {"Input", "InputLayer"} and is_keras(call.name, tpu.index):
+            is_input = call.last in {"Input", "InputLayer"} and is_keras(call.name, tpu.index)
+            if is_input and is_true(call.keyword("ragged")):
                 yield Problem(tpu.index.place(call.node), message, remedy)
 
 

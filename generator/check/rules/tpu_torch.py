@@ -4,13 +4,13 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.index import Call
+from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
 _XM = "torch_xla.core.xla_model."
 _ENDS_STEP = {"mark_step", "sync", "ParallelLoader", "MpDeviceLoader", "per_device_loader", "compile"}
-_DEVICES = (f"{_XM}xla_device", "torch_xla.device", f"{_XM}get_xla_supported_devices")
 _ADDRESSES = "TPU_PROCESS_ADDRESSES"
 
 
@@ -26,7 +26,7 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
     """
     ends = {call.last for call in tpu.index.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
     steps_by_context = any(call.name == "torch_xla.step" for call in tpu.index.calls)
-    if not tpu.platform.torch or ends & _ENDS_STEP or steps_by_context or not any(tpu.calls(*_DEVICES)):
+    if not tpu.platform.torch or ends & _ENDS_STEP or steps_by_context or not any(tpu.calls(*XLA_DEVICES)):
         return
     steps = list(tpu.calls(f"{_XM}optimizer_step"))
     if any(call.argument(1, "barrier") is not None for call in steps):
@@ -52,8 +52,9 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
         return
     loops = {loop for call in tpu.index.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
     for call in tpu.index.calls:
-        around = [*tpu.loops(call.node)][:1]
-        if call.last == "item" and not call.node.args and around and around[0] in loops and _is_each_time(tpu, call):
+        if call.last != "item" or call.node.args or tpu.index.is_conditional(call.node):
+            continue
+        if next(tpu.loops(call.node), None) in loops:
             message = "The loop waits for the TPU in every step to read this value."
             yield Problem(tpu.index.place(call.node), message, "Sum it up on the device, and read it once an epoch.")
 
@@ -67,7 +68,7 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "Saving and loading XLA tensors".
     """
-    if not tpu.platform.torch or not any(tpu.calls(*_DEVICES)):
+    if not tpu.platform.torch or not any(tpu.calls(*XLA_DEVICES)):
         return
     for call in tpu.calls("torch.save"):
         saved = tpu.values.resolved(call.argument(0, "obj"))
@@ -90,7 +91,7 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
     if not starts:
         return
     first = min(tpu.index.order(call.node) for call in starts)
-    for call in tpu.calls(*_DEVICES):
+    for call in tpu.calls(*XLA_DEVICES):
         if tpu.index.function(call.node) is None and tpu.index.order(call.node) < first:
             message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
             yield Problem(tpu.index.place(call.node), message, "Ask for the device in the function that is started.")
@@ -110,11 +111,6 @@ def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
             message = f"Kaggle's image sets {_ADDRESSES}, with which several processes do not start."
             remedy = f'Call os.environ.pop("{_ADDRESSES}", None) before.'
             yield Problem(tpu.index.place(call.node), message, remedy)
-
-
-def _is_each_time(tpu: TpuCode, call: Call) -> bool:
-    """True unless an `if`, or a function for later, is around a call."""
-    return not any(isinstance(each, ast.If | ast.IfExp) for each in tpu.index.ancestors(call.node))
 
 
 def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:

@@ -1,7 +1,6 @@
 """Why a chain stops; what was journalled stays, and the same command continues.
 
 ChainError
-├── AlreadyRunningError        another process carries this pair
 ├── NoChainError               there is nothing to continue, to submit or to tell of
 ├── TrainingMissingError       a pair that trains elsewhere was not trained (trained_elsewhere)
 ├── StepFailedError            a step failed before, and nothing was changed since
@@ -33,17 +32,6 @@ from generator.untrusted import printable
 
 class ChainError(TandemError):
     """A chain cannot go on by itself."""
-
-
-class AlreadyRunningError(ChainError):
-    """Another process has the pair's lock."""
-
-    def __init__(self, *, pair: str, process: str) -> None:
-        holder = f" (process {printable(process)})" if process.strip() else ""
-        super().__init__(
-            f"Another chain of {printable(pair)} is running{holder}; wait for it or stop it. "
-            f"`tandem status {printable(pair)}` shows where it is."
-        )
 
 
 class NoChainError(ChainError):

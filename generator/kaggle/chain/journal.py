@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from generator.files import FileReadError, writing
-from generator.kaggle.chain.errors import AlreadyRunningError, JournalDamagedError, JournalError
+from generator.kaggle.chain.errors import ChainError, JournalDamagedError, JournalError
 from generator.pair.workspace import PairFolder
 from generator.untrusted import JsonObject, printable
 from generator.workspace_files import WorkspaceFiles
@@ -205,7 +205,7 @@ class Journals:
         """Keeps other chains of the pair away; the lock ends with the process, however that ends.
 
         Raises:
-            AlreadyRunningError: Another process has the lock.
+            ChainError: Another process has the lock.
             FileWriteError: The lock cannot be made.
             UnsafePlaceError: It is a link, or below one.
         """
@@ -217,8 +217,12 @@ class Journals:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                holder = os.read(handle, 32).decode("ascii", "replace")
-                raise AlreadyRunningError(pair=self._pair.name, process=holder) from error
+                name, process = printable(self._pair.name), os.read(handle, 32).decode("ascii", "replace")
+                holder = f" (process {printable(process)})" if process.strip() else ""
+                raise ChainError(
+                    f"Another chain of {name} is running{holder}; wait for it or stop it. `tandem status {name}` shows "
+                    "where it is."
+                ) from error
             os.ftruncate(handle, 0)
             os.pwrite(handle, str(os.getpid()).encode(), 0)
             yield

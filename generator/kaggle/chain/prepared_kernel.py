@@ -10,7 +10,7 @@ from typing import Any
 from generator.accelerators.catalog import AcceleratorKind
 from generator.check.checking import check, errors
 from generator.check.finding import Finding
-from generator.check.reading import context_of, read_kernel
+from generator.check.reading import read_role
 from generator.check.rules import RULES
 from generator.check.source import KernelSource
 from generator.competition.facts import Value
@@ -59,7 +59,7 @@ def prepare(folder: PairFolder, role: Role, *, verify: bool = True) -> PreparedK
         KernelUnfitError: Kaggle would refuse it, or misunderstand it in silence.
         FileReadError: A file is missing.
     """
-    kernel = read_kernel(folder.metadata(role).parent, context_of(folder, role))
+    kernel = read_role(folder, role)
     doubts = check_fit(kernel, pair=folder.name, verify=verify)
     metadata, notebook, path = kernel.metadata or JsonObject(), kernel.notebook, kernel.code.path
     if not notebook:

@@ -56,13 +56,9 @@ class HostedFolder:
         if not description.says_submission:
             kind = inferred_submission(question.metric, columns, answers.columns)
             question = replace(question, submission=kind)
-        self._facts = _with_pages(replace(description.facts, question=question))
-        self._scorer = Scorer(question, answers, sample=sample, seed=self._facts.slug)
-
-    @property
-    def facts(self) -> HostedFacts:
+        self.facts = _with_pages(replace(description.facts, question=question))
         """The facts that its `competition.toml` and its files say."""
-        return self._facts
+        self._scorer = Scorer(question, answers, sample=sample, seed=self.facts.slug)
 
     def data(self) -> Path:
         """The folder of the files that everybody sees."""

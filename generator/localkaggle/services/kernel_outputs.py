@@ -61,10 +61,6 @@ class KernelOutputs:
             return []
         return sorted(_files(self._folder(session).working), key=lambda file: file.name)
 
-    def file(self, session: SessionRecord, name: str) -> ListedFile | None:
-        """One file that a session wrote."""
-        return next((file for file in self.files(session) if file.name == name), None)
-
     def archive(self, session: SessionRecord) -> Path:
         """A zip file with everything that a session wrote, made once."""
         archive = self._folder(session).path / "output.zip"
@@ -126,7 +122,7 @@ class KernelOutputs:
         name = call.text("filePath")
         if not name:
             return self._redirect_to_archive(call, session)
-        file = self.file(session, name)
+        file = next((each for each in self.files(session) if each.name == name), None)
         if file is None:
             raise ApiError(404, "There is no such file in the output")
         return Redirect(self._site.tickets.download(call, Stored(file.path, file.name)))

@@ -4,7 +4,7 @@ import errno
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 
@@ -26,6 +26,8 @@ DELETED = "The notebook was deleted."
 KILLED = "Your notebook was stopped because it exceeded the max allowed execution duration."
 MACHINE_FAILED = "Kaggle Error: the machine of this session failed."
 _RETRY_SECONDS = 2.0
+# How many sessions of a kind may wait and run, over which a push is refused.
+_CONCURRENT = {AcceleratorKind.GPU: 2, AcceleratorKind.TPU: 1, AcceleratorKind.CPU: 5}
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _KILLED_AFTER = timedelta(seconds=5)
 _LOG = logging.getLogger(__name__)
@@ -33,26 +35,16 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class SessionRules:
-    """The limits of a session, and of how many run at a time.
+    """How many sessions run at a time, and where they find their inputs.
 
     Attributes:
         slots: How many sessions this machine runs at a time; the others wait. With 0 a session runs inside of the
             call that asks for it.
-        concurrent: How many sessions of a kind may wait and run, over which a push is refused.
         flat_mounts: Whether inputs are mounted as they were before 2026, all in one folder.
-        output_limit: The bytes that a session may write.
-        memory_limit: The bytes of memory that it may use: as many as on Kaggle, where this machine has them.
-        process_limit: The processes that it may start.
     """
 
     slots: int = 2
-    concurrent: Mapping[AcceleratorKind, int] = field(
-        default_factory=lambda: {AcceleratorKind.GPU: 2, AcceleratorKind.TPU: 1, AcceleratorKind.CPU: 5}
-    )
     flat_mounts: bool = False
-    output_limit: int = 20 * 2**30
-    memory_limit: int = field(default_factory=lambda: min(30 * 2**30, largest_memory()))
-    process_limit: int = 4_096
 
 
 class KernelSessions:
@@ -65,15 +57,14 @@ class KernelSessions:
         *,
         runner: Runner,
         sources: KernelSources,
-        rules: SessionRules,
+        slots: int,
     ) -> None:
         self._site = site
         self._records = records
         self._runner = runner
-        self._rules = rules
         self._sources = sources
         self._listeners: list[Callable[[Rerun], None]] = []
-        self.queue = SessionQueue(self._execute, slots=rules.slots)
+        self.queue = SessionQueue(self._execute, slots=slots)
 
     def folder(self, session: int) -> SessionFolder:
         """The files of a session."""
@@ -113,7 +104,7 @@ class KernelSessions:
             for session in self._records.unfinished()
             if session.accelerator is kind and session.submission is None
         ]
-        if len(current) >= (limit := self._rules.concurrent[kind]):
+        if len(current) >= (limit := _CONCURRENT[kind]):
             raise PushError(session_limit_reached(kind, limit))
         now = self._site.clock.now()
         quota = allowed(kind)
@@ -198,9 +189,8 @@ class KernelSessions:
             accelerator=AcceleratorKind.CPU if is_wrong else accelerator.kind,
             devices=1 if is_wrong else accelerator.devices,
             time_limit=min(hours, timedelta(seconds=settings.timeout_seconds)) if settings.timeout_seconds else hours,
-            output_limit=self._rules.output_limit,
-            memory_limit=self._rules.memory_limit,
-            process_limit=self._rules.process_limit,
+            # As much as on Kaggle, where this machine has it.
+            memory_limit=min(SessionOrder.memory_limit, largest_memory()),
         )
 
     def _environment(self, session: SessionRecord) -> Mapping[str, str]:

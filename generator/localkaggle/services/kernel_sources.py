@@ -25,11 +25,11 @@ MissingSources = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sources:
-    """The services that know the folders behind the names in a kernel's metadata; None where there is none."""
+    """The services that know the folders behind the names in a kernel's metadata."""
 
-    competitions: Competitions | None = None
-    datasets: Datasets | None = None
-    models: Models | None = None
+    competitions: Competitions
+    datasets: Datasets
+    models: Models
 
 
 class KernelSources:
@@ -78,7 +78,7 @@ class KernelSources:
         if len(parts) not in _PARTS[kind] or not all(map(_PART.fullmatch, parts)):
             return False
         if kind == "competitions":
-            return self._sources.competitions is not None and self._sources.competitions.is_known(name)
+            return self._sources.competitions.is_known(name)
         if kind == "kernels":
             return self._is_kernel(account, *parts)
         return self._folder(kind, name, account=account) is not None
@@ -91,14 +91,13 @@ class KernelSources:
 
     def _folder(self, kind: str, name: str, *, account: str = "", hidden: bool = False) -> Path | None:
         """The folder of a source; with an account, of one that it may see."""
-        found = self._sources
-        if kind == "competitions" and found.competitions is not None:
-            return found.competitions.data_folder(name, hidden=hidden)
-        if kind == "datasets" and found.datasets is not None:
-            return found.datasets.dataset_folder(name, account=account)
-        if kind == "models" and found.models is not None:
-            return found.models.model_folder(name, account=account)
-        return self._output(*name.split("/")) if kind == "kernels" else None
+        if kind == "competitions":
+            return self._sources.competitions.data_folder(name, hidden=hidden)
+        if kind == "datasets":
+            return self._sources.datasets.dataset_folder(name, account=account)
+        if kind == "models":
+            return self._sources.models.model_folder(name, account=account)
+        return self._output(*name.split("/"))
 
     def _output(self, owner: str, slug: str, number: str = "") -> Path | None:
         """The output of the newest version of a kernel that ended well, or of this version if it did."""

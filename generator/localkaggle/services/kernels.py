@@ -1,18 +1,17 @@
 """Kernels, put together: saved, run, looked at, deleted, and run again for submissions."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import ClassVar
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Methods
-from generator.localkaggle.service_context import Rerun, ServiceContext
+from generator.localkaggle.service_context import FinishedVersion, Rerun, ServiceContext
 from generator.localkaggle.services.kernel_outputs import KernelOutputs
 from generator.localkaggle.services.kernel_pushes import KernelPushes
 from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
-from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, SessionRecord, State
+from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, State
 from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionRules
 from generator.localkaggle.services.kernel_sources import KernelSources, Sources
 from generator.sessions.runner import Runner
@@ -22,18 +21,18 @@ _SERVICE = "kernels.KernelsApiService"
 
 
 class Kernels:
-    """The kernels of a local Kaggle; it is also what can run a submitted version again (`site.Reruns`)."""
+    """The kernels of a local Kaggle; it is also what can run a submitted version again (`Reruns`)."""
 
     SCHEMA: ClassVar[str] = SCHEMA
 
     def __init__(
-        self, site: ServiceContext, *, runner: Runner, sources: Sources | None = None, rules: SessionRules | None = None
+        self, site: ServiceContext, *, runner: Runner, sources: Sources, rules: SessionRules | None = None
     ) -> None:
         self._site = site
         rules = rules or SessionRules()
         self.records = KernelRecords(site.database)
-        found = KernelSources(site, self.records, sources or Sources(), flat=rules.flat_mounts)
-        self.sessions = KernelSessions(site, self.records, runner=runner, sources=found, rules=rules)
+        found = KernelSources(site, self.records, sources, flat=rules.flat_mounts)
+        self.sessions = KernelSessions(site, self.records, runner=runner, sources=found, slots=rules.slots)
         self._queries = KernelQueries(site, self.records)
         self.outputs = KernelOutputs(site, self.records, self._queries)
         self._pushes = KernelPushes(site, self.records, sources=found, sessions=self.sessions)
@@ -105,25 +104,15 @@ class Kernels:
             }
         return answer
 
-    def has_version(self, owner: str, slug: str, version: int) -> bool:
-        """True if there is such a version, whose session ended well."""
-        return self._success(owner, slug, version) is not None
-
-    def output_file(self, owner: str, slug: str, version: int, name: str) -> Path | None:
-        """A file that the version wrote, or None."""
-        session = self._success(owner, slug, version)
-        file = self.outputs.file(session, name) if session is not None else None
-        return file.path if file is not None else None
-
-    def uses_internet(self, owner: str, slug: str, version: int) -> bool:
-        """True if the version had the internet switched on."""
+    def finished_version(self, owner: str, slug: str, version: int) -> FinishedVersion | None:
+        """The version; None if there is none of this number, or its session did not end well."""
         found = self.records.find_version(owner, slug, version)
-        return found is not None and found.settings.internet
-
-    def uses_tpu(self, owner: str, slug: str, version: int) -> bool:
-        """True if the version asked for a TPU, which no code competition lets submit."""
-        found = self.records.find_version(owner, slug, version)
-        return found is not None and found.settings.accelerator.kind is AcceleratorKind.TPU
+        session = self.records.session_of(found) if found is not None else None
+        if found is None or session is None or session.state is not State.COMPLETE:
+            return None
+        is_tpu = found.settings.accelerator.kind is AcceleratorKind.TPU
+        output = {file.name: file.path for file in self.outputs.files(session)}
+        return FinishedVersion(found.settings.internet, is_tpu, output)
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun of a version with the hidden test of a competition mounted."""
@@ -137,8 +126,3 @@ class Kernels:
     def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
         """Asks to be told of every rerun that ends, also of those that a restart of the server cut off."""
         self.sessions.when_rerun_ended(listener)
-
-    def _success(self, owner: str, slug: str, version: int) -> SessionRecord | None:
-        found = self.records.find_version(owner, slug, version)
-        session = self.records.session_of(found) if found is not None else None
-        return session if session is not None and session.state is State.COMPLETE else None

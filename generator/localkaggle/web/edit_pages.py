@@ -15,7 +15,6 @@ from generator.localkaggle.web.kernel_views import KernelView
 from generator.localkaggle.web.page_request import PageRequest, redirect
 from generator.untrusted import slug_of
 
-_REFUSED = 422
 _COPY = " copy"
 _SOURCES = ("Competition", "Kernel", "Dataset", "Model")
 
@@ -98,7 +97,6 @@ def _form(
     return page.render(
         "editor.html.j2",
         here="code",
-        status=_REFUSED if problem else 200,
         draft=draft,
         heading=heading,
         source=source,

@@ -23,6 +23,7 @@ from generator.localkaggle.web.api_client import ApiClient
 from generator.localkaggle.web.templating import rendered
 
 _MOST_FIELDS = 2_000
+_REFUSED = 422
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,18 @@ class PageRequest:
     def _sent(self) -> FormData:
         return _parsed(self.body, self.request.headers)
 
-    def render(self, template: str, *, here: str, status: int = 200, **values: Any) -> Response:
+    def render(self, template: str, *, here: str, status: int = 200, problem: str = "", **values: Any) -> Response:
         """A page from a template.
 
         Args:
             template: Its file.
             here: The word of the bar on top that the page belongs to.
             status: The HTTP status.
+            problem: Why a form that was sent is shown again, which has a status of its own; empty if it is not.
             **values: What the template shows; with `moves` the page looks again by itself.
         """
-        common = {"account": self.account, "here": here, "now": self.now, "moves": False}
-        return rendered(template, {**common, **values}, status=status)
+        common = {"account": self.account, "here": here, "now": self.now, "moves": False, "problem": problem}
+        return rendered(template, {**common, **values}, status=_REFUSED if problem else status)
 
 
 def redirect(address: str) -> Response:

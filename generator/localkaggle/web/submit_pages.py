@@ -10,7 +10,6 @@ from generator.localkaggle.web.kernel_pages import opened
 from generator.localkaggle.web.kernel_views import KernelView, kernel_views
 from generator.localkaggle.web.page_request import PageRequest, redirect
 
-_REFUSED = 422
 _USUAL = "submission."
 
 
@@ -70,7 +69,6 @@ def _choice(page: PageRequest, slug: str, *, problem: str = "") -> Response:
     return page.render(
         "submit_choice.html.j2",
         here="competitions",
-        status=_REFUSED if problem else 200,
         problem=problem,
         competition=competition(page.api, slug),
         kernels=[each for each in mine if each.can_be_submitted],
@@ -88,7 +86,6 @@ def _form(page: PageRequest, found: KernelView, *, chosen: str, problem: str = "
     return page.render(
         "submit.html.j2",
         here="code",
-        status=_REFUSED if problem else 200,
         it=found,
         competitions=attached or every,
         chosen=chosen or (attached[0]["slug"] if attached else ""),

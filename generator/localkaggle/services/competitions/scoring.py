@@ -28,20 +28,20 @@ class ScoringQueue:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
-        self.reruns: Reruns | None = None
+        self.reruns: Reruns
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scoring")
         self._closing = threading.Lock()
         self._is_closed = False
 
-    def begin(self) -> None:
-        """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
+    def start(self, reruns: Reruns) -> None:
+        """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here.
+
+        Submitted notebooks are sent to `reruns` from now on, first of all those that the stop left.
+        """
         for submission in self._submissions.at(Stage.RECEIVING):
             self._submissions.fail(submission.ref, messages.CUT_OFF)
         for submission in self._submissions.at(Stage.WAITING):
             self.queue(submission.ref)
-
-    def use_reruns(self, reruns: Reruns) -> None:
-        """Sends submitted notebooks here from now on, first of all those that a stop of the server left."""
         self.reruns = reruns
         reruns.when_rerun_ended(self._rerun_ended)
         for submission in self._submissions.at(Stage.ASKED):
@@ -49,8 +49,6 @@ class ScoringQueue:
 
     def rerun(self, submission: Submission) -> None:
         """Runs a submitted notebook on the hidden test; what it writes is scored when it has ended."""
-        if self.reruns is None:
-            return
         try:
             self.reruns.rerun(
                 submission.owner,

@@ -35,11 +35,10 @@ class Competitions:
         self._scoring = ScoringQueue(site, self._catalog, submissions)
         self._submitting = Submitting(site, self._catalog, submissions, self._scoring)
         self._leaderboard = Leaderboard(site, self._catalog, submissions)
-        self._scoring.begin()
 
-    def use_reruns(self, reruns: Reruns) -> None:
-        """Has submitted notebooks run again by these from now on."""
-        self._scoring.use_reruns(reruns)
+    def start(self, reruns: Reruns) -> None:
+        """Takes up what the last run of the server left; submitted notebooks are run again by `reruns`."""
+        self._scoring.start(reruns)
 
     def methods(self) -> Methods:
         """The methods of the API."""

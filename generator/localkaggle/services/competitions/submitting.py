@@ -114,20 +114,19 @@ class Submitting:
 
     def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
         """The file that the submitted version wrote, if the version may be submitted at all."""
-        kernel = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
+        owner, slug, number = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
-        reruns = self._scoring.reruns
-        if reruns is None or kernel[0] != call.caller or not reruns.has_version(*kernel):
+        version = self._scoring.reruns.finished_version(owner, slug, number) if owner == call.caller else None
+        if version is None:
             raise ApiError(*messages.NO_KERNEL_VERSION)
         if facts.is_code_competition:
-            if not facts.allows_internet and reruns.uses_internet(*kernel):
+            if version.uses_internet and not facts.allows_internet:
                 raise ApiError(*messages.USES_INTERNET)
-            if reruns.uses_tpu(*kernel):
+            if version.uses_tpu:
                 raise ApiError(*messages.USES_TPU)
-        written = reruns.output_file(*kernel, file_name)
-        if written is None:
+        if file_name not in version.output:
             raise ApiError(*messages.NO_OUTPUT_FILE)
-        return written
+        return version.output[file_name]
 
     def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
         is_rerun = facts.is_code_competition
