@@ -10,16 +10,6 @@ from generator.installation import template_folder
 from generator.untrusted import printable
 
 
-class UnknownTemplateError(PairError):
-    """A family or framework that there are no templates for."""
-
-    def __init__(self, *, what: str, name: str, known: list[str], source: str) -> None:
-        super().__init__(
-            f'{printable(source)}: there is no {what} "{printable(name)}"; the kit has: {", ".join(known) or "none"}.'
-            f"{did_you_mean(name, known)}"
-        )
-
-
 @dataclass(frozen=True)
 class Framework:
     """A framework that notebooks can be written in.
@@ -119,16 +109,17 @@ def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], sou
         source: Where the names come from, for messages: a file, or an option of the command line.
 
     Raises:
-        UnknownTemplateError: There is no such family, or no such framework at all.
-        PairError: The family does not come in this framework, or has nothing for this kind of target; or nothing is
-            there for the submission.
+        PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
+            or has nothing for this kind of target; or nothing is there for the submission.
     """
     offered = families()
-    if family not in offered:
-        raise UnknownTemplateError(what="family", name=family, known=list(offered), source=source)
-    names = [known.name for known in frameworks()]
-    if framework not in names:
-        raise UnknownTemplateError(what="framework", name=framework, known=names, source=source)
+    names = {"family": (family, list(offered)), "framework": (framework, [each.name for each in frameworks()])}
+    for what, (name, there) in names.items():
+        if name not in there:
+            raise PairError(
+                f'{printable(source)}: there is no {what} "{printable(name)}"; the kit has: '
+                f"{', '.join(there) or 'none'}.{did_you_mean(name, there)}"
+            )
     of_family = offered[family].frameworks
     if framework not in of_family:
         raise PairError(
