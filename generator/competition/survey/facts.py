@@ -22,6 +22,9 @@ class ColumnKind(StrEnum):
     EMPTY = "empty"  # only missing values
 
 
+NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a table, judged by the sampled rows.
