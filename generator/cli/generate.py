@@ -62,7 +62,7 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
     if key == "metric":
         return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]
     if key == "framework":
-        return [framework.name for framework in frameworks()]
+        return list(frameworks())
     return families() if key == "family" else rule.options
 
 
@@ -194,7 +194,7 @@ def _show_list(*, as_json: bool) -> int:
     if as_json:
         report = {
             "families": [_family_as_json(family) for family in families().values()],
-            "frameworks": [vars(framework) for framework in frameworks()],
+            "frameworks": [vars(framework) for framework in frameworks().values()],
             "competitions": builtin.known(),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
@@ -202,7 +202,7 @@ def _show_list(*, as_json: bool) -> int:
         return 0
     rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
-    rows = [[framework.name, framework.title, framework.description] for framework in frameworks()]
+    rows = [[framework.name, framework.title, framework.description] for framework in frameworks().values()]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
     rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.known()]
     click.echo(table(["competition", "title"], rows) + "\n")

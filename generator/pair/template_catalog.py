@@ -35,7 +35,7 @@ class Framework:
     several_hosts: bool = False
 
 
-def frameworks() -> list[Framework]:
+def frameworks() -> dict[str, Framework]:
     """All frameworks that the templates offer, by name.
 
     Raises:
@@ -44,7 +44,7 @@ def frameworks() -> list[Framework]:
     described = {
         path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
     }
-    return [Framework(name, **said) for name, said in sorted(described.items())]
+    return {name: Framework(name, **said) for name, said in sorted(described.items())}
 
 
 def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
@@ -53,7 +53,7 @@ def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) ->
     Raises:
         PairError: It cannot.
     """
-    able = [known.name for known in frameworks() if platform in known.tpu]
+    able = [name for name, known in frameworks().items() if platform in known.tpu]
     if accelerator is AcceleratorKind.TPU and framework not in able:
         raise PairError(
             f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
@@ -67,7 +67,7 @@ def check_several_hosts(*, framework: str) -> None:
     Raises:
         PairError: It cannot.
     """
-    able = [known.name for known in frameworks() if known.several_hosts]
+    able = [name for name, known in frameworks().items() if known.several_hosts]
     if framework not in able:
         raise PairError(
             f"several_hosts is true, and the framework {framework} trains on one host: set it to false "
@@ -113,7 +113,7 @@ def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], sou
             or has nothing for this kind of target; or nothing is there for the submission.
     """
     offered = families()
-    names = {"family": (family, list(offered)), "framework": (framework, [each.name for each in frameworks()])}
+    names = {"family": (family, list(offered)), "framework": (framework, list(frameworks()))}
     for what, (name, there) in names.items():
         if name not in there:
             raise PairError(
