@@ -188,13 +188,13 @@ def _of_files(survey: Survey, files: ExampleFiles | None, asked: Sequence[str]) 
 
 
 def _of_table(question: _Question, found: Findings) -> None:
-    decided = found.hints.overrides.get(_KEY)
-    if decided is not None:
-        _check_decided([decided] if isinstance(decided, str) else decided, question)
+    is_decided = _KEY in found.hints.overrides
+    if is_decided:
+        _check_decided(found.decided_list(_KEY), question)
     candidates = [*_named_elsewhere(question)]
     if not candidates:
         candidates = [_only_in_training(column, question, found.hints) for column in question.only_in_training]
-        if decided is None:
+        if not is_decided:
             _check_that_there_is_one(candidates, question)
     found.choose(_KEY, candidates or [Candidate([], "", 0.0)])
 
