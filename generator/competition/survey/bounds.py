@@ -1,8 +1,6 @@
 """The bounds on what is looked at of a competition's files."""
 
-from generator.competition.tables.sample import SampleBounds, evenly_drawn
-
-__all__ = ["MOST_FOLDERS", "MOST_NAMES", "MOST_TABLES", "bounds_for", "evenly_drawn"]
+from generator.competition.tables.sample import SampleBounds
 
 MOST_TABLES = 100
 MOST_FOLDERS = 2_000  # beside each other, or in one archive

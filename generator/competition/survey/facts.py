@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from generator.competition.tables.formats import TableFormat as TableFormat  # noqa: PLC0414 - a fact of a table too
+from generator.competition.tables.formats import TableFormat
 
 
 class ColumnKind(StrEnum):
