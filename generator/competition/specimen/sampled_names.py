@@ -8,6 +8,7 @@ from generator.competition.introspection.candidate_folders import best_match, ca
 from generator.competition.introspection.id_column import without_labels
 from generator.competition.introspection.label_sources import class_in_name
 from generator.competition.introspection.tfrecords import training_records
+from generator.competition.introspection.vocabulary import is_below
 from generator.competition.schema import families
 from generator.competition.specimen.original import Original
 from generator.competition.survey.facts import Column, ColumnKind, Folder, RecordFeature, Table
@@ -68,11 +69,6 @@ def training_folders(original: Original) -> list[Folder]:
     """The folder of the training files and those in it."""
     path, folders = original.text("train_folder"), original.survey.folders
     return [folder for folder in folders if is_below(folder.path, path) and (folder.images or folder.audio)]
-
-
-def is_below(path: str, folder: str) -> bool:
-    """True if a path is a folder itself or in it; everything is in the folder ""."""
-    return not folder or path == folder or path.startswith(f"{folder}/")
 
 
 def names_by_class(original: Original) -> dict[str, list[str]]:
