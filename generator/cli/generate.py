@@ -28,8 +28,8 @@ from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, Key, common, families, keys_of
 from generator.pair import generation
 from generator.pair.generation import Draft, GenerateOptions
+from generator.pair.mounted_data import ensure_data, has_data, link_data
 from generator.pair.owner import checked_owner
-from generator.pair.sources import link_data
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Workspace
 
@@ -183,9 +183,9 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
     data = draft.proposal.data
     if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
-        if not builtin.has_data(built_in, workspace):
+        if not has_data(built_in, workspace):
             click.echo(f"Writing the data of {competition} …", err=True)
-        builtin.ensure_data(built_in, workspace)
+        ensure_data(built_in, workspace)
     elif data is not None and link_data(data, mounted, workspace.files):
         click.echo(f"{mounted} is a link to {data} now.", err=True)
 
