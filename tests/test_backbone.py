@@ -38,7 +38,7 @@ def test_a_misspelt_backbone_stops_before_anything_is_written(sessions: Sessions
     ended = sessions.run(TRAIN, mirror.parameters(TRAIN, BACKBONE="EfficientNetV2b0"))
 
     assert ended.cell == "check-backbone"
-    known = {each.name: list(each.backbones) for each in frameworks()}
+    known = {name: list(each.backbones) for name, each in frameworks().items()}
     assert known["keras"] == known["tensorflow"]
     assert f"did you mean 'EfficientNetV2B0'? It can be {known['keras']}." in ended.error
     assert names_below(mirror.root) == []

@@ -11,10 +11,11 @@ from miniature import names_in
 from PIL import Image
 
 from generator.competition import builtin
-from generator.competition.builtin import BuiltIn, ensure_data, require
+from generator.competition.builtin import BuiltIn, require
 from generator.competition.submission import SubmissionError, SubmissionIdsError, SubmissionRowError, validate
 from generator.errors import CompetitionError
 from generator.files import FileWriteError
+from generator.pair.mounted_data import ensure_data
 from generator.pair.workspace import Workspace
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from generator.competition.builtin import ensure_data
 from generator.competition.builtin.built_in import key_of
 from generator.competition.builtin.docstrings import (
     DOCSTRINGS,
@@ -18,6 +17,7 @@ from generator.competition.builtin.docstrings import (
 )
 from generator.competition.submission import SubmissionIdsError
 from generator.errors import CompetitionError
+from generator.pair.mounted_data import ensure_data
 from generator.pair.workspace import Workspace
 
 pytestmark = pytest.mark.slow  # a good part of the standard library is read

@@ -12,7 +12,8 @@ from generator.competition.introspection import Confidence, Hints, Reading, read
 from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import Survey, Table, TableFormat
+from generator.competition.survey.facts import Survey, Table
+from generator.competition.tables.formats import TableFormat
 
 ROWS = 60
 

@@ -29,7 +29,8 @@ from generator.competition.introspection.training_budget import batch_size, epoc
 from generator.competition.metrics import UnknownMetricError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.columns import column_of
-from generator.competition.survey.facts import Folder, ImageFormat, Survey, Table, TableFormat
+from generator.competition.survey.facts import Folder, ImageFormat, Survey, Table
+from generator.competition.tables.formats import TableFormat
 
 
 def read(folder: Path, *, called: str = "", evaluation: str = "", **overrides: str | list[str]) -> Reading:

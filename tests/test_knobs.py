@@ -34,6 +34,7 @@ def generate(tandem: Tandem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "sample_submission.csv": "id,rent\n" + "".join(f"{n},0\n" for n in range(60, 90)),
         "stations.csv": "station,latitude\n1,2\n",
         "notes/about/READ.ME": "",
+        "test.csv.notes/READ.ME": "",
         "description.txt": "",
     }
     monkeypatch.chdir(write_tree(tmp_path, {f"input/competitions/flats/{name}": text for name, text in data.items()}))
@@ -145,11 +146,11 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
     assert not {"label_rows", "labels_table", "separator", "epochs", "SEED"} & set(first)
     assert {"id_column", "train_table"} <= set(first)
     assert any(line.split()[:3] == ["BATCH_SIZE", "8", "default"] and "rows per replica" in line for line in lines)
-    assert "Not used by the notebooks: description.txt, notes/, stations.csv." in lines
+    assert "Not used by the notebooks: description.txt, notes/, stations.csv, test.csv.notes/." in lines
     assert "label_rows" in generate("--explain").out
     report = json.loads(generate("--json", "-P", "DROPOUT=0.3").out)
     assert report["knobs"]["DROPOUT"] == {"value": 0.3, "by": "flag"}
-    assert report["unused"] == ["description.txt", "notes/", "stations.csv"]
+    assert report["unused"] == ["description.txt", "notes/", "stations.csv", "test.csv.notes/"]
 
 
 @pytest.mark.parametrize(

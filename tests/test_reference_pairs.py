@@ -9,7 +9,6 @@ from generator.errors import CompetitionError, PairError
 from generator.pair import reference_pairs
 from generator.pair.choices_toml import ChoicesError
 from generator.pair.reference_pairs import EditedPairsError
-from generator.pair.template_catalog import UnknownTemplateError
 from generator.pair.workspace import Workspace
 
 DIGITS = '[pair]\ncompetition = "digits"\nowner = "ada"\nflagship = true\n'
@@ -116,7 +115,7 @@ def test_metadata_at_the_root_that_follow_their_pair_are_no_edit(
         ('[pair]\ncompetition = "digit"\n', CompetitionError, 'Did you mean "digits"'),
         (
             '[pair]\ncompetition = "digits"\nframework = "kears"\n',
-            UnknownTemplateError,
+            PairError,
             r'pair\.toml: there is no framework "kears"; .* Did you mean "keras"',
         ),
         (

@@ -28,8 +28,9 @@ from generator.competition.survey.facts import (
     Records,
     Survey,
     Table,
-    TableFormat,
 )
+from generator.competition.tables.formats import TableFormat
+from generator.competition.tfrecord import features_of, first_records
 from generator.errors import CompetitionError, TandemError
 from generator.files import FileWriteError
 
@@ -451,6 +452,27 @@ def test_a_specimen_can_be_made_of_headers_and_two_rows_alone(tmp_path: Path) ->
     ids = {row["id"] for row in cells(tmp_path / "specimen" / "train.csv")}
     assert {f"{key}.png" for key in ids} == {path.name for path in (tmp_path / "specimen" / "train").iterdir()}
     assert any("Nothing is known of the pictures in train" in note for note in summary.notes)
+
+
+def test_the_sample_asks_for_the_ids_in_the_feature_that_the_task_calls_so(tmp_path: Path) -> None:
+    def records(role: str) -> Records:
+        values = {name: tuple(f"{name}{number:04}" for number in range(9)) for name in ("grid_id", "key")}
+        texts = [RecordFeature(name, "bytes", 1, known) for name, known in values.items()]
+        image = RecordFeature("image", "bytes", 1, (), is_image=True, image=ImageFormat("RGB", 8, 8, is_uniform=True))
+        return Records(role, (f"{role}.tfrec",), (*texts, image), 9)
+
+    label = column("label", "0", "1", kind=ColumnKind.INTEGER)
+    ids = column("id", *records("test").features[1].values[:2])
+    survey = Survey(
+        (Table("sample.csv", TableFormat.CSV, (ids, label), 2, True, 10, ","),), (), (records("train"), records("test"))
+    )
+    details = {"labels_from": "records", "train_folder": "train", "test_folder": "test", "record_id": "key"}
+
+    written(survey, made_up_task(train_table="", details=details), tmp_path / "specimen")
+
+    with (tmp_path / "specimen" / "test" / "test.tfrec").open("rb") as file:
+        found = [features_of(record)["key"].values[0].decode() for record in first_records(file, 100)]
+    assert sorted(found) == sorted(row["id"] for row in cells(tmp_path / "specimen" / "sample.csv"))
 
 
 ODD_COLUMNS = (

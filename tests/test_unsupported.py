@@ -6,7 +6,7 @@ import pytest
 from layout_files import images, keys, table
 
 from generator.competition.introspection import Hints, read_task
-from generator.competition.introspection.errors import IntrospectionError, NoFamilyError
+from generator.competition.introspection.errors import IntrospectionError
 from generator.competition.survey import survey_folder
 
 
@@ -75,7 +75,7 @@ def test_boxes_around_objects_are_refused(tmp_path: Path) -> None:
         tmp_path / "sample_submission.csv", ["image_id", "PredictionString"], [[f, "1.0 0 0 5 5"] for f in fields[20:]]
     )
 
-    with pytest.raises(NoFamilyError, match="object detection: the cells of bbox are boxes"):
+    with pytest.raises(IntrospectionError, match="object detection: the cells of bbox are boxes"):
         read_task(survey_folder(tmp_path), Hints(slug="wheat"))
 
 

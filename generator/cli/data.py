@@ -37,6 +37,7 @@ def data(**options: Any) -> int:
     tandem data titanic --dry-run
     """  # noqa: D301 - click wants the character itself
     from generator.competition import builtin
+    from generator.pair.mounted_data import ensure_data
     from generator.pair.sources import check_name
 
     workspace, slug = options["workspace"], options["competition"]
@@ -45,7 +46,7 @@ def data(**options: Any) -> int:
     built_in = builtin.find(slug)
     if built_in is not None and options["to"] != "local":
         if not options["dry_run"]:
-            builtin.ensure_data(built_in, workspace)
+            ensure_data(built_in, workspace)
         return _report({"built_in": True}, folder, options)
     kaggle = connected(options["to"])
     if options["dry_run"]:

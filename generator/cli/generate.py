@@ -28,8 +28,8 @@ from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, Key, common, families, keys_of
 from generator.pair import generation
 from generator.pair.generation import Draft, GenerateOptions
+from generator.pair.mounted_data import ensure_data, has_data, link_data
 from generator.pair.owner import checked_owner
-from generator.pair.sources import link_data
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Workspace
 
@@ -62,7 +62,7 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
     if key == "metric":
         return [facts.spelled(facts.parameter_default) for facts in METRICS.values()]
     if key == "framework":
-        return [framework.name for framework in frameworks()]
+        return list(frameworks())
     return families() if key == "family" else rule.options
 
 
@@ -183,9 +183,9 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
     data = draft.proposal.data
     if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
-        if not builtin.has_data(built_in, workspace):
+        if not has_data(built_in, workspace):
             click.echo(f"Writing the data of {competition} …", err=True)
-        builtin.ensure_data(built_in, workspace)
+        ensure_data(built_in, workspace)
     elif data is not None and link_data(data, mounted, workspace.files):
         click.echo(f"{mounted} is a link to {data} now.", err=True)
 
@@ -194,7 +194,7 @@ def _show_list(*, as_json: bool) -> int:
     if as_json:
         report = {
             "families": [_family_as_json(family) for family in families().values()],
-            "frameworks": [vars(framework) for framework in frameworks()],
+            "frameworks": [vars(framework) for framework in frameworks().values()],
             "competitions": builtin.known(),
             "metrics": {name: facts.title for name, facts in METRICS.items()},
         }
@@ -202,7 +202,7 @@ def _show_list(*, as_json: bool) -> int:
         return 0
     rows = [[family.name, ", ".join(family.frameworks), family.description] for family in families().values()]
     click.echo(table(["family", "frameworks", "what it is"], rows) + "\n")
-    rows = [[framework.name, framework.title, framework.description] for framework in frameworks()]
+    rows = [[framework.name, framework.title, framework.description] for framework in frameworks().values()]
     click.echo(table(["framework", "title", "what it is"], rows) + "\n")
     rows = [[slug, builtin.require(slug).competition.title] for slug in builtin.known()]
     click.echo(table(["competition", "title"], rows) + "\n")

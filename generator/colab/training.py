@@ -18,6 +18,7 @@ from generator.competition import builtin
 from generator.errors import TandemError
 from generator.files import read_bytes
 from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_object, read_handover
+from generator.pair.mounted_data import ensure_data
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.kernel import private_folder
@@ -56,7 +57,7 @@ def train_on_colab(
     """
     built_in = builtin.find(planned.spec.competition.slug)
     if built_in is not None:
-        builtin.ensure_data(built_in, planned.options.workspace)
+        ensure_data(built_in, planned.options.workspace)
     if login is None and not planned.sends_data:
         raise ColabError(
             f"The machine cannot get the files of {printable(planned.spec.competition.slug)}: "

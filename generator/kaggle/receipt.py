@@ -151,7 +151,7 @@ def _receipt(chain: int, state: State) -> Receipt:
         submission=state.submitted.reference if state.submitted else 0,
         submission_sha256=predicted.text("sha256"),
         submission_rows=predicted.count("rows"),
-        files=promised_files(handover.get("files")),
+        files=tuple(promised_files(handover.get("files"))),
         uploads=tuple(f"{u.kind} {u.ref}, version {u.version}" for u in state.uploads.values() if u.version),
         gpu_hours=gpu,
         tpu_hours=tpu,

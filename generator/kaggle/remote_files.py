@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, cast
 
 from generator.competition.survey.files import SurveyLimits
+from generator.competition.tables.sample import SampleBounds
 from generator.kaggle.errors import NotFoundError
 from generator.kaggle.gateway import Kaggle
 from generator.untrusted import printable
@@ -24,12 +25,11 @@ _ENCRYPTED = 1
 _ARE_ZIPS = (".zip", ".npz", ".pt", ".pth", ".xlsx", ".docx", ".keras", ".jar", ".whl")
 _UNPACKED = 4 * _MEGABYTE  # as much of a table as is read of one on the disk
 _LIMITS = SurveyLimits(
-    pieces=8,
+    table=SampleBounds(pieces=8, row_group=64 * _MEGABYTE),
     probes=24,
     probes_of_one=4,
     lone_folders=10,
     archive_listings=8 * _MEGABYTE,
-    row_group=64 * _MEGABYTE,
 )
 
 Tell = Callable[[str], None]

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.listing import Directory
+from generator.competition.tables.sample import evenly_drawn
 from generator.kaggle.api_types import RemoteFile
 from generator.kaggle.errors import NotFoundError
 from generator.kaggle.gateway import Kaggle

@@ -12,6 +12,7 @@ In goes a competition with the user's options, out come two notebooks with their
     └── folder               writing without losing edits (`edits`), all files or none (`atomic_write`)
     notebook_changes         a notebook for one occasion: other parameters, a cell before all others
     reference_pairs          the same for every pair of a workspace, and whether any file drifted from its templates
+    mounted_data             the competition's files where notebooks look for them
     workspace                the folders of a workspace, and of a pair in it
 
 `run`, `kaggle` and `cli` import it; it imports `competition` and `accelerators`.

@@ -44,11 +44,11 @@ def without_foreign_backbone(knobs: Mapping[str, Choice], framework: str) -> dic
 
 
 def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:
-    found = [each for each in frameworks() if each.name == framework]
-    return (found[0].backbones, found[0].encoders) if found else ((), ())
+    found = frameworks().get(framework)
+    return (found.backbones, found.encoders) if found else ((), ())
 
 
 def _is_possible(name: str, known: Collection[str]) -> bool:
     """True unless the name is known to be wrong: timm, which has many, writes all of its own in lower case."""
-    elsewhere = {other for each in frameworks() for other in each.backbones}
+    elsewhere = {other for each in frameworks().values() for other in each.backbones}
     return name in known if known else name.islower() or name not in elsewhere

@@ -60,23 +60,23 @@ def proposed(competition: Competition, task: Task, *, framework: str, owner: Cho
         framework: The default framework.
         owner: Who owns the kernels, see `generator.pair.owner`.
     """
-    known = "what is known of the competition"
-    evidence = competition.evidence
+
+    def inferred(**values: Value | None) -> dict[str, Choice]:
+        known = "what is known of the competition"
+        return {
+            key: Choice(value, MadeBy.INFERRED, competition.evidence.get(key, known))
+            for key, value in values.items()
+            if value is not None
+        }
+
     pair = {
         "competition": Choice(competition.slug, MadeBy.FLAG),
-        "title": Choice(storable(competition.title), MadeBy.INFERRED, evidence.get("title", known)),
-        "code_competition": Choice(
-            competition.is_code_competition, MadeBy.INFERRED, evidence.get("code_competition", known)
-        ),
+        **inferred(title=storable(competition.title), code_competition=competition.is_code_competition),
         "family": Choice(task.family, MadeBy.INFERRED, task.evidence.get("family", "")),
         "framework": Choice(framework, MadeBy.DEFAULT),
         "owner": owner,
+        **inferred(inference_hours=competition.inference_hours, internet=competition.internet),
     }
-    if competition.inference_hours is not None:
-        hours = evidence.get("inference_hours", known)
-        pair["inference_hours"] = Choice(competition.inference_hours, MadeBy.INFERRED, hours)
-    if competition.internet is not None:
-        pair["internet"] = Choice(competition.internet, MadeBy.INFERRED, evidence.get("internet", known))
     return Choices(pair=pair, task=_task_choices(task))
 
 

@@ -1,7 +1,6 @@
 """`pair.toml`, the file of a pair's choices: read, and written without losing what the user wrote around them.
 
 ChoicesError                  pair.toml cannot be used as it stands
-├── BrokenChoicesError        it is not TOML
 ├── UnknownKeyError           a section or key that does not exist
 └── WrongValueError           a value of the wrong type, or one that is not allowed
 """
@@ -35,13 +34,6 @@ _INTRODUCTIONS = {
 
 class ChoicesError(PairError):
     """A `pair.toml` that cannot be used as it stands."""
-
-
-class BrokenChoicesError(ChoicesError):
-    """The file is not TOML."""
-
-    def __init__(self, *, path: Path, problem: str) -> None:
-        super().__init__(f"{printable(str(path))} is not TOML: {printable(problem)}.")
 
 
 class UnknownKeyError(ChoicesError):
@@ -145,12 +137,11 @@ def check_storable(choices: Choices, *, path: Path) -> None:
 def _toml(text: str, path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(text)
-        expected = _expected_of_toml(data)
+        if expected := _expected_of_toml(data):
+            raise ValueError(f"a value in it must be {expected}")
     # A number of 5,000 digits is a ValueError of Python's, not of the parser's.
     except (ValueError, RecursionError) as error:
-        raise BrokenChoicesError(path=path, problem=str(error)) from error
-    if expected:
-        raise BrokenChoicesError(path=path, problem=f"a value in it must be {expected}")
+        raise ChoicesError(f"{printable(str(path))} is not TOML: {printable(str(error))}.") from error
     return data
 
 

@@ -77,7 +77,7 @@ class TaskFiles:
     @property
     def sample_separator(self) -> str:
         """The separator of the sample submission's cells, where it is a text: the tables may have another."""
-        said = format_of(self.task.sample_submission).separator if self.task.sample_submission else ""
+        said = format_of(self.task.sample_submission).separator
         return said or str(self.values["submission_separator"])
 
     @property
@@ -95,8 +95,7 @@ class TaskFiles:
     @property
     def has_typed_sample(self) -> bool:
         """True if the sample submission says itself which of its columns are numbers."""
-        sample = format_of(self.task.sample_submission).format if self.task.sample_submission else None
-        return sample in (TableFormat.PARQUET, TableFormat.JSON, TableFormat.JSON_LINES)
+        return self.sample_format not in ("", "csv")
 
     @property
     def has_typed_submission(self) -> bool:

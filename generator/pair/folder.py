@@ -49,8 +49,7 @@ def existing_pair(workspace: Workspace, name: str) -> PairFolder:
     if not folder.choices.is_file():
         known = [pair.name for pair in workspace.pairs()]
         competition, _, framework = name.rpartition("-")
-        is_variant = any(each.name == framework for each in frameworks())
-        options = f"{competition} --framework {framework}" if is_variant else name
+        options = f"{competition} --framework {framework}" if framework in frameworks() else name
         there = f" The pairs there: {', '.join(known)}.{did_you_mean(name, known)}" if known else ""
         raise PairError(
             f'There is no pair "{name}" in {printable(str(folder.path.parent))}; '

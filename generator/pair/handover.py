@@ -112,7 +112,7 @@ class HandOver:
     @property
     def files(self) -> tuple[PromisedFile, ...]:
         """Every file that it promises, wherever it does so."""
-        return promised_files(self.fields)
+        return tuple(promised_files(self.fields))
 
 
 def _trained_fold(fields: JsonObject) -> TrainedFold | None:
@@ -177,16 +177,12 @@ def accelerator_in_words(fields: JsonObject) -> str:
     return f"{count} \N{MULTIPLICATION SIGN} {kind}" if kind and count else kind
 
 
-def promised_files(value: object) -> tuple[PromisedFile, ...]:
-    """Every object with a file and its hash, wherever a value out of JSON has one."""
-    return tuple(_promises(value))
-
-
-def _promises(value: object) -> Iterator[PromisedFile]:
+def promised_files(value: object) -> Iterator[PromisedFile]:
+    """Yields every object with a file and its hash, wherever a value out of JSON has one."""
     if isinstance(value, dict):
         fields = JsonObject(value)
         if isinstance(fields.get("file"), str) and isinstance(fields.get("sha256"), str):
             yield PromisedFile(fields.text("file"), fields.count("bytes"), fields.text("sha256"))
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for part in inner:
-        yield from _promises(part)
+        yield from promised_files(part)

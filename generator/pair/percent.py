@@ -6,7 +6,7 @@ is no call of jupytext: docs/adr/0001-own-percent-reader.md.
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -64,17 +64,6 @@ class Cell:
         return FOLDED_TAG in self.tags
 
 
-@dataclass(frozen=True)
-class _Header:
-    """The line that opens a cell."""
-
-    line: int
-    text: str
-    name: str
-    kind: CellKind
-    tags: tuple[str, ...]
-
-
 def read_cells(text: str) -> list[Cell]:
     r"""Splits py:percent text into cells.
 
@@ -92,35 +81,24 @@ def read_cells(text: str) -> list[Cell]:
         PercentError: Text before the first cell, a header that is not as above, a name that is missing, used twice
             or not of `[a-z0-9-]{1,64}`, or a line of Markdown that is not a comment.
     """
-    cells: list[Cell] = []
-    header: _Header | None = None
-    body: list[str] = []
-    names: set[str] = set()
+    opened: list[tuple[Cell, list[str]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         marker = _MARKER.match(line)
-        if marker is None:
-            _check_body_line(number, line, header)
-            body.append(line)
-            continue
-        if header is not None:
-            cells.append(_cell(header, body))
-        header, body = _header(number, line, marker["header"]), []
-        if header.name in names:
-            raise PercentError(line=number, text=line, problem=f'two cells have the name "{header.name}"')
-        names.add(header.name)
-    if header is not None:
-        cells.append(_cell(header, body))
-    return cells
+        if marker is not None:
+            cell = _empty_cell(number, line, marker["header"])
+            if any(cell.name == earlier.name for earlier, _ in opened):
+                raise PercentError(line=number, text=line, problem=f'two cells have the name "{cell.name}"')
+            opened.append((cell, []))
+        elif opened:
+            cell, body = opened[-1]
+            body.append(_body_line(number, line, cell.kind))
+        elif line.strip():
+            raise PercentError(line=number, text=line, problem="text stands before the first cell")
+    return [replace(cell, source=_without_empty_ends(body)) for cell, body in opened]
 
 
-def _check_body_line(number: int, line: str, header: _Header | None) -> None:
-    if header is None and line.strip():
-        raise PercentError(line=number, text=line, problem="text stands before the first cell")
-    if _FOREIGN_MARKER.match(line):
-        raise PercentError(line=number, text=line, problem='a cell opens with `# %% name="..."` and nothing else does')
-
-
-def _header(number: int, line: str, text: str) -> _Header:
+def _empty_cell(number: int, line: str, text: str) -> Cell:
+    """The cell that a line opens."""
     match = _HEADER.fullmatch(text)
     options = _options(match["options"]) if match else None
     if match is None or options is None or not set(options) <= {"name", "tags"}:
@@ -133,7 +111,7 @@ def _header(number: int, line: str, text: str) -> _Header:
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise PercentError(line=number, text=line, problem="tags are a list of texts")
     kind = CellKind.MARKDOWN if match["kind"] else CellKind.CODE
-    return _Header(line=number, text=line, name=name, kind=kind, tags=tuple(tags))
+    return Cell(name=name, kind=kind, source="", tags=tuple(tags))
 
 
 def _options(text: str) -> dict[str, Any] | None:
@@ -152,18 +130,16 @@ def _options(text: str) -> dict[str, Any] | None:
     return options
 
 
-def _cell(header: _Header, body: list[str]) -> Cell:
-    lines = list(body)
-    if header.kind is CellKind.MARKDOWN:
-        lines = [_uncommented(header.line + 1 + index, line) for index, line in enumerate(lines)]
-    while lines and not lines[-1].strip():
-        lines.pop()
-    while lines and not lines[0].strip():
-        lines.pop(0)
-    return Cell(name=header.name, kind=header.kind, source="\n".join(lines), tags=header.tags)
+def _without_empty_ends(lines: list[str]) -> str:
+    written = [at for at, line in enumerate(lines) if line.strip()]
+    return "\n".join(lines[written[0] : written[-1] + 1]) if written else ""
 
 
-def _uncommented(number: int, line: str) -> str:
+def _body_line(number: int, line: str, kind: CellKind) -> str:
+    if _FOREIGN_MARKER.match(line):
+        raise PercentError(line=number, text=line, problem='a cell opens with `# %% name="..."` and nothing else does')
+    if kind is CellKind.CODE:
+        return line
     if line.startswith("# "):
         return line[2:]
     if line == "#" or not line.strip():

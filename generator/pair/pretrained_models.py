@@ -53,4 +53,4 @@ def check_model(preset: Preset | None, *, family: str, framework: str) -> None:
 
 
 def _kinds_read() -> dict[str, tuple[str, ...]]:
-    return {each.name: each.models for each in frameworks()}
+    return {name: each.models for name, each in frameworks().items()}

@@ -78,7 +78,7 @@ def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
         built_in = builtin.require(known.slug)
         task = _fine_tuned(built_in.task, decisions)
         return Proposal(built_in.competition, task, source="the kit's own description")
-    return _read(known.slug, known.survey, known.description, decisions, folder=known.folder)
+    return _read(known, known.survey, decisions)
 
 
 def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
@@ -92,19 +92,13 @@ def _fine_tuned(task: Task, decisions: Mapping[str, Value]) -> Task:
     return replace(task, details={**task.details, **fitting})
 
 
-def _read(
-    slug: str,
-    survey: "Survey",
-    description: Description | None,
-    decisions: Mapping[str, Value],
-    *,
-    folder: Path | None = None,
-) -> Proposal:
+def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Proposal:
     from generator.competition.introspection import Hints, read_task
     from generator.competition.pages import evaluation_text, read_rules
 
+    description = known.description
     overrides = {key: value if isinstance(value, list) else str(value) for key, value in decisions.items()}
-    hints, competition = Hints(slug=slug, overrides=overrides), _nameless(slug, survey)
+    hints, competition = Hints(slug=known.slug, overrides=overrides), _nameless(known.slug, survey)
     if description is not None:
         rules = read_rules(description.pages)
         competition = _described(description, rules)
@@ -120,8 +114,8 @@ def _read(
     return Proposal(
         competition=competition,
         task=reading.task,
-        source=f"the files in {folder}" if folder is not None else said,
-        data=folder,
+        source=f"the files in {known.folder}" if known.folder is not None else said,
+        data=known.folder,
         survey=survey,
         description=description,
         findings=tuple(reading.findings.values()),

@@ -71,7 +71,7 @@ def render_text(spec: PairSpec, role: Role) -> str:
             competition=spec.competition,
             task=SimpleNamespace(**spec.task_values_for(role)),
             backend=spec.framework if role is Role.TRAIN else spec.inference_backend,
-            framework=next(each for each in frameworks() if each.name == spec.framework),
+            framework=frameworks()[spec.framework],
             role=role,
         )
     except jinja2.TemplateSyntaxError as error:

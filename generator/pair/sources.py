@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 from generator.competition import builtin
 from generator.competition.description import CannotAskError, Description, FactSource
 from generator.errors import CompetitionError, did_you_mean
-from generator.files import writing
 from generator.untrusted import is_slug, printable
-from generator.workspace_files import WorkspaceFiles
 
 if TYPE_CHECKING:
     from generator.competition.survey.facts import Survey
@@ -83,28 +81,6 @@ def look(slug: str, sources: Sources) -> Known:
     if sources.ask is not None and sources.asks_always:
         description = sources.ask.describe(slug)
     return Known(slug, survey_folder(folder), description, folder)
-
-
-def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
-    """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
-
-    Returns:
-        Whether a link was made.
-
-    Raises:
-        CompetitionError: Something else stands there.
-        FileWriteError: The link cannot be made.
-    """
-    if mounted.exists():
-        if mounted.resolve() != data.resolve():
-            raise CompetitionError(
-                f"{printable(str(data))} cannot become {printable(str(mounted))}: other files stand there. Leave out "
-                "--data to use what is there, or move it away."
-            )
-        return False
-    with writing(mounted):
-        files.link(mounted, data.resolve())
-    return True
 
 
 def _has_files(folder: Path) -> bool:

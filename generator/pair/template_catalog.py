@@ -10,16 +10,6 @@ from generator.installation import template_folder
 from generator.untrusted import printable
 
 
-class UnknownTemplateError(PairError):
-    """A family or framework that there are no templates for."""
-
-    def __init__(self, *, what: str, name: str, known: list[str], source: str) -> None:
-        super().__init__(
-            f'{printable(source)}: there is no {what} "{printable(name)}"; the kit has: {", ".join(known) or "none"}.'
-            f"{did_you_mean(name, known)}"
-        )
-
-
 @dataclass(frozen=True)
 class Framework:
     """A framework that notebooks can be written in.
@@ -45,7 +35,7 @@ class Framework:
     several_hosts: bool = False
 
 
-def frameworks() -> list[Framework]:
+def frameworks() -> dict[str, Framework]:
     """All frameworks that the templates offer, by name.
 
     Raises:
@@ -54,7 +44,7 @@ def frameworks() -> list[Framework]:
     described = {
         path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
     }
-    return [Framework(name, **said) for name, said in sorted(described.items())]
+    return {name: Framework(name, **said) for name, said in sorted(described.items())}
 
 
 def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:
@@ -63,7 +53,7 @@ def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) ->
     Raises:
         PairError: It cannot.
     """
-    able = [known.name for known in frameworks() if platform in known.tpu]
+    able = [name for name, known in frameworks().items() if platform in known.tpu]
     if accelerator is AcceleratorKind.TPU and framework not in able:
         raise PairError(
             f"The framework {framework} cannot use the TPU of {platform.capitalize()}, whose TPU runtime does not have "
@@ -77,7 +67,7 @@ def check_several_hosts(*, framework: str) -> None:
     Raises:
         PairError: It cannot.
     """
-    able = [known.name for known in frameworks() if known.several_hosts]
+    able = [name for name, known in frameworks().items() if known.several_hosts]
     if framework not in able:
         raise PairError(
             f"several_hosts is true, and the framework {framework} trains on one host: set it to false "
@@ -119,16 +109,17 @@ def check_offered(*, family: str, framework: str, wanted: Mapping[str, str], sou
         source: Where the names come from, for messages: a file, or an option of the command line.
 
     Raises:
-        UnknownTemplateError: There is no such family, or no such framework at all.
-        PairError: The family does not come in this framework, or has nothing for this kind of target; or nothing is
-            there for the submission.
+        PairError: There is no such family, or no such framework at all; or the family does not come in this framework,
+            or has nothing for this kind of target; or nothing is there for the submission.
     """
     offered = families()
-    if family not in offered:
-        raise UnknownTemplateError(what="family", name=family, known=list(offered), source=source)
-    names = [known.name for known in frameworks()]
-    if framework not in names:
-        raise UnknownTemplateError(what="framework", name=framework, known=names, source=source)
+    names = {"family": (family, list(offered)), "framework": (framework, list(frameworks()))}
+    for what, (name, there) in names.items():
+        if name not in there:
+            raise PairError(
+                f'{printable(source)}: there is no {what} "{printable(name)}"; the kit has: '
+                f"{', '.join(there) or 'none'}.{did_you_mean(name, there)}"
+            )
     of_family = offered[family].frameworks
     if framework not in of_family:
         raise PairError(

@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from generator.competition.facts import Task
-from generator.competition.survey.facts import Survey, Table, TableFormat
+from generator.competition.survey.facts import Survey, Table
 from generator.competition.tables.errors import UnreadableTableError
+from generator.competition.tables.formats import TableFormat
 from generator.competition.tables.rows import table_rows
 from generator.competition.tfrecord import NotRecordsError, features_of, first_records
 from generator.rehearsal.errors import NoTestSetError

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from generator.competition import builtin
 from generator.errors import RunError
 from generator.files import read_bytes
+from generator.pair.mounted_data import ensure_data
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.errors import SpecimenMissingError
 from generator.untrusted import JsonObject, printable
@@ -161,7 +162,7 @@ def _data(competition: str, workspace: Workspace, *, specimen: bool) -> Path:
         return folder
     built_in = builtin.find(competition)
     if built_in is not None:
-        builtin.ensure_data(built_in, workspace)
+        ensure_data(built_in, workspace)
     return workspace.competition_data(competition)
 
 

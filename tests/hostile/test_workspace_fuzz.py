@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from generator.cli.chain_options import write_receipt
 from generator.cli.main import main
-from generator.competition.builtin import ensure_data, require
+from generator.competition.builtin import require
 from generator.competition.specimen.writing import staged
 from generator.errors import TandemError
 from generator.kaggle.chain.chain import push_pair
@@ -25,7 +25,7 @@ from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.polling import PollingPolicy
 from generator.pair.atomic_write import base_of, commit, pair_files
 from generator.pair.folder import pair_folder
-from generator.pair.sources import link_data
+from generator.pair.mounted_data import ensure_data, link_data
 from generator.pair.workspace import Role, Workspace
 from generator.run.output_folder import OutputFolder
 

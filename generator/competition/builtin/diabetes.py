@@ -5,7 +5,7 @@ Statistics, 2004, as scikit-learn carries them: 442 patients, their measures in 
 """
 
 from generator.competition.builtin.built_in import dataset
-from generator.competition.builtin.split_table import Source, SplitTable
+from generator.competition.builtin.split_table import Source, split_table
 
 
 def _load() -> Source:
@@ -13,9 +13,4 @@ def _load() -> Source:
     return Source(tuple(data.feature_names), data.data.tolist(), data.target.tolist())
 
 
-DIABETES = SplitTable(
-    slug="diabetes",
-    load=_load,
-    training_rows=309,
-    sample_answer="150.0",
-).built_in()
+DIABETES = split_table("diabetes", _load, training_rows=309, sample_answer="150.0")

@@ -22,46 +22,37 @@ class Source:
     answers: list[float]
 
 
-@dataclass(frozen=True)
-class SplitTable:
-    """A source, and the way in which it becomes a competition.
+def split_table(slug: str, load: Callable[[], Source], *, training_rows: int, sample_answer: str) -> BuiltIn:
+    """The competition that a source becomes.
 
-    Attributes:
+    Args:
         slug: The name of the competition, and of the file that declares it: one target, two classes or a number.
         load: Reads the source.
         training_rows: So many rows have their answers in `train.csv`.
         sample_answer: What stands in the sample submission for every id.
     """
+    competition, description, task = declared(slug)
+    key, target = task.id_column, task.targets[0]
 
-    slug: str
-    load: Callable[[], Source]
-    training_rows: int
-    sample_answer: str
-
-    def built_in(self) -> BuiltIn:
-        """The competition with its data and its secret."""
-        return BuiltIn(*declared(self.slug), self._write, self._answers)
-
-    def _write(self, folder: Path) -> None:
-        columns, training, test = self._split()
-        _, _, task = declared(self.slug)
-        key, target = task.id_column, task.targets[0]
-        write_table(folder / "train.csv", (key, *columns, target), training)
-        write_table(folder / "test.csv", (key, *columns), (row[:-1] for row in test))
-        sample = ((row[0], self.sample_answer) for row in test)
-        write_table(folder / "sample_submission.csv", (key, target), sample)
-
-    def _answers(self) -> Mapping[str, str]:
-        return {row[0]: row[-1] for row in self._split()[2]}
-
-    def _split(self) -> tuple[tuple[str, ...], list[list[str]], list[list[str]]]:
+    def parts() -> tuple[tuple[str, ...], list[list[str]], list[list[str]]]:
         """The names of the features, and the training and the test rows, each an id, the features and the answer."""
-        source = self.load()
+        source = load()
         rows = [
-            [key_of(self.slug, str(index)), *map(_text, (*features, answer))]
+            [key_of(slug, str(index)), *map(_text, (*features, answer))]
             for index, (features, answer) in enumerate(zip(source.features, source.answers, strict=True))
         ]
-        return source.columns, *split(rows, self.training_rows, lambda row: row[0])
+        return source.columns, *split(rows, training_rows, lambda row: row[0])
+
+    def write(folder: Path) -> None:
+        columns, training, test = parts()
+        write_table(folder / "train.csv", (key, *columns, target), training)
+        write_table(folder / "test.csv", (key, *columns), (row[:-1] for row in test))
+        write_table(folder / "sample_submission.csv", (key, target), ((row[0], sample_answer) for row in test))
+
+    def answers() -> Mapping[str, str]:
+        return {row[0]: row[-1] for row in parts()[2]}
+
+    return BuiltIn(competition, description, task, write, answers)
 
 
 def _text(value: float) -> str:

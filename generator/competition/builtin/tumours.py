@@ -6,7 +6,7 @@ nuclei ten measures, each with its mean, its standard error and its worst value.
 """
 
 from generator.competition.builtin.built_in import dataset
-from generator.competition.builtin.split_table import Source, SplitTable
+from generator.competition.builtin.split_table import Source, split_table
 
 
 def _load() -> Source:
@@ -15,9 +15,4 @@ def _load() -> Source:
     return Source(tuple(map(str, data.feature_names)), data.data.tolist(), malignant)
 
 
-TUMOURS = SplitTable(
-    slug="tumours",
-    load=_load,
-    training_rows=398,
-    sample_answer="0.5",
-).built_in()
+TUMOURS = split_table("tumours", _load, training_rows=398, sample_answer="0.5")

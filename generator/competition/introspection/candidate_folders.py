@@ -8,8 +8,8 @@ from functools import cached_property
 
 from generator.competition.facts import Medium
 from generator.competition.introspection.vocabulary import LABELS, SAMPLE, TEST, TRAIN, VALIDATION, words
-from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Folder, Survey
+from generator.competition.tables.sample import evenly_drawn
 
 _GLUE = "._-"
 _MOST_KEY_PARTS = 2

@@ -1,7 +1,6 @@
 """Where a survey does not say enough to make a task of it.
 
 IntrospectionError
-├── NoFamilyError             a kind of task that there are no templates for
 ├── TargetNotInSampleError    the sample asks for other columns than there are to learn from
 ├── NotPixelsError            images are to be predicted, and the submission has something else than grey pixels
 ├── MissingColumnError        a column that the user named does not exist
@@ -32,16 +31,6 @@ def were(seen: Sequence[str]) -> str:
 
 class IntrospectionError(CompetitionError):
     """A survey that does not make a task; a flag may help."""
-
-
-class NoFamilyError(IntrospectionError):
-    """A kind of task that there are no templates for."""
-
-    def __init__(self, *, task: str, evidence: str) -> None:
-        super().__init__(
-            f"This looks like {task}: {printable(evidence)}. No family of notebooks does that; if it is something "
-            "else, say what with --target and --target-kind."
-        )
 
 
 class TargetNotInSampleError(IntrospectionError):

@@ -59,7 +59,7 @@ def settle_columns(features: Features, found: Findings, family: Family, *, group
 
 def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
     """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
-    named = {name for key in ("drop_columns", *_KINDS) for name in _listed(found.hints.overrides.get(key, []))}
+    named = {name for key in ("drop_columns", *_KINDS) for name in found.decided_list(key)}
     texts = [column for column in columns if column.name not in named and _is_prose(column, features.train)]
     means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
     evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
@@ -75,8 +75,7 @@ def _mean_words(column: Column) -> float:
 
 
 def _settle_dropped(columns: Sequence[Column], features: Features, found: Findings, order: str) -> list[str]:
-    overrides = found.hints.overrides
-    kept = {order, *(name for key in _KINDS for name in _listed(overrides.get(key, [])))}
+    kept = {order, *(name for key in _KINDS for name in found.decided_list(key))}
     free = [column for column in columns if column.name not in kept]
     constant = [column.name for column in free if _is_constant(column)]
     free = [column for column in free if column.name not in constant]
@@ -91,10 +90,6 @@ def _settle_dropped(columns: Sequence[Column], features: Features, found: Findin
     clauses = [clause.format(listed(names)) for names, clause in reasons if names]
     value = [*features.others, *constant, *unique, *texts]
     return found.settle("drop_columns", value, "; ".join(clauses) or "every column may be of use")
-
-
-def _listed(names: str | list[str]) -> list[str]:
-    return [names] if isinstance(names, str) else names
 
 
 def _is_constant(column: Column) -> bool:

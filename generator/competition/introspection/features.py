@@ -7,10 +7,10 @@ from functools import cached_property
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.introspection.vocabulary import looks_like_id
-from generator.competition.survey.facts import Column, ColumnKind, Table
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
 
 _MOST_CODES = 20
-_NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.BOOLEAN))
+_MEASURES = NUMBERS | {ColumnKind.BOOLEAN}
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Features:
     @property
     def measures(self) -> tuple[Column, ...]:
         """Those that are numbers and say something about an example: ids of something else do not."""
-        return tuple(column for column in self.columns if column.kind in _NUMBERS and not self._is_id(column))
+        return tuple(column for column in self.columns if column.kind in _MEASURES and not self._is_id(column))
 
     def in_test(self, name: str) -> Column | None:
         """The same column of the test table, if there is one."""

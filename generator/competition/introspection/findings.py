@@ -151,6 +151,11 @@ class Findings(dict[str, Finding]):
         value = self.hints.overrides.get(key)
         return value if isinstance(value, str) else ""
 
+    def decided_list(self, key: str) -> list[str]:
+        """The texts that the user decided on for a key, of which one may stand alone; none where there is nothing."""
+        value = self.hints.overrides.get(key, [])
+        return [value] if isinstance(value, str) else value
+
     def _take(self, finding: Finding) -> Value:
         decided = self.hints.overrides.get(finding.key)
         if decided is not None:

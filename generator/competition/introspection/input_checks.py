@@ -84,12 +84,11 @@ def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None
     """
     _check_against_labels(seen, found)
     folders, train = sorted(set(_folders(survey))), seen.tables.train
-    for key, decided in found.hints.overrides.items():
+    for key in found.hints.overrides:
         if key not in found:
             raise UnknownKeyError(key=key, family=str(found["family"].value), keys=found)
-        names = filter(None, [decided] if isinstance(decided, str) else decided)
         is_column = key.endswith(("_column", "_columns")) and key not in _CHECKED_BEFORE
-        for name in names:
+        for name in filter(None, found.decided_list(key)):
             if key.endswith("_folder") and name not in folders:
                 raise MissingFileError(flag=option_of(key), path=name, paths=folders)
             if is_column and train is not None and train.column(name) is None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.competition.introspection.column_statistics import is_whole
-from generator.competition.survey.bounds import evenly_drawn
 from generator.competition.survey.facts import Column, Table
+from generator.competition.tables.sample import evenly_drawn
 
 _PIXEL = re.compile(r"(?:pixel|pix|px|p|x)?[_.]?\d+(?:x\d+)?")
 _LISTED = re.compile(r"\[?\s*-?\d[-+.,eE\s\d]*\]?")

@@ -8,13 +8,12 @@ from generator.competition.introspection.errors import UnusableValueError, liste
 from generator.competition.introspection.findings import Findings, Reason, best_first, weighed
 from generator.competition.introspection.vocabulary import words
 from generator.competition.survey.columns import kind_of
-from generator.competition.survey.facts import ColumnKind
+from generator.competition.survey.facts import NUMBERS, ColumnKind
 
 _KEY, _FLAGS_KEY = "positive_class", "answers_are_flags"
 _YES = frozenset(("1", "1.0", "true", "t", "yes", "y", "positive", "pos"))
 _NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg"))
 _FLAGS = frozenset(("0", "1", "0.0", "1.0"))
-_NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
 _CERTAIN = 4
 
 
@@ -72,7 +71,7 @@ def _flag_asked(names: Sequence[str], seen: Observations) -> str:
     (answer,) = seen.targets.answers
     is_flag = answer.kind is ColumnKind.BOOLEAN or answer.distinct <= _FLAGS
     kinds = {answer.kind, kind_of(names)}
-    return answer.present[0] if is_flag and len(kinds) > 1 and not kinds <= _NUMBERS else ""
+    return answer.present[0] if is_flag and len(kinds) > 1 and not kinds <= NUMBERS else ""
 
 
 def _names(seen: Observations) -> list[str]:

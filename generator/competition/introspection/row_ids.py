@@ -110,8 +110,7 @@ def _first_number(ids: Sequence[str], sample: Table, test: Table) -> int | None:
 
 
 def _decided_columns(test: Table, found: Findings) -> list[str]:
-    decided = found.hints.overrides.get("id_columns", [])
-    names = [decided] if isinstance(decided, str) else list(decided)
+    names = found.decided_list("id_columns")
     for name in names:
         if test.column(name) is None:
             columns = test.column_names

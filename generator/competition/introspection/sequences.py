@@ -12,9 +12,9 @@ from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
 from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.schema import Family
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
 
-_ORDERED = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER, ColumnKind.DATE))
+_ORDERED = NUMBERS | {ColumnKind.DATE}
 _ORDER_WORDS = frozenset(
     ("time", "step", "order", "seq", "sequence", "timestamp", "number", "frame", "position", "day")
 )

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.table_roles import Tables
-from generator.competition.survey.facts import ColumnKind, Table, TableFormat
+from generator.competition.survey.facts import ColumnKind, Table
+from generator.competition.tables.formats import TableFormat
 from generator.untrusted import printable
 
 _UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"

@@ -24,14 +24,13 @@ from generator.competition.introspection.table_roles import Tables, names_classe
 from generator.competition.introspection.tfrecords import label_feature
 from generator.competition.introspection.vocabulary import TARGET, looks_like_id, words
 from generator.competition.schema import option_of
-from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Survey, Table
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, InferenceServer, Survey, Table
 from generator.untrusted import printable
 
 _KEY = "targets"
 _ALIKE = 0.6
 _COLUMNS_COMPARED = 500
 _FEWEST_LABELS, _SHORTEST_NAME = 2, 5
-_NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
 _FOLDER_TARGET = "label"
 _ID_AND_LABEL = 2
 
@@ -98,7 +97,7 @@ class _Question:
         """True if a table of labels has nothing but numbers, and a server asks for what no sample names."""
         columns, tables = self.only_in_training, self.tables
         is_named = bool(tables.sample or self.server is None or served_target(self.server))
-        are_numbers = all(column.kind in _NUMBERS and not looks_like_id(column.name) for column in columns)
+        are_numbers = all(column.kind in NUMBERS and not looks_like_id(column.name) for column in columns)
         return not is_named and tables.labels is not None and are_numbers and 1 < len(columns) < _COLUMNS_COMPARED
 
 
@@ -189,13 +188,13 @@ def _of_files(survey: Survey, files: ExampleFiles | None, asked: Sequence[str]) 
 
 
 def _of_table(question: _Question, found: Findings) -> None:
-    decided = found.hints.overrides.get(_KEY)
-    if decided is not None:
-        _check_decided([decided] if isinstance(decided, str) else decided, question)
+    is_decided = _KEY in found.hints.overrides
+    if is_decided:
+        _check_decided(found.decided_list(_KEY), question)
     candidates = [*_named_elsewhere(question)]
     if not candidates:
         candidates = [_only_in_training(column, question, found.hints) for column in question.only_in_training]
-        if decided is None:
+        if not is_decided:
             _check_that_there_is_one(candidates, question)
     found.choose(_KEY, candidates or [Candidate([], "", 0.0)])
 
@@ -247,7 +246,7 @@ def _only_in_training(column: Column, question: _Question, hints: Hints) -> Cand
         Reason(-2 * (looks_like_id(column.name) and not has_answers), "named like an id"),
         Reason(-2 * (column.kind is ColumnKind.DATE), "a date"),
         Reason(-3 * (len(column.distinct) <= 1), "it never changes"),
-        Reason(-3 * (is_measured and column.kind not in _NUMBERS), "the metric is for numbers"),
+        Reason(-3 * (is_measured and column.kind not in NUMBERS), "the metric is for numbers"),
     ]
     return weighed([column.name], reasons)
 

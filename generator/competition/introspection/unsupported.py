@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import IntrospectionError, NoFamilyError, listed
+from generator.competition.introspection.errors import IntrospectionError, listed
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Hints
 from generator.competition.introspection.table_roles import Tables
@@ -118,17 +118,19 @@ def check_that_there_are_templates(seen: Observations, hints: Hints) -> None:
     """Stops where boxes around objects are asked for, unless the user says what it is.
 
     Raises:
-        NoFamilyError: There is no family for such a task.
+        IntrospectionError: There is no family for such a task.
     """
     if seen.files is None or hints.overrides.keys() & {"family", "target_kind", "targets"}:
         return
     answers = [column.name for column in seen.targets.answers if words(column.name) >= _PREDICTION_STRING]
     named = [column for column in seen.targets.columns if column.present and words(column.name) & _BOX_NAMES]
     boxes = [column.name for column in named if all(map(_BOX.fullmatch, column.distinct))]
-    if boxes:
-        raise NoFamilyError(task="object detection", evidence=f"the cells of {boxes[0]} are boxes")
-    if answers:
-        raise NoFamilyError(task="object detection", evidence=f"the sample submission has a column {answers[0]}")
+    if boxes or answers:
+        evidence = f"the cells of {boxes[0]} are boxes" if boxes else f"the sample submission has a column {answers[0]}"
+        raise IntrospectionError(
+            f"This looks like object detection: {printable(evidence)}. No family of notebooks does that; if it is "
+            "something else, say what with --target and --target-kind."
+        )
 
 
 def check_that_targets_can_be_learned(kind: TargetKind, seen: Observations, hints: Hints) -> None:

@@ -37,6 +37,11 @@ def folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+def is_below(path: str, folder: str) -> bool:
+    """True if a path is a folder itself or in it; everything is in the folder ""."""
+    return not folder or path == folder or path.startswith(f"{folder}/")
+
+
 def is_nameless(name: str) -> bool:
     """True if a column has no name, as the index that pandas writes: `Unnamed: 0`."""
     return not name.strip() or name.startswith("Unnamed: ")

@@ -11,11 +11,10 @@ from generator.competition.introspection.target_columns import are_named_alike
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TARGET, words
 from generator.competition.schema import called, families, option_of
-from generator.competition.survey.facts import ColumnKind, Survey
+from generator.competition.survey.facts import NUMBERS, ColumnKind, Survey
 from generator.untrusted import printable
 
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
-_NUMBERS = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 _ROWS = (Medium.ROW, Medium.TEXT)
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
@@ -121,7 +120,7 @@ def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[
     if not is_label or "answers_are_flags" in known or sample is None or len(columns) != 2:  # noqa: PLR2004 - one each
         return
     answer, column = columns
-    if answer.present and column.present and (answer.kind in _NUMBERS) != (column.kind in _NUMBERS):
+    if answer.present and column.present and (answer.kind in NUMBERS) != (column.kind in NUMBERS):
         yield (
             f'The classes are like "{printable(column.present[0])}", which the notebooks submit, and the cells of '
             f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '

@@ -11,11 +11,10 @@ from generator.competition.specimen.id_format import format_of
 from generator.competition.specimen.randomness import even_quantiles
 from generator.competition.specimen.text import is_prose, vocabulary_of
 from generator.competition.survey.columns import kind_of, numbers_of
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
 
 Cells = list[str | None]
 
-NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
 _ORDERED = NUMBERS | {ColumnKind.DATE}
 _FEW, _FEW_SHARE = 20, 0.1
 _LONGEST_INTEGER, _MOST_DECIMALS = 15, 17

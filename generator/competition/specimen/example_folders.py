@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.candidate_folders import endings_behind
+from generator.competition.introspection.vocabulary import is_below
 from generator.competition.specimen.column_cells import Cells
 from generator.competition.specimen.examples import Examples, SyntheticData
 from generator.competition.specimen.original import Original
-from generator.competition.specimen.sampled_names import is_below, key_column
+from generator.competition.specimen.sampled_names import key_column
 from generator.competition.survey.facts import Column, Table
 from generator.competition.survey.listing import suffix_of
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from generator.competition.introspection.vocabulary import TEST, TRAIN, words
+from generator.competition.introspection.vocabulary import TEST, TRAIN, is_below, words
 from generator.competition.specimen.example_folders import Ending, endings_of
 from generator.competition.specimen.examples import Examples, SyntheticData
 from generator.competition.specimen.id_format import format_of
 from generator.competition.specimen.media_files import MediaFiles
-from generator.competition.specimen.sampled_names import is_below
 from generator.competition.specimen.writing import Writer
 from generator.competition.survey import images as image_files
 from generator.competition.survey import sound as sound_files

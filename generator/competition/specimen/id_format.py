@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import count, pairwise
 
 from generator.competition.specimen.randomness import random_for
-from generator.competition.survey.bounds import evenly_drawn
+from generator.competition.tables.sample import evenly_drawn
 
 _BETWEEN_PARTS = re.compile(r"([\W_]+)")
 _LETTERS_IN_FRONT = re.compile(r"[^\W\d_]+(?=\d)")

@@ -15,20 +15,6 @@ if TYPE_CHECKING:
 
 _COARSE = 8
 _GRID = 4
-_SUFFIX_FORMATS = {
-    ".png": "PNG",
-    ".jpg": "JPEG",
-    ".jpeg": "JPEG",
-    ".jfif": "JPEG",
-    ".bmp": "BMP",
-    ".gif": "GIF",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".webp": "WEBP",
-    ".ppm": "PPM",
-    ".pgm": "PPM",
-    ".jp2": "JPEG2000",
-}
 _DARK, _RANGE, _NOISE, _CONTRAST = 60.0, 90.0, 24.0, 50.0
 _GREY_TO_16_BIT = 257
 
@@ -127,7 +113,9 @@ def encoded(image: "Image.Image", suffix: str) -> bytes:
     Raises:
         OSError: This Pillow cannot write such files.
     """
-    name = _SUFFIX_FORMATS.get(suffix, "PNG")
+    from PIL import Image
+
+    name = Image.registered_extensions().get(suffix, "PNG")
     for mode in (image.mode, "RGB", "L"):
         stream = io.BytesIO()
         with suppress(OSError, ValueError, KeyError):

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from generator.competition.facts import TargetKind
-from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like
+from generator.competition.specimen.column_cells import Cells, cells_like
 from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
 from generator.competition.survey.columns import kind_of
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
 
 FEWEST_OF_A_CLASS = 3
 _MOST_CLASSES = 1_000

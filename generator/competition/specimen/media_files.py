@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from generator.competition.facts import TargetKind
+from generator.competition.introspection.vocabulary import is_below
 from generator.competition.specimen.examples import Examples
 from generator.competition.specimen.images import Appearance, encoded, in_mode, picture, size_of
 from generator.competition.specimen.masks import mask_image
 from generator.competition.specimen.original import Original
-from generator.competition.specimen.sampled_names import is_below
 from generator.competition.specimen.sounds import WRITTEN, sound
 from generator.competition.survey import images as image_files
 from generator.competition.survey import sound as sound_files

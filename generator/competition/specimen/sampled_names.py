@@ -8,6 +8,7 @@ from generator.competition.introspection.candidate_folders import best_match, ca
 from generator.competition.introspection.id_column import without_labels
 from generator.competition.introspection.label_sources import class_in_name
 from generator.competition.introspection.tfrecords import training_records
+from generator.competition.introspection.vocabulary import is_below
 from generator.competition.schema import families
 from generator.competition.specimen.original import Original
 from generator.competition.survey.facts import Column, ColumnKind, Folder, RecordFeature, Table
@@ -21,7 +22,7 @@ def known_training(original: Original) -> tuple[tuple[str, ...], tuple[str, ...]
         return tuple(dict.fromkeys(name for folder in training_folders(original) for name in folder.names)), ("",)
     if original.labels_from == "records":
         train = training_records(original.survey)
-        feature = id_feature(train.features) if train is not None else None
+        feature = id_feature(original, train.features) if train is not None else None
         return (feature.values if feature is not None else ()), ("",)
     if original.is_set("label_rows"):
         return _split(tuple(key for key, _ in _label_rows(original)), 1)
@@ -70,11 +71,6 @@ def training_folders(original: Original) -> list[Folder]:
     return [folder for folder in folders if is_below(folder.path, path) and (folder.images or folder.audio)]
 
 
-def is_below(path: str, folder: str) -> bool:
-    """True if a path is a folder itself or in it; everything is in the folder ""."""
-    return not folder or path == folder or path.startswith(f"{folder}/")
-
-
 def names_by_class(original: Original) -> dict[str, list[str]]:
     """The names of the sampled training files of each class that folders or names say."""
     by_class: dict[str, list[str]] = defaultdict(list)
@@ -86,14 +82,9 @@ def names_by_class(original: Original) -> dict[str, list[str]]:
     return by_class
 
 
-def id_feature(features: Iterable[RecordFeature]) -> RecordFeature | None:
-    """The feature of records that names an example: bytes, or numbers, that are different each time."""
-    fitting = [
-        feature
-        for feature in features
-        if not feature.is_image and feature.length == 1 and len(set(feature.values)) == len(feature.values) > 1
-    ]
-    return next((feature for feature in fitting if "id" in feature.name.lower()), fitting[0] if fitting else None)
+def id_feature(original: Original, features: Iterable[RecordFeature]) -> RecordFeature | None:
+    """The feature of records that names an example, if they have it."""
+    return next((feature for feature in features if feature.name == original.text("record_id")), None)
 
 
 def label_columns(original: Original) -> tuple[Column, ...]:

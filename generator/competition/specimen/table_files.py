@@ -14,7 +14,8 @@ from typing import Any
 
 from generator.competition.specimen.column_cells import Cells
 from generator.competition.survey.columns import kind_of, numbers_of
-from generator.competition.survey.facts import Column, ColumnKind, Table, TableFormat
+from generator.competition.survey.facts import Column, ColumnKind, Table
+from generator.competition.tables.formats import TableFormat
 from generator.untrusted import storable
 
 _SPACES = r"\s+"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from generator.competition.facts import TargetKind
-from generator.competition.specimen.column_cells import NUMBERS, Cells, cells_like, is_categorical, is_id_like
+from generator.competition.specimen.column_cells import Cells, cells_like, is_categorical, is_id_like
 from generator.competition.specimen.example_folders import folder_cells
 from generator.competition.specimen.examples import SyntheticData
 from generator.competition.specimen.id_format import format_of
@@ -19,7 +19,7 @@ from generator.competition.specimen.row_ids import ids_of_rows, with_different_i
 from generator.competition.specimen.sampled_names import runs_of
 from generator.competition.specimen.table_rows import SizeOf, TableRows, rows_of_other, rows_of_role, rows_of_sample
 from generator.competition.survey.columns import kind_of
-from generator.competition.survey.facts import Column, ColumnKind, Table
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Table
 
 _INFORMATIVE, _STRENGTH = 3, 0.45
 _ROWS_COMPARED, _COMPOSED_COLUMNS = 50, 10

@@ -50,7 +50,7 @@ class RecordMaker:
         role = records_role(group)
         if role in ("train", "test"):
             return self.data.train if role == "train" else self.data.test
-        feature = id_feature(group.features)
+        feature = id_feature(self.data.original, group.features)
         # The same examples come in several sizes, in folders that are named alike but for the size.
         if role not in self._others:
             known = feature.values if feature is not None else ()
@@ -59,7 +59,7 @@ class RecordMaker:
 
     def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
         """The values of the features that are one text or number for each example."""
-        named = id_feature(group.features)
+        named = id_feature(self.data.original, group.features)
         cells: dict[str, Sequence[str]] = {}
         for feature in group.features:
             if feature is named:

@@ -141,9 +141,7 @@ class Writer:
 
     def skip(self, path: str, why: str) -> None:
         """Notes that a file was not written; `why` is a predicate."""
-        note = f"{printable(path[:200])} {why} and was left out."
-        if note not in self.notes:
-            self.notes.append(note)
+        self.note(f"{printable(path[:200])} {why} and was left out.")
 
     def note(self, sentence: str) -> None:
         """Notes something once."""

@@ -75,7 +75,7 @@ def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Ite
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=reason(error)) from error
     except PyarrowMissingError as error:
-        raise MissingReaderError(path=path, package="pyarrow") from error
+        raise MissingReaderError(path=path) from error
     except UnreadableTableError as error:
         raise UnreadableSubmissionError(path=path, why=f"it {error.problem}") from error
 

@@ -28,8 +28,8 @@ class UnreadableSubmissionError(SubmissionError):
 class MissingReaderError(UnreadableSubmissionError):
     """A package that reads the file's format is not installed."""
 
-    def __init__(self, *, path: Path, package: str) -> None:
-        super().__init__(path=path, why=f"{package} is missing; install it with: pip install {package}")
+    def __init__(self, *, path: Path) -> None:
+        super().__init__(path=path, why="pyarrow is missing; install it with: pip install pyarrow")
 
 
 class SubmissionRowError(SubmissionError):

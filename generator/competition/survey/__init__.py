@@ -78,7 +78,7 @@ def survey_files(files: Files, directories: Sequence[Directory], notes: Sequence
 
 def _survey_sources(sources: Sequence[FileSource], limits: SurveyLimits) -> tuple[list[Table], list[Folder], list[str]]:
     candidates = [(source, path) for source in sources for path in _table_paths(source)]
-    bounds = bounds_for(len(candidates), pieces=limits.pieces, row_group=limits.row_group)
+    bounds = bounds_for(len(candidates), limits.table)
     tables: list[Table] = []
     notes: list[str] = []
     for source, path in candidates[:MOST_TABLES]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
 from generator.competition.tables.formats import TableFormat
 from generator.competition.tables.sample import Sample
 from generator.untrusted import printable, storable
@@ -109,7 +109,7 @@ def kind_of(values: Iterable[str]) -> ColumnKind:
 
 def numbers_of(column: Column) -> Column | None:
     """The column with its numbers alone, where nearly all values are numbers; else None."""
-    if column.kind in (ColumnKind.INTEGER, ColumnKind.NUMBER):
+    if column.kind in NUMBERS:
         return column
     if column.kind is not ColumnKind.TEXT or _share(column, _NUMBER) < _NEARLY_ALL:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from generator.competition.tables.formats import TableFormat as TableFormat  # noqa: PLC0414 - a fact of a table too
+from generator.competition.tables.formats import TableFormat
 
 
 class ColumnKind(StrEnum):
@@ -20,6 +20,9 @@ class ColumnKind(StrEnum):
     DATE = "date"  # dates or times, in any usual notation
     TEXT = "text"
     EMPTY = "empty"  # only missing values
+
+
+NUMBERS = frozenset((ColumnKind.INTEGER, ColumnKind.NUMBER))
 
 
 @dataclass(frozen=True)

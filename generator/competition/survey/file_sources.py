@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from generator.competition.survey.bounds import MOST_FOLDERS
 from generator.competition.survey.files import Files
@@ -60,39 +60,27 @@ class TableFile:
     remarks: tuple[str, ...] = ()
 
 
-class FileSource(Protocol):
-    """Something with files in it."""
-
-    @property
-    def directories(self) -> tuple[Directory, ...]:
-        """Its folders; their paths are relative to the competition's folder."""
-
-    @property
-    def is_archive(self) -> bool:
-        """True if it has to be unpacked before a notebook can read it."""
-
-    def table_file(self, path: str, limit: int) -> TableFile:
-        """Opens a table; of what is compressed, at most `limit` bytes are unpacked.
-
-        Raises:
-            UnreadableTableError: It is damaged or encrypted.
-            OSError: It cannot be read.
-        """
-
-    def head(self, directory: Directory, name: str) -> Path | bytes | None:
-        """The path of a file, or its first bytes where it has none; None if it cannot be read."""
-
-
 @dataclass(frozen=True)
 class Mounted:
-    """The competition's folder, as it is mounted."""
+    """The competition's folder, as it is mounted.
+
+    Attributes:
+        files: The competition's files.
+        directories: Its folders; their paths are relative to the competition's folder.
+        is_archive: Whether it has to be unpacked before a notebook can read it.
+    """
 
     files: Files
     directories: tuple[Directory, ...]
     is_archive: bool = False
 
     def table_file(self, path: str, limit: int) -> TableFile:
-        """Opens a table, see `FileSource`."""
+        """Opens a table; of what is compressed, at most `limit` bytes are unpacked.
+
+        Raises:
+            UnreadableTableError: It is damaged.
+            OSError: It cannot be read.
+        """
         suffix, size, file = suffix_of(path), self.files.size(path), self.files.opened(path)
         if suffix not in PACKED:
             # A listing may lack the size, and of what Kaggle sends packed only the beginning is at hand.
@@ -104,7 +92,7 @@ class Mounted:
         return TableFile(io.BytesIO(content), inner, size, total, STREAMS[suffix], remarks)
 
     def head(self, directory: Directory, name: str) -> Path | bytes | None:
-        """The path of a file, or its first bytes."""
+        """The path of a file, or its first bytes where it has none; None if it cannot be read."""
         try:
             return self.files.head(directory.path_of(name), _HEAD)
         except OSError:
@@ -121,7 +109,12 @@ class Archive:
     is_archive: bool = True
 
     def table_file(self, path: str, limit: int) -> TableFile:
-        """Opens a table, see `FileSource`."""
+        """Opens a table, of which at most `limit` bytes are unpacked.
+
+        Raises:
+            UnreadableTableError: It is damaged, encrypted, or packed in a way that is not read.
+            OSError: It cannot be read.
+        """
         suffix = suffix_of(path)
         if suffix in PACKED:
             raise UnreadableTableError("is compressed twice; unpack the archive first")
@@ -139,7 +132,7 @@ class Archive:
         )
 
     def head(self, directory: Directory, name: str) -> bytes | None:
-        """The first bytes of a file."""
+        """The first bytes of a file; None if it cannot be read."""
         try:
             return self._beginning(directory.path_of(name), _HEAD)[1]
         except (UnreadableTableError, OSError):
@@ -156,6 +149,9 @@ class Archive:
                 return member, file.read(limit)
         except _DAMAGE as error:
             raise UnreadableTableError("cannot be unpacked: the archive is damaged") from error
+
+
+FileSource = Mounted | Archive
 
 
 def open_archives(stack: ExitStack, files: Files, paths: Sequence[str]) -> tuple[tuple[Archive, ...], tuple[str, ...]]:

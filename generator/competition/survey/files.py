@@ -1,12 +1,11 @@
 """The files of a competition, wherever they are: on this disk, or behind an API that hands out pieces of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from generator.competition.tables.sample import SampleBounds
 from generator.files import open_file
-
-_MEGABYTE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -14,20 +13,18 @@ class SurveyLimits:
     """The limits of a survey's looks into files; each look at one costs little on a disk, and a request elsewhere.
 
     Attributes:
-        pieces: From how many places a large table is read.
+        table: Of the sample of a table; of several, each has less.
         probes: How many image or sound files are opened, of all folders.
         probes_of_one: How many of them of one folder.
         lone_folders: Up to how many folders are looked at each by itself; of more, those beside each other share.
         archive_listings: How many bytes the directories of all zip archives may have.
-        row_group: How many bytes, uncompressed, a group of rows in a parquet file may have to be read from.
     """
 
-    pieces: int = 20
+    table: SampleBounds = field(default_factory=SampleBounds)
     probes: int = 400
     probes_of_one: int = 12
     lone_folders: int = 50
-    archive_listings: int = 32 * _MEGABYTE
-    row_group: int = 512 * _MEGABYTE
+    archive_listings: int = 32 << 20
 
 
 class Files(Protocol):

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generator.competition.survey import images, sound
-from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
+from generator.competition.survey.bounds import MOST_NAMES
 from generator.competition.survey.facts import AudioFormat, Folder, ImageFormat
 from generator.competition.survey.files import SurveyLimits
 from generator.competition.survey.listing import Directory, suffix_of
+from generator.competition.tables.sample import evenly_drawn
 
 _FEWEST_PROBED, _RARER_PROBED = 2, 4
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from generator.competition.survey.bounds import MOST_FOLDERS, evenly_drawn
+from generator.competition.survey.bounds import MOST_FOLDERS
+from generator.competition.tables.sample import evenly_drawn
 from generator.files import reason_not_read
 from generator.untrusted import printable, storable
 

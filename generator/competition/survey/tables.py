@@ -1,7 +1,7 @@
 """The tables among a competition's files: which files are some, and what a sample says of their columns."""
 
 from generator.competition.survey.columns import columns_of, kind_of, with_points
-from generator.competition.survey.facts import ColumnKind, Table
+from generator.competition.survey.facts import NUMBERS, Table
 from generator.competition.survey.file_sources import FileSource, TableFile
 from generator.competition.survey.listing import suffix_of
 from generator.competition.tables.delimited import sample_delimited
@@ -9,8 +9,6 @@ from generator.competition.tables.formats import FORMATS, LOOSE_SUFFIXES, PACKED
 from generator.competition.tables.json_records import sample_json
 from generator.competition.tables.parquet import sample_parquet
 from generator.competition.tables.sample import Sample, SampleBounds
-
-_NUMBERS = (ColumnKind.INTEGER, ColumnKind.NUMBER)
 
 
 def is_table_name(name: str) -> bool:
@@ -70,6 +68,6 @@ def _sample(stored: TableFile, bounds: SampleBounds) -> Sample:
 
 def _remarks(sample: Sample) -> tuple[str, ...]:
     is_text = sample.format is TableFormat.CSV and sample.rows
-    if is_text and all(kind_of([name]) in _NUMBERS for name in sample.header):
+    if is_text and all(kind_of([name]) in NUMBERS for name in sample.header):
         return ("has only numbers in its first line, which was taken for the header",)
     return ()

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from generator.competition.survey import images
-from generator.competition.survey.bounds import MOST_NAMES, evenly_drawn
+from generator.competition.survey.bounds import MOST_NAMES
 from generator.competition.survey.facts import RecordFeature, Records
 from generator.competition.survey.files import Files
 from generator.competition.survey.listing import Directory, suffix_of
+from generator.competition.tables.sample import evenly_drawn
 from generator.competition.tfrecord import (
     Feature,
     NotRecordsError,

@@ -1,0 +1,61 @@
+"""The data of a competition where its notebooks look for them: written by the kit, or a link to the user's folder."""
+
+from pathlib import Path
+
+from generator.competition.builtin import BuiltIn
+from generator.errors import CompetitionError
+from generator.files import writing
+from generator.pair.workspace import Workspace
+from generator.untrusted import printable
+from generator.workspace_files import WorkspaceFiles
+
+
+def ensure_data(built_in: BuiltIn, workspace: Workspace) -> Path:
+    """Writes the data of a built-in competition on first use.
+
+    The folder appears under its name only when it is complete. What exists already is left alone, whatever is in it:
+    files that the user removed or changed are theirs, and the notebooks report them.
+
+    Returns:
+        The folder with the competition's files.
+
+    Raises:
+        FileWriteError: The folder could not be written; nothing is left of it.
+        UnsafePlaceError: It is a link, or below one.
+    """
+    folder = workspace.competition_data(built_in.competition.slug)
+    if not has_data(built_in, workspace):
+        with workspace.files.filled(folder) as content:
+            built_in.write(content)
+    return folder
+
+
+def has_data(built_in: BuiltIn, workspace: Workspace) -> bool:
+    """True if something stands where the data of this competition belongs."""
+    folder = workspace.competition_data(built_in.competition.slug)
+    try:
+        return folder.is_dir() and next(folder.iterdir(), None) is not None
+    except OSError:
+        return True
+
+
+def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
+    """Links the folder that the user named to where the notebooks look for it, if nothing is there yet.
+
+    Returns:
+        Whether a link was made.
+
+    Raises:
+        CompetitionError: Something else stands there.
+        FileWriteError: The link cannot be made.
+    """
+    if mounted.exists():
+        if mounted.resolve() != data.resolve():
+            raise CompetitionError(
+                f"{printable(str(data))} cannot become {printable(str(mounted))}: other files stand there. Leave out "
+                "--data to use what is there, or move it away."
+            )
+        return False
+    with writing(mounted):
+        files.link(mounted, data.resolve())
+    return True
