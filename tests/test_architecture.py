@@ -75,6 +75,12 @@ def import_graph() -> dict[str, set[str]]:
     return graph
 
 
+def test_a_module_is_read_in_one_go() -> None:
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in PACKAGE.rglob("*.py")}
+
+    assert [str(path) for path, length in lengths.items() if length > 300] == []
+
+
 def test_no_module_is_imported_by_what_it_imports() -> None:
     try:
         TopologicalSorter(import_graph()).prepare()

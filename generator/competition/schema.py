@@ -4,9 +4,8 @@
 the keys that its tasks have beside those. Flags, help, checks and what templates call `task.<key>` all come from there.
 """
 
-import math
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
@@ -14,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Medium, ServedAnswer, SubmissionKind, TargetKind, Task, Value
+from generator.competition.value_forms import FORMS
 from generator.errors import CompetitionError
 from generator.installation import template_folder
-from generator.untrusted import is_slug, printable
+from generator.untrusted import printable
 
 TYPE_NAMES: Mapping[type, str] = {
     str: "text",
@@ -46,7 +46,7 @@ class Key:
         help: What it says.
         options: The only values there are; any if empty.
         minimum: The least number.
-        form: What a value has to be beside, one of `_FORMS`; anything if "".
+        form: What a value has to be beside, one of `FORMS`; anything if "".
         not_empty: Whether an empty text or list is refused.
         default: What it is where nobody says anything; None if it has to be said.
         optional: Whether a pair may lack it.
@@ -77,8 +77,7 @@ class Key:
 
     def expected(self, value: object) -> str:
         """Returns what a value has to be and is not; "" if it is right."""
-        # No isinstance(): True is no number. A StrEnum is text.
-        kind = str if isinstance(value, str) else type(value)
+        kind = str if isinstance(value, str) else type(value)  # a StrEnum is text, and True no number
         is_of_type = kind is self.type or (kind is int and self.type is float)
         if not is_of_type or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
             return TYPE_NAMES[self.type]
@@ -86,7 +85,7 @@ class Key:
             return f"one of {', '.join(self.options)}"
         if self.not_empty and not value:
             return f"{TYPE_NAMES[self.type]} that is not empty"
-        is_formed, form = _FORMS[self.form]
+        is_formed, form = FORMS[self.form]
         if not is_formed(value):
             return form
         if self.minimum is not None and isinstance(value, int | float) and value < self.minimum:
@@ -234,26 +233,6 @@ def read_declaration(path: Path) -> dict[str, Any]:
 _ATTRIBUTES = tuple(each.name for each in fields(Task) if each.name not in ("family", "details", "evidence"))
 
 
-def _is_file_name(name: str) -> bool:
-    return bool(name.strip(".")) and not set("/\\:") & set(name)
-
-
-def _is_inside(path: str) -> bool:
-    parts = path.replace("\\", "/").split("/")
-    return not path.startswith(("/", "\\", "~")) and ".." not in parts and ":" not in parts[0]
-
-
-_FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "": (lambda _: True, "anything"),
-    "path": (_is_inside, "a path inside of the competition's folder"),
-    "file": (_is_file_name, "the name of a file, without a folder"),
-    "slug": (is_slug, "lower-case letters, digits and hyphens"),
-    "template": (lambda name: name.replace("_", "a").isalnum(), "a name that `tandem generate --list` shows"),
-    "share": (lambda share: 0 <= share < 1, "0 or more, and less than 1"),
-    "hours": (lambda hours: 0 < hours < math.inf, "a number of hours above 0"),
-}
-
-
 @cache
 def _families(templates: Path) -> Mapping[str, Family]:
     return {path.parent.name: _family(path) for path in sorted(templates.glob("families/*/family.toml"))}
@@ -285,7 +264,7 @@ def _key(path: Path, key: str, description: Mapping[str, Any]) -> Key:
     options = kind if issubclass(kind, StrEnum) else description.get("options", ())
     kind = str if issubclass(kind, StrEnum) else kind
     rule = Key(**{**description, "type": kind, "options": tuple(map(str, options))})
-    if rule.scope not in ("", "train", "infer") or rule.form not in _FORMS:
+    if rule.scope not in ("", "train", "infer") or rule.form not in FORMS:
         raise SchemaError(path=path, key=key, problem=f'there is no scope "{rule.scope}", or no form "{rule.form}"')
     if rule.default is not None and (expected := rule.expected(rule.default)):
         raise SchemaError(path=path, key=key, problem=f"its default must be {expected}")
