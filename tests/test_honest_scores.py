@@ -95,6 +95,15 @@ def test_of_equal_epochs_the_later_one_is_the_best_and_none_is_flattered() -> No
     assert (best_epoch(history)["best_epoch"], best_epoch(history)["optimism"]) == (3, 0)
 
 
+def test_a_fold_with_an_empty_half_is_not_corrected() -> None:
+    names = {"HIGHER_IS_BETTER": False, "np": np, "pd": pd}
+    best_epoch = executed_alone(["checkpoint-files"], table_task(TargetKind.NUMBER), "train", **names).best_epoch
+
+    history = [{"score": score, "halves": [score, float("nan")]} for score in (0.9, 0.4, 0.5)]
+
+    assert (best_epoch(history)["best_epoch"], best_epoch(history)["optimism"]) == (2, 0)
+
+
 def test_what_is_tuned_is_judged_on_the_other_half() -> None:
     task = table_task(TargetKind.CLASS, metric="f1")
     cells = ["metric", "decide", "tune-decision"]

@@ -433,6 +433,42 @@ def test_rows_without_the_number_to_learn_are_counted(prices: Path) -> None:
     assert warning == "10 of 50 sampled rows of train.csv have no price; training leaves them out."
 
 
+LACKING = {
+    "class": (["kind"], lambda n: ["" if n % 3 == 0 else "ab"[n % 2]], "have no kind"),
+    "one-hot": (["ripe", "raw"], lambda n: ["", ""] if n % 3 == 0 else [n % 2, 1 - n % 2], "have none of ripe, raw"),
+    "labels": (["ripe", "big"], lambda n: ["" if n % 3 == 0 else n % 2, n // 2 % 2], "lack at least one of ripe, big"),
+    "numbers": (["ripe", "big"], lambda n: ["" if n % 3 == 0 else n / 7, n / 9], "lack at least one of ripe, big"),
+}
+
+
+@pytest.mark.parametrize("targets", LACKING)
+def test_rows_that_lack_what_is_to_be_learned_are_counted(tmp_path: Path, targets: str) -> None:
+    names, values, lack = LACKING[targets]
+    table(tmp_path / "train.csv", ["id", "area", *names], [[n, n * n % 83, *values(n)] for n in range(60)])
+    table(tmp_path / "test.csv", ["id", "area"], [[n, n * n % 83] for n in range(60, 90)])
+    table(tmp_path / "sample_submission.csv", ["id", *names], [[n, *values(1)] for n in range(60, 90)])
+
+    told = [warning for warning in read(tmp_path).warnings if "sampled rows" in warning]
+
+    assert told == [f"20 of 60 sampled rows of train.csv {lack}; training leaves them out."]
+
+
+def test_a_table_hardly_any_of_whose_rows_have_every_target_is_refused(tmp_path: Path) -> None:
+    names = ["melting", "density", "radius"]
+    rows = [[n, n * n % 83, *(n / 7 if n % 3 == index or n < 4 else "" for index in range(3))] for n in range(60)]
+    table(tmp_path / "train.csv", ["id", "area", *names], rows)
+    table(tmp_path / "test.csv", ["id", "area"], [row[:2] for row in rows])
+    table(tmp_path / "sample_submission.csv", ["id", *names], [[row[0], 0.5, 0.5, 0.5] for row in rows])
+
+    with pytest.raises(IntrospectionError) as caught:
+        read(tmp_path)
+
+    assert str(caught.value) == (
+        "56 of 60 sampled rows of train.csv lack at least one of melting, density, radius, and Tandem trains on rows "
+        "that have every target: fill in what is missing in a table beside it, and name that with --train."
+    )
+
+
 def test_a_sample_that_asks_for_other_columns_is_told(prices: Path) -> None:
     table(prices / "sample_submission.csv", ["key", "height", "depth"], [[n, 0, 0] for n in range(50, 80)])
 

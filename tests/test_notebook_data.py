@@ -46,6 +46,10 @@ def with_gaps(shops: Shops) -> None:
     shops.write_training([*rows[:4], (*rows[4][:-1], ""), (*rows[5][:-1], "NaN"), *rows[6:]])
 
 
+def with_gaps_alone(shops: Shops) -> None:
+    shops.write_training([(*row[:-1], "") for row in shops.training])
+
+
 def with_one_class(shops: Shops) -> None:
     shops.write_training([(*row[:-1], "7") for row in shops.training])
 
@@ -74,18 +78,9 @@ NO_ID = "have no id and {} one that came before. Each needs its own."
     [
         (without_labels, "train.csv has no column thrives."),
         (without_ids, "train.csv has no column id."),
-        (
-            with_gaps,
-            "2 of 80 examples have no thrives, the others are of 2 classes. Such labels cannot be learned.",
-        ),
-        (
-            with_one_class,
-            "0 of 80 examples have no thrives, the others are of 1 classes. Such labels cannot be learned.",
-        ),
-        (
-            with_classes_of_one,
-            "0 of 80 examples have no thrives, the others are of 80 classes. Such labels cannot be learned.",
-        ),
+        (with_one_class, "80 of 80 examples have thrives, 1 classes. Such labels cannot be learned."),
+        (with_classes_of_one, "80 of 80 examples have thrives, 80 classes. Such labels cannot be learned."),
+        (with_gaps_alone, "0 of 80 examples have thrives, 0 classes. Such labels cannot be learned."),
         (with_a_gap_among_the_ids, f"Of 80 labelled rows of train.csv 1 {NO_ID.format(0)}"),
         (with_an_id_twice, f"Of 82 labelled rows of train.csv 0 {NO_ID.format(2)}"),
         (with_no_row, f"Of 0 labelled rows of train.csv 0 {NO_ID.format(0)}"),
@@ -102,6 +97,17 @@ def test_labels_that_would_train_a_wrong_model_are_refused(
 
     assert str(refused.value) == sentence
     assert names_below(tmp_path / "working") == []
+
+
+def test_rows_without_a_class_are_left_out(tmp_path: Path) -> None:
+    shops = write_shops(tmp_path / "shops")
+    with_gaps(shops)
+
+    names = known_after("targets", shop_task(), "train", shops.folder)
+
+    left = [row for index, row in enumerate(shops.training) if index not in (4, 5)]
+    assert names.train["id"].tolist() == [row[0] for row in left]
+    assert [names.classes[index] for index in names.truth] == [row[-1] for row in left]
 
 
 def test_a_class_of_one_is_a_class_and_its_row_is_held_out_like_others(tmp_path: Path) -> None:

@@ -62,10 +62,38 @@ def test_labels_in_columns_are_read_as_they_stand(tmp_path: Path) -> None:
     assert names.truth.tolist() == names.targets.tolist() == [[0, 1], [0, 0], [1, 1]]
 
 
-@pytest.mark.parametrize("cell", ["", "2", "-1", "yes"])
+@pytest.mark.parametrize("cell", ["2", "-1", "yes"])
 def test_labels_that_are_neither_0_nor_1_are_counted(tmp_path: Path, cell: str) -> None:
     with pytest.raises(ValueError, match=r"1 labels in a, b are neither 0 nor 1\."):
         read(tmp_path, table_task(TargetKind.LABELS, ["a", "b"]), f"id,a,b\n1,1,0\n2,0,{cell}\n")
+
+
+def test_rows_that_lack_a_class_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = read(tmp_path, table_task(TargetKind.CLASS), "id,label\n1,\n2,b\n3,\n4,a\n5,b\n", SMOKE_TEST=True)
+
+    assert names.train["id"].tolist() == ["2", "4", "5"]
+    assert (names.classes, names_of_classes(names)) == (["a", "b"], ["b", "a", "b"])
+    assert "3 of 5 examples have label; others are left out." in capsys.readouterr().out
+
+
+def test_rows_none_of_whose_classes_is_set_are_left_out_where_nothing_stands(tmp_path: Path) -> None:
+    names = read(tmp_path, table_task(TargetKind.CLASS, ["rust", "scab"]), "id,rust,scab\n1,,\n2,,1\n3,1,\n4,0,1\n")
+
+    assert names.train["id"].tolist() == ["2", "3", "4"]
+    assert names_of_classes(names) == ["scab", "rust", "scab"]
+
+
+def test_rows_that_lack_one_of_several_labels_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = read(tmp_path, table_task(TargetKind.LABELS, ["a", "b"]), "id,a,b\n1,1,\n2,0,1\n3,,0\n4,1,0\n")
+
+    assert names.train["id"].tolist() == ["2", "4"]
+    assert names.truth.tolist() == names.targets.tolist() == [[0, 1], [1, 0]]
+    assert "2 of 4 rows lack one of the labels and are left out." in capsys.readouterr().out
+
+
+def test_a_table_all_of_whose_rows_lack_one_of_several_labels_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"^No row has all of a, b: there is nothing to learn from\.$"):
+        read(tmp_path, table_task(TargetKind.LABELS, ["a", "b"]), "id,a,b\n1,1,\n2,,1\n")
 
 
 @pytest.mark.parametrize(

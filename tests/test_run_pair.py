@@ -40,6 +40,33 @@ def test_a_pair_runs_from_training_to_a_valid_submission(run: Run, tmp_path: Pat
     assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "training") == "epoch 1\nepoch 2\nepoch 3\n"
 
 
+def test_a_score_that_is_corrected_says_so(run: Run) -> None:
+    fold = {"score": 0.7377, "best_epoch": 1, "history": [{"loss": 1.0, "score": 0.75}]}
+    more = f'handover |= {{"folds": [{fold}]}}\n        Path(WORKING_ROOT'
+
+    done = run("--only", "train", train={"training": TRAIN["training"].replace("Path(WORKING_ROOT", more)})
+
+    corrected = "(corrected by 0.0123, because the best epoch was chosen)"
+    assert done.out.startswith(f"out-of-fold  accuracy 0.7500 {corrected}\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--only", "train"]])
+def test_a_score_that_is_no_number_stops_the_run_and_keeps_its_output(
+    run: Run, tmp_path: Path, options: list[str]
+) -> None:
+    done = run(*options, train={"training": TRAIN["training"].replace("0.75", 'float("nan")')})
+
+    assert (done.code, done.out) == (1, "")
+    assert done.err.endswith(
+        f"Error: The out-of-fold score is no number, so that nothing says what the model is worth: look at the losses "
+        f"in {tmp_path}/output/tiny/train/train.ipynb; where they are no numbers either, train with a lower "
+        "LEARNING_RATE.\n"
+    )
+    assert (tmp_path / "output/tiny/train/handoff.json").is_file()
+    assert not (tmp_path / "output/tiny/infer/submission.csv").exists()
+    assert run("--only", "infer").code == 1
+
+
 @pytest.mark.parametrize(
     ("cells", "options"),
     [

@@ -106,7 +106,6 @@ class Family:
         frameworks: The frameworks that it has a model in.
         task: The keys that its tasks have beside the common ones.
         folds_by: The common keys that say by which columns folds are made, as far as its notebooks read them.
-        may_lack_targets: Whether examples that lack a number to learn are left out, as measurements often do.
     """
 
     name: str
@@ -117,7 +116,6 @@ class Family:
     frameworks: tuple[str, ...]
     task: Mapping[str, Key] = field(default_factory=dict)
     folds_by: tuple[str, ...] = ("group_column", "time_column")
-    may_lack_targets: bool = False
 
 
 @cache

@@ -99,6 +99,11 @@ class HandOver:
         return None if value is None else Score(fold.text("metric") or "score", value)
 
     @property
+    def is_scored(self) -> bool:
+        """True unless the score that training measured is no number, as where its losses are none."""
+        return self.out_of_fold is not None or "score" not in self.fields.section("out_of_fold")
+
+    @property
     def folds(self) -> tuple[TrainedFold, ...]:
         """The folds that were trained; none of which it does not say a score."""
         found = map(_trained_fold, self.fields.sections("folds"))

@@ -144,8 +144,8 @@ class TaskProperties:
 
     @property
     def may_lack_targets(self) -> bool:
-        """True if rows that lack a number to learn are left out, and were not yet as those to predict."""
-        return families()[self.family].may_lack_targets and self.task.test_table != self.task.train_table
+        """True if examples without labels are left out: a sequence stays whole, those to predict went before."""
+        return not self.predicts_steps and self.task.test_table != self.task.train_table
 
     @property
     def has_backbone(self) -> bool:

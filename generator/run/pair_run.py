@@ -184,6 +184,7 @@ class _PairRun:
         self.result.handover = read_handover(self.output.working(Role.TRAIN))
         if self.result.handover.is_complete:
             self.output.forget_interrupted(self.result.handover.run)
+        self._check_score()
 
     def _infer(self) -> None:
         self._check_handover(self.result.handover or read_handover(self.output.working(Role.TRAIN)))
@@ -228,6 +229,16 @@ class _PairRun:
             raise RunError(
                 f"Training stopped before its last epoch to stay within its time; its checkpoints are in {folder}. "
                 "Go on with --resume, or predict with what there is: --only infer -P ACCEPT_INCOMPLETE=true"
+            )
+        self._check_score()
+
+    def _check_score(self) -> None:
+        """Refuses a hand-over whose score is no number, except of a smoke run or a specimen, which measure nothing."""
+        if self.result.is_measure and self.result.handover is not None and not self.result.handover.is_scored:
+            raise RunError(
+                "The out-of-fold score is no number, so that nothing says what the model is worth: look at the losses "
+                f"in {printable(str(self.output.notebook(Role.TRAIN)))}; where they are no numbers either, train with "
+                "a lower LEARNING_RATE."
             )
 
     def _empty_output(self, role: Role) -> None:

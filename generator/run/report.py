@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from statistics import fmean
 from typing import NamedTuple
 
 from generator.competition.facts import Value
@@ -21,7 +20,6 @@ from generator.untrusted import python_literal
 from generator.workspace_files import WorkspaceFiles
 
 _TENTHS_BELOW = 10
-_SHOWN = 0.00005  # in four digits
 _WORDS = {Role.TRAIN: "Training", Role.INFER: "Inference"}
 
 
@@ -103,7 +101,7 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
         checked = "valid against the sample submission" if result.submission.has_sample else "there is no sample of it"
         yield Tile("Submission", f"{result.submission.rows:,} rows", checked)
     if result.out_of_fold is not None:
-        flattered = _optimism(result) if result.is_measure else ""
+        flattered = result.correction if result.is_measure else ""
         yield Tile(f"Out-of-fold {result.out_of_fold.metric}", f"{result.out_of_fold.value:.4f}", smoke or flattered)
         if result.is_measure and result.baselines:
             constant, model = constant_baseline(result), model_baseline(result)
@@ -116,13 +114,6 @@ def _tiles(result: RunResult) -> Iterator[Tile]:
         yield Tile("Trained on", result.handover.accelerator, framework)
     parts = [f"{_WORDS[role].lower()} {duration(notebook.seconds)}" for role, notebook in result.notebooks.items()]
     yield Tile("Time", duration(result.seconds), ", ".join(parts))
-
-
-def _optimism(result: RunResult) -> str:
-    """What was taken off the score for the choice of the epoch, if that shows."""
-    folds = result.handover.folds if result.handover is not None else ()
-    optimism = abs(fmean([fold.optimism for fold in folds] or [0.0]))
-    return f"corrected by {optimism:.4f}, because the best epoch was chosen" if optimism >= _SHOWN else ""
 
 
 def _next_steps(result: RunResult) -> Iterator[str]:

@@ -26,6 +26,7 @@ from generator.pair.workspace import Role
         ({"specimen": True}, "specimen"),
         ({"settings": {"SMOKE_TEST": True}}, "smoke test"),
         ({"schema_version": 2}, "schema version"),
+        ({"out_of_fold": {"metric": "accuracy", "score": float("nan")}}, "its score is no number"),
         ({"check": {"file": "check.npz", "bytes": 3, "sha256": "0"}}, "check.npz is not in the output"),
     ],
 )

@@ -108,6 +108,7 @@ def _is_flag(column: Column) -> bool:
 
 
 def _has_one_each(columns: Sequence[Column]) -> bool:
-    rows = list(zip(*(column.values for column in columns), strict=True))
+    every_row = zip(*(column.values for column in columns), strict=True)
+    rows = [row for row in every_row if set(row) != {None}]  # without a label, a row says nothing of the others
     ones = sum(sum(value is not None and value.strip().lower() in _ONES for value in row) == 1 for row in rows)
     return bool(rows) and ones >= _ONE_EACH * len(rows)

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from generator.competition.facts import Medium
+from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.candidate_folders import FolderMatch, best_match, candidate_folders
 from generator.competition.introspection.column_statistics import LabelStatistics, label_statistics
+from generator.competition.introspection.errors import listed
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.features import Features, find_features
 from generator.competition.introspection.findings import Findings
@@ -16,6 +17,7 @@ from generator.competition.introspection.target_columns import Targets, find_tar
 from generator.competition.introspection.text import TextColumns, find_text_columns
 from generator.competition.introspection.vocabulary import MASKS, OUTPUTS, TEST
 from generator.competition.survey.facts import Survey
+from generator.untrusted import printable
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,24 @@ class Observations:
         if self.targets.are_classes_asked or self.labels.is_one_hot:
             return len(self.targets.asked) or len(self.targets.names)
         return self.labels.distinct
+
+    def unlabelled(self, kind: TargetKind) -> int:
+        """Returns how many sampled training rows lack the class, or one of the labels or numbers to learn."""
+        tables, columns = self.tables, self.targets.columns
+        is_list = kind is TargetKind.LABELS and len(columns) == 1
+        if tables.labelled is tables.test or kind in (TargetKind.MASK, TargetKind.IMAGE) or is_list:
+            return 0  # an empty list has no labels, and the rows to predict have none yet
+        lacks = all if kind is TargetKind.CLASS else any  # of one-hot columns one says the class
+        rows = zip(*(column.values for column in columns), strict=True)
+        return sum(lacks(value is None for value in row) for row in rows)
+
+    def unlabelled_in_words(self, kind: TargetKind) -> str:
+        """A sentence without its end that counts such rows."""
+        names, table = self.targets.names, self.tables.labelled
+        several = "have none of" if kind is TargetKind.CLASS else "lack at least one of"
+        what = f"{several} {listed(names)}" if len(names) > 1 else f"have no {listed(names)}"
+        rows = f"{self.unlabelled(kind):,} of {len(self.targets.columns[0].values):,} sampled rows"
+        return f"{rows} of {printable(table.path if table else '')} {what}"
 
 
 def observe(survey: Survey, tables: Tables, files: ExampleFiles | None, found: Findings) -> Observations:

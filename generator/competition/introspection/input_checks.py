@@ -23,6 +23,7 @@ from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
 _CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
+_FEWEST_ROWS = 5  # as many as there are folds
 _MOST_NOTES = 3  # of what could not be read
 
 
@@ -71,6 +72,21 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
                 f"{printable(table.path)} has a header and no rows: put the competition's own file in its place, or "
                 f"name another with {flag}."
             )
+
+
+def check_that_rows_have_targets(kind: TargetKind, seen: Observations) -> None:
+    """Refuses a table hardly any of whose rows can be learned from.
+
+    Raises:
+        IntrospectionError: Those that have every target are too few for folds.
+    """
+    missing, table = seen.unlabelled(kind), seen.tables.labelled
+    if missing and table is not None and len(seen.targets.columns[0].values) - missing < _FEWEST_ROWS:
+        flag = "--labels" if table is seen.tables.labels else "--train"
+        raise IntrospectionError(
+            f"{seen.unlabelled_in_words(kind)}, and Tandem trains on rows that have every target: fill in what "
+            f"is missing in a table beside it, and name that with {flag}."
+        )
 
 
 def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None:

@@ -7,7 +7,11 @@ from generator.competition.introspection.family import find_family, settle_detai
 from generator.competition.introspection.findings import Findings, Hints, Reading
 from generator.competition.introspection.id_column import find_id
 from generator.competition.introspection.inference_server import settle_serving
-from generator.competition.introspection.input_checks import check_decisions, check_that_there_are_data
+from generator.competition.introspection.input_checks import (
+    check_decisions,
+    check_that_rows_have_targets,
+    check_that_there_are_data,
+)
 from generator.competition.introspection.metric import settle_metric
 from generator.competition.introspection.positive_class import settle_positive_class
 from generator.competition.introspection.submission import find_submission, labels_per_cell, settle_submission_file
@@ -54,6 +58,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     check_that_there_are_templates(seen, hints)
     kind = find_target_kind(seen, found)
     check_that_targets_can_be_learned(kind, seen, hints)
+    check_that_rows_have_targets(kind, seen)
     check_that_answers_can_be_written(kind, seen, hints)
     submission = find_submission(kind, seen, found)
     settle_metric(seen.metric, submission, kind, found, sizes=(seen.classes, labels_per_cell(seen.targets)))

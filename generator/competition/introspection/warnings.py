@@ -30,7 +30,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
         *_about_files(known, seen),
         *_about_targets(seen, hints),
-        *_about_missing_numbers(known, seen),
+        *_about_missing_targets(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
         *differences(seen.tables),
@@ -98,18 +98,13 @@ def _about_targets(seen: Observations, hints: Hints) -> Iterator[str]:
     )
 
 
-def _about_missing_numbers(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
-    """That training rows lack a number to learn, unless they are those to predict."""
-    table, columns = seen.tables.labelled, seen.targets.columns
-    missing = sum(None in values for values in zip(*(column.values for column in columns), strict=True))
-    if known["target_kind"].value != TargetKind.NUMBER or table is None or table is seen.tables.test or not missing:
-        return
-    family = families()[str(known["family"].value)]
-    done = "training leaves them out" if family.may_lack_targets else "the notebooks need a table without them"
-    yield (
-        f"{missing:,} of {len(columns[0].values):,} sampled rows of {printable(table.path)} have no "
-        f"{_shown(list(seen.targets.names))}; {done}."
-    )
+def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That training rows lack what is to be learned."""
+    kind = TargetKind(str(known["target_kind"].value))
+    if seen.unlabelled(kind):
+        is_whole = "prediction_per" in known and known["prediction_per"].value == "row"
+        done = "the notebooks need a table without them" if is_whole else "training leaves them out"
+        yield f"{seen.unlabelled_in_words(kind)}; {done}."
 
 
 def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:

@@ -85,6 +85,7 @@ def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, Re
         (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", attach),
         (fields.flag("specimen"), "training ran on a specimen, made-up data", _TRAIN_AGAIN),
         (is_smoke, "training was a smoke test, on a few rows", "Set SMOKE_TEST = False, and train again."),
+        (not handover.is_scored, "its score is no number", "Look at the losses, lower LEARNING_RATE, and train again."),
     ):
         if is_unfit:
             raise HandOverUnfitError(problem=problem, remedy=remedy)
