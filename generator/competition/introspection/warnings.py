@@ -1,6 +1,6 @@
 """Warnings: values that are hardly more than a guess, and what the notebooks cannot do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
@@ -11,11 +11,13 @@ from generator.competition.introspection.target_columns import are_named_alike
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TARGET, words
 from generator.competition.schema import called, families, option_of
-from generator.competition.survey.facts import NUMBERS, ColumnKind, Survey
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Survey
 from generator.untrusted import printable
 
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 _ROWS = (Medium.ROW, Medium.TEXT)
+_NAMED_KINDS = (TargetKind.CLASS, TargetKind.LABELS)
+_OF_NAMES = (SubmissionKind.LABEL, SubmissionKind.TOP_K, SubmissionKind.LABEL_SET)
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
 _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
@@ -113,19 +115,30 @@ def _about_missing_numbers(known: Mapping[str, Finding], seen: Observations) -> 
 
 
 def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
-    """That the sample has numbers where the classes are names, or names where they are numbers."""
-    targets, sample = seen.targets, seen.tables.sample
-    is_label = (known["target_kind"].value, known["submission"].value) == (TargetKind.CLASS, SubmissionKind.LABEL)
-    columns = (*targets.answers, *targets.columns)
-    if not is_label or "answers_are_flags" in known or sample is None or len(columns) != 2:  # noqa: PLR2004 - one each
+    """That the sample names its classes otherwise than training does: by numbers, or by words that it never has."""
+    targets, sample, files = seen.targets, seen.tables.sample, seen.files
+    is_named = known["target_kind"].value in _NAMED_KINDS and known["submission"].value in _OF_NAMES
+    if not is_named or "answers_are_flags" in known or sample is None or len(targets.answers) != 1:
         return
-    answer, column = columns
-    if answer.present and column.present and (answer.kind in NUMBERS) != (column.kind in NUMBERS):
+    (answer,) = targets.answers
+    classes = [*(files.source.classes if files is not None else ()), *_values(targets.columns)]
+    split = {part.strip() for value in classes for part in value.split(seen.labels.separator or None)}
+    parts = {part for cell in answer.distinct for part in cell.split()}
+    known_cells = (answer.distinct | parts) & {*classes, *split, *targets.names, *targets.row_labels}
+    is_asked = answer.kind is ColumnKind.TEXT and len(answer.distinct | parts) > 1 and not known_cells
+    are_numbers = len(targets.columns) == 1 and known["submission"].value == SubmissionKind.LABEL
+    is_other = are_numbers and (answer.kind in NUMBERS) != (targets.columns[0].kind in NUMBERS)
+    if classes and answer.present and (is_asked or is_other):
         yield (
-            f'The classes are like "{printable(column.present[0])}", which the notebooks submit, and the cells of '
+            f'The classes are like "{printable(classes[0])}", which the notebooks submit, and the cells of '
             f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '
-            "beside it with the classes called so, and name it with --labels."
+            f"beside it with the classes called so, and name it with --labels, or another column with "
+            f"{option_of('targets')}."
         )
+
+
+def _values(columns: Iterable[Column]) -> Iterator[str]:
+    return (value for column in columns for value in column.present)
 
 
 def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:

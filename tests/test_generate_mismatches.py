@@ -1,0 +1,61 @@
+"""What `generate` says of files that do not fit one another, and of decisions that do not fit the files."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from miniature import Outcome, write_tree
+
+Generate = Callable[..., Outcome]
+
+KINDS = ("cat", "dog", "owl")
+
+
+def rows(header: str, numbers: range, *columns: Callable[[int], object]) -> str:
+    """A csv of numbered rows with some columns."""
+    lines = (",".join(str(each) for each in (number, *(column(number) for column in columns))) for number in numbers)
+    return "\n".join([header, *lines, ""])
+
+
+PETS = {
+    "train.csv": rows("id,age,size,kind", range(60), lambda n: n % 9, lambda n: n / 3, lambda n: KINDS[n % 3]),
+    "test.csv": rows("id,age,size", range(60, 90), lambda n: n % 9, lambda n: n / 3),
+    "sample_submission.csv": rows("id,kind", range(60, 90), lambda _: "cat"),
+}
+
+
+@pytest.fixture
+def generate(tandem: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generate:
+    """`generate` for a competition of some files, in an empty workspace."""
+    (tmp_path / "workspace").mkdir()
+    monkeypatch.chdir(tmp_path / "workspace")
+
+    def run(files: Mapping[str, str], *arguments: str) -> Outcome:
+        data = write_tree(tmp_path / "downloads" / "pets", files)
+        return tandem("generate", "--competition", "pets", "--data", data, *arguments)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (lambda _: "cat", False),
+        (lambda _: "none", False),
+        (lambda _: "dog cat", False),
+        (lambda _: "True:cat False:dog", True),
+        (lambda n: ("True:cat", "False:dog")[n % 2], True),
+    ],
+)
+@pytest.mark.parametrize("column", ["kind", "age:kind"])
+def test_a_sample_whose_cells_name_no_class_is_told(
+    generate: Generate, cells: Callable[[int], str], says: bool, column: str
+) -> None:
+    sample = rows(f"id,{column}", range(60, 90), cells)
+    outcome = generate({**PETS, "sample_submission.csv": sample})
+
+    said = (
+        'Warning: The classes are like "cat", which the notebooks submit, and the cells of sample_submission.csv like'
+    )
+    assert (outcome.code, said in outcome.err) == (0, says), outcome.err
+    assert not says or "--labels, or another column with --target." in outcome.err
