@@ -1,5 +1,6 @@
 """What `generate` says of files that do not fit one another, and of decisions that do not fit the files."""
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -59,3 +60,42 @@ def test_a_sample_whose_cells_name_no_class_is_told(
     )
     assert (outcome.code, said in outcome.err) == (0, says), outcome.err
     assert not says or "--labels, or another column with --target." in outcome.err
+
+
+FAULTS = {
+    "train.csv": rows("id,size,bumps,stains", range(60), lambda n: n / 3, lambda n: n % 2, lambda n: n % 3 % 2),
+    "test.csv": rows("id,size", range(60, 90), lambda n: n / 3),
+    "sample_submission.csv": rows("id,bumps,stains", range(60, 90), lambda _: 0.5, lambda _: 0.5),
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "argument", "says"),
+    [
+        (FAULTS, "--submission=label", '--submission cannot be "label": .* in 2 columns: numbers'),
+        (FAULTS, "--submission=label_set", '--submission cannot be "label_set"'),
+        (PETS, "--submission=class_columns", "label or probability or top_k"),
+        (PETS, "--submission=label_set", '--submission cannot be "label_set"'),
+        (PETS, "--set=drop_columns=age,size", 'drop_columns cannot be "age, size": .* none would be left'),
+        (PETS, "--set=separator=;", "separator cannot be \";\": it has to be ',', which train.csv has"),
+        (PETS, "--set=separator=(", "separator cannot be"),
+        (PETS, "--set=encoding=utf-16", 'encoding cannot be "utf-16": it has to be utf-8, which train.csv was read in'),
+        (PETS, "--set=encoding=utf-9", 'encoding cannot be "utf-9"'),
+        (PETS, "-P=PRECISION=fp16", "PRECISION must be one of auto, float32, mixed_bfloat16, mixed_float16"),
+    ],
+)
+def test_a_decision_that_the_files_contradict_is_one_sentence_and_nothing_is_written(
+    generate: Generate, files: Mapping[str, str], argument: str, says: str
+) -> None:
+    outcome = generate(files, *argument.split("=", 1))
+
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
+    assert re.search(says, outcome.err)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "argument", ["--submission=top_k", "--set=drop_columns=age", "--set=separator=[,;]", "--set=encoding=cp1252"]
+)
+def test_a_decision_that_fits_the_files_is_taken(generate: Generate, argument: str) -> None:
+    assert generate(PETS, *argument.split("=", 1)).code == 0
