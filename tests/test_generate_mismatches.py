@@ -99,3 +99,47 @@ def test_a_decision_that_the_files_contradict_is_one_sentence_and_nothing_is_wri
 )
 def test_a_decision_that_fits_the_files_is_taken(generate: Generate, argument: str) -> None:
     assert generate(PETS, *argument.split("=", 1)).code == 0
+
+
+ROWS_OF_TESTS = PETS["test.csv"].splitlines()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        (
+            "train.csv",
+            PETS["train.csv"] + "60,1,2,cat,and,more\n",
+            "train.csv has rows with more cells than its header, at ",
+        ),
+        (
+            "test.csv",
+            PETS["test.csv"] + "90,1,2,3\n",
+            "test.csv has rows with more cells than its header, at which the ",
+        ),
+        ("train.csv", PETS["train.csv"] + "7,1,2,cat\n", 'train.csv has several rows of the same id, such as "7", at '),
+        (
+            "test.csv",
+            PETS["test.csv"] + "88,1,2\n",
+            'test.csv has several rows of the same id, such as "88", at which ',
+        ),
+        (
+            "sample_submission.csv",
+            PETS["sample_submission.csv"] + "89,cat\n",
+            "sample_submission.csv has several rows of",
+        ),
+        (
+            "test.csv",
+            "\n".join([*ROWS_OF_TESTS[:20], ""]),
+            'test.csv lacks ids that the sample submission asks for, such as "79"',
+        ),
+        ("test.csv", PETS["test.csv"] + "90,1,2\n", ""),
+        ("train.csv", PETS["train.csv"] + "60,1\n", ""),
+    ],
+)
+def test_rows_at_which_a_notebook_would_stop_are_told(generate: Generate, name: str, text: str, says: str) -> None:
+    outcome = generate({**PETS, name: text}, "--metric", "accuracy")
+
+    told = [line for line in outcome.err.splitlines() if line.startswith("Warning") and " stop" in line]
+    assert (outcome.code, len(told)) == (0, bool(says)), outcome.err
+    assert all(says in line for line in told), outcome.err

@@ -57,6 +57,12 @@ def differences(tables: Tables) -> Iterator[str]:
         for table in examples
         if any(name.startswith(" ") for name in table.column_names)
     )
+    yield from (
+        f"{printable(table.path)} has rows with more cells than its header, at which the notebooks stop: put quotes "
+        "around cells that have a separator in them, or leave these rows out."
+        for table in texts
+        if table.has_long_rows
+    )
     with_comma = [table for table in examples if table.decimal == ","]
     for table in examples if with_comma else ():
         cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)

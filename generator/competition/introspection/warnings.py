@@ -1,5 +1,6 @@
 """Warnings: values that are hardly more than a guess, and what the notebooks cannot do."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
@@ -35,6 +36,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_missing_numbers(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
+        *_about_absent_ids(known, seen),
         *differences(seen.tables),
         *(unsupported_files(survey) if not has_examples else ()),
         *_other_parts(survey, seen.tables),
@@ -145,14 +147,49 @@ def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str
     """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
     train, name = seen.tables.train, str(known["id_column"].value)
     ids = train.column(name) if train is not None else None
-    if ids is None or train is None or families()[str(known["family"].value)].medium not in _ROWS:
+    if families()[str(known["family"].value)].medium not in _ROWS:
         return
-    if len(ids.distinct) < _NEARLY_ONE_EACH * len(ids.present):
+    if train is not None and ids is not None and _repeat(ids, _NEARLY_ONE_EACH):
         yield (
             f"{printable(name)} repeats in {printable(train.path)}, and no column orders its rows, so that they are no "
             "sequences either; the notebooks need a table with one row for each id, --train names it, or a column that "
             "orders them, --set group_column and --set order_column name both."
         )
+        return
+    asked = (seen.tables.test, seen.tables.sample) if _has_row_for_each_id(known, seen) else ()
+    for path, table in {table.path: table for table in (train, *asked) if table is not None}.items():
+        ids = table.column(name)
+        if ids is not None and _repeat(ids):
+            twice = next(value for value, count in Counter(ids.present).items() if count > 1)
+            yield (
+                f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
+                "which the notebooks stop: leave one row for each id."
+            )
+
+
+def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample asks for rows that the test table, of which all rows were seen, does not have."""
+    test, sample, name = seen.tables.test, seen.tables.sample, str(known["id_column"].value)
+    there, asked = (table.column(name) if table is not None else None for table in (test, sample))
+    is_files = families()[str(known["family"].value)].medium.is_files
+    if is_files or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
+        return
+    absent = next((value for value in asked.present if value not in there.distinct), None)
+    if absent is not None and test.is_complete:
+        yield (
+            f"{printable(test.path)} lacks ids that the sample submission asks for, such as "
+            f'"{printable(absent)}", at which inference stops: put their rows there, or name another table with --test.'
+        )
+
+
+def _has_row_for_each_id(known: Mapping[str, Finding], seen: Observations) -> bool:
+    """True if the ids of the sample are those of the test rows, which are read from a table."""
+    return "inference_server" not in known and not seen.targets.are_keyed and seen.targets.lookup is None
+
+
+def _repeat(ids: Column, share: float = 1.0) -> bool:
+    """True if fewer of the values than this share are different."""
+    return len(ids.distinct) < share * len(ids.present)
 
 
 def _has_rows_for_parts(seen: Observations) -> bool:

@@ -53,6 +53,7 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         encoding=sample.encoding,
         decimal="," if pointed else ".",
         compression=stored.compression,
+        has_long_rows=any(len(row) > len(sample.header) for row in sample.rows),
     )
     return table, (*stored.remarks, *renamed, *sample.remarks, *_remarks(sample))
 
