@@ -143,3 +143,33 @@ def test_rows_at_which_a_notebook_would_stop_are_told(generate: Generate, name: 
     told = [line for line in outcome.err.splitlines() if line.startswith("Warning") and " stop" in line]
     assert (outcome.code, len(told)) == (0, bool(says)), outcome.err
     assert all(says in line for line in told), outcome.err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "\n<!DOCTYPE html><html><body>Sign in, please</body></html>\n",
+            "train.csv is an HTML page in the place of the ",
+        ),
+        (
+            "version https://git-lfs.github.com/spec/v1\noid sha256:4d7\nsize 9\n",
+            "train.csv is a pointer of Git LFS in ",
+        ),
+    ],
+)
+def test_what_lies_in_the_place_of_a_table_is_named(generate: Generate, text: str, says: str) -> None:
+    outcome = generate({**PETS, "train.csv": text})
+
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
+    assert says in outcome.err
+
+
+def test_a_byte_order_mark_before_the_choices_is_passed_by(generate: Generate) -> None:
+    generate(PETS)
+    choices = Path("kernels", "pets", "pair.toml")
+    choices.write_text(choices.read_text(), encoding="utf-8-sig")
+
+    outcome = generate(PETS)
+
+    assert outcome.code == 0, outcome.err
