@@ -152,12 +152,12 @@ def read_bytes(path: Path) -> bytes:
 
 
 def read_text(path: Path) -> str:
-    """Reads a UTF-8 file, keeping its line ends.
+    """Reads a UTF-8 file, keeping its line ends; the mark that some editors put in front is left out.
 
     Raises:
         FileReadError: It is missing, not readable, or not UTF-8.
     """
     try:
-        return read_bytes(path).decode("utf-8")
+        return read_bytes(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileReadError(path=path, cause=error) from error

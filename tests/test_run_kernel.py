@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from generator.errors import RunError
 from generator.run import kernel, kernel_process
 from generator.run.kernel import KernelSetup, KernelStartError, environment, require_packages, started_kernel
+from generator.run.private_folder import private_folder
 
 GUARDED = """
 import runpy, sys
@@ -157,3 +159,24 @@ threading.Thread(target=lambda: (time.sleep(0.3), pathlib.Path({str(tmp_path / "
 def test_a_long_temporary_folder_falls_back_to_ports() -> None:
     assert kernel._fits_a_socket(Path("/tmp/tandem-abc/train.json")) == (os.name == "posix")
     assert not kernel._fits_a_socket(Path("/tmp") / ("x" * 90) / "train.json")
+
+
+def test_what_a_killed_run_left_is_removed_a_day_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uses = "import os\nfrom generator.run.private_folder import private_folder\nwith private_folder():\n"
+    killed = f"{uses}    os.kill(os.getpid(), 9)"
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "tandem-notes").mkdir()  # somebody's own
+
+    subprocess.run([sys.executable, "-c", killed], check=False)
+    (left,) = set(tmp_path.iterdir()) - {tmp_path / "tandem-notes"}
+    with private_folder() as alive:
+        for folder in tmp_path.iterdir():
+            os.utime(folder, (0, 0))
+        subprocess.run([sys.executable, "-c", killed], check=False)
+
+        assert not left.exists()
+        assert alive.exists()
+        (later,) = set(tmp_path.iterdir()) - {tmp_path / "tandem-notes", alive}
+        with private_folder():
+            assert later.exists()

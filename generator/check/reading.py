@@ -64,7 +64,12 @@ def read_role(folder: PairFolder, role: Role) -> KernelSource:
         return replace(kernel, purpose=Purpose.TRAINING)
     is_offline = value(pair, "code_competition", False) is True and value(pair, "internet", None) is not True
     name = str(value(task, "submission_file", Task.submission_file))
-    return replace(kernel, purpose=Purpose.INFERENCE, needs_internet_off=is_offline, submission_name=name)
+    try:
+        training = read_kernel(folder.metadata(Role.TRAIN).parent)
+    except FileReadError:
+        training = None
+    known = replace(kernel, needs_internet_off=is_offline, submission_name=name, trained_by=training)
+    return replace(known, purpose=Purpose.INFERENCE)
 
 
 def read_target(path: Path, *, is_code_competition: bool = False) -> list[KernelSource]:

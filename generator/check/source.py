@@ -61,6 +61,7 @@ class KernelSource:
     text: str = ""  # of the notebook's file
     fault: Fault | None = None
     compiler: tuple[CompilerWord, ...] = ()  # where somebody asked it
+    trained_by: "KernelSource | None" = None  # of the inference of a pair, its training
 
     def in_metadata(self) -> Place:
         """The place of a problem of the metadata."""

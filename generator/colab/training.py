@@ -21,7 +21,7 @@ from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_obje
 from generator.pair.mounted_data import ensure_data
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
-from generator.run.kernel import private_folder
+from generator.run.private_folder import private_folder
 from generator.untrusted import JsonObject, printable, quoted
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"

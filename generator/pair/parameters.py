@@ -16,7 +16,7 @@ from generator.competition.facts import Value
 from generator.competition.schema import TYPE_NAMES
 from generator.errors import PairError, did_you_mean
 from generator.pair.percent import Cell
-from generator.pair.ranges import range_of
+from generator.pair.ranges import names_of, range_of
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
@@ -118,7 +118,7 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
     """Makes sure that a value fits a parameter; a whole number becomes a float where the default is one.
 
     Raises:
-        ParameterError: It is of another type than the default, or out of the parameter's range.
+        ParameterError: It is of another type than the default, out of the parameter's range, or none of its names.
     """
     fitting = value
     if isinstance(default, float) and type(value) in (int, float) and math.isfinite(value):  # type: ignore[arg-type]
@@ -133,6 +133,13 @@ def checked_value(name: str, value: Value, default: Value) -> Value:
         raise ParameterError(
             f"The parameter {printable(name)} must be {expected}, as its default {printable(python_literal(default))} "
             f"is, and not {printable(repr(fitting))}."
+        )
+    names = names_of(name, default)
+    if names and fitting not in names:
+        nearest = did_you_mean(str(fitting), names)
+        raise ParameterError(
+            f"The parameter {printable(name)} must be one of {', '.join(names)}, and not {printable(repr(fitting))}."
+            f"{nearest}"
         )
     return fitting
 

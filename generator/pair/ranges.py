@@ -1,4 +1,4 @@
-"""The numbers that the knobs of the kit's notebooks can be; one that is not named here can be any."""
+"""What the knobs of the kit's notebooks can be: numbers, or names; one that is not named here can be any."""
 
 from dataclasses import dataclass
 
@@ -52,6 +52,14 @@ RANGES = {
     "CROP": Range(above=0, most=1),
     "DEVICES": Range(least=0, most=1),
 }
+
+NAMES = {"PRECISION": ("auto", "float32", "mixed_bfloat16", "mixed_float16")}
+
+
+def names_of(name: str, default: Value) -> tuple[str, ...]:
+    """Returns the names that a knob can be, of which its default is one; nothing where it can be any text."""
+    known = NAMES.get(name, ())
+    return known if default in known else ()
 
 
 def range_of(name: str, default: Value) -> Range:

@@ -38,13 +38,7 @@ def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
         PairError: Cells that say in either notebook that they are the same in both, and are not.
         NotebookReadError: One is no notebook.
     """
-    train, infer = (_cells(text, path) for path, text in notebooks.items())
-    different = [
-        name
-        for name, source in train.items()
-        if name in infer and infer[name] != source and (_is_shared(source) or _is_shared(infer[name]))
-    ]
-    if different:
+    if different := differing(notebooks):
         train_path, infer_path = notebooks
         names = ", ".join(f'"{printable(name)}"' for name in different)
         which = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
@@ -52,6 +46,20 @@ def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
             f"{which} between {printable(str(train_path))} and {printable(str(infer_path))}, so that inference would "
             "not compute what was trained. Copy the text that you mean into the other notebook."
         )
+
+
+def differing(notebooks: Mapping[Path, str]) -> list[str]:
+    """The ids of the cells that `compare_shared_cells` refuses.
+
+    Raises:
+        NotebookReadError: One is no notebook.
+    """
+    train, infer = (_cells(text, path) for path, text in notebooks.items())
+    return [
+        name
+        for name, source in train.items()
+        if name in infer and infer[name] != source and (_is_shared(source) or _is_shared(infer[name]))
+    ]
 
 
 def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:

@@ -18,9 +18,10 @@ from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener
 from generator.run.execution import Execution
 from generator.run.input_mounts import lay_out, mounts, read_sources
-from generator.run.kernel import KernelSetup, private_folder, require_packages
+from generator.run.kernel import KernelSetup, require_packages
 from generator.run.notebook_file import read_notebook
 from generator.run.parameters import read_notebook_parameters, set_parameters
+from generator.run.private_folder import private_folder
 from generator.untrusted import JsonObject, printable
 
 TRAIN_CELL = "train"

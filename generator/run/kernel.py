@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -132,13 +132,6 @@ class Kernel:
     def said_last(self) -> str:
         """The end of what the process wrote past Jupyter: crashes of native code, mostly."""
         return _tail(self.stderr)
-
-
-@contextmanager
-def private_folder() -> Iterator[Path]:
-    """A folder that only this user reads and that vanishes with the run, its name short enough for sockets."""
-    with tempfile.TemporaryDirectory(prefix="tandem-", ignore_cleanup_errors=True) as folder:
-        yield Path(folder).resolve()
 
 
 @asynccontextmanager

@@ -24,9 +24,10 @@ from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import Execution
 from generator.run.input_mounts import KernelSources, Mount, lay_out, mounts, read_sources
-from generator.run.kernel import KernelSetup, private_folder, require_packages
+from generator.run.kernel import KernelSetup, require_packages
 from generator.run.output_folder import OutputFolder
 from generator.run.parameters import NotebookParameters, read_notebook_parameters, set_parameters
+from generator.run.private_folder import private_folder
 from generator.run.result import RunResult
 from generator.untrusted import printable, storable
 

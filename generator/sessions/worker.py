@@ -62,7 +62,8 @@ def execute_work(work: WorkOrder) -> str:
     from generator.run.cell_errors import CellError, NotebookTimeoutError
     from generator.run.engine import execute
     from generator.run.execution import Execution
-    from generator.run.kernel import KernelSetup, private_folder
+    from generator.run.kernel import KernelSetup
+    from generator.run.private_folder import private_folder
 
     notebook = Path(work.session, NOTEBOOK)
     refusal = _refusal(notebook)

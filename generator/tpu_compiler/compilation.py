@@ -9,7 +9,8 @@ import time
 
 from generator.installation import installed_version
 from generator.pair.signals import handled_signals
-from generator.run.kernel import private_folder, require_packages
+from generator.run.kernel import require_packages
+from generator.run.private_folder import private_folder
 from generator.tpu_compiler.child import Job, Progress
 from generator.tpu_compiler.fingerprint import fingerprint
 from generator.tpu_compiler.options import CompileOptions

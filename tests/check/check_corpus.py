@@ -8,7 +8,8 @@ added; `code_competition = true` says what it is submitted to); cells begin with
 `line` where it has to be found; without a cell it is a fault of the metadata, or of the notebook where
 `in = "notebook"` says so. The fault is any of `metadata` (fields that replace others, "" removes one), `code` (a cell
 `fault` at the end), `cells` (other text for a cell), `notebook` (fields of its metadata), `outputs` (of the first code
-cell), `raw` and `raw_metadata` (the whole text of either file), `purpose` (train or infer), `half` (of a character,
+cell), `raw` and `raw_metadata` (the whole text of either file), `purpose` (train or infer), `training` (the cell
+`fault` of the other notebook of its pair), `half` (of a character,
 which TOML cannot say).
 """
 
@@ -21,9 +22,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from generator.check.code import NotebookCode
 from generator.check.finding import Finding
 from generator.check.reading import read_kernel
 from generator.check.source import KernelSource, Purpose
+from generator.untrusted import JsonObject
 
 CORPUS = Path(__file__).with_name("corpus")
 SOUND = {path.stem: path for path in sorted(CORPUS.glob("sound/*.percent"))}
@@ -90,6 +93,12 @@ class Case:
             kernel.cells.append({"cell_type": "markdown", "id": "fault", "metadata": {}, "source": "\ud83d"})
         if "outputs" in self.fault:
             next(cell for cell in kernel.cells if cell["cell_type"] == "code")["outputs"] = self.fault["outputs"]
+        if "training" in self.fault:
+            cells = [_cell("fault", self.fault["training"])]
+            text = json.dumps({"cells": cells})
+            kernel.known["trained_by"] = KernelSource(
+                NotebookCode(Path("train.ipynb"), ()), JsonObject({"cells": cells}), text=text
+            )
         if "purpose" in self.fault:
             kernel.known["purpose"] = Purpose(self.fault["purpose"])
         kernel.raw, kernel.raw_metadata = self.fault.get("raw", ""), self.fault.get("raw_metadata", "")

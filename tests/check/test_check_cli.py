@@ -415,3 +415,20 @@ def test_notebooks_of_others_are_not_executed_unasked(
 
 def test_the_corpus_has_what_it_promises() -> None:
     assert len(SOUND) >= 10
+
+
+def test_a_cell_that_both_notebooks_share_is_found_where_it_was_changed(
+    tmp_path: Path, tandem: Tandem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(KERNELS / "titanic", tmp_path / "kernels" / "titanic")
+    notebook = tmp_path / "kernels" / "titanic" / "infer" / "infer.ipynb"
+    fields = json.loads(notebook.read_text())
+    cell = next(each for each in fields["cells"] if "# The same in both notebooks." in "".join(each["source"]))
+    cell["source"] = ["# The same in both notebooks.\n", "pass"]
+    notebook.write_text(json.dumps(fields))
+
+    outcome = tandem("check", "titanic", "--no-compile")
+
+    assert outcome.code == 1
+    assert f'infer/infer.ipynb:{cell["id"]}: N064 error: The cell "{cell["id"]}" differs between ' in outcome.out

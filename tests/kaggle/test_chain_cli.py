@@ -290,11 +290,14 @@ def test_a_kernel_that_would_lose_its_tpu_is_not_pushed(local: Served, tandem: T
     assert "docker_image" in outcome.err
 
 
-def test_notebooks_that_drifted_apart_are_not_pushed(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+@pytest.mark.parametrize("options", [(), ("--dry-run",), ("--dry-run", "--no-verify")], ids=" ".join)
+def test_notebooks_that_drifted_apart_are_not_pushed(
+    local: Served, tandem: Tandem, pair: PairFolder, options: tuple[str, ...]
+) -> None:
     for role in Role:
         with edited(pair.notebook(role)) as notebook:
             notebook["cells"][-1] |= {"id": "width", "source": f"# The same in both notebooks.\nTRAINS = '{role}'"}
-    outcome = tandem("push", "cells", "--to", "local")
+    outcome = tandem("push", "cells", "--to", "local", *options)
 
     assert outcome.code == 1
     assert 'The cell "width" differs between ' in outcome.err

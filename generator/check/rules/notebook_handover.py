@@ -1,4 +1,4 @@
-"""Rules of what leaves a notebook: the submission's name, and formats that only the image that wrote them reads."""
+"""Rules of what leaves a notebook: the submission's name, formats that other images read, and cells that both share."""
 
 from collections.abc import Iterator
 from pathlib import PurePosixPath
@@ -8,6 +8,7 @@ from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
 from generator.check.texts import UNKNOWN, text_of
 from generator.check.writes import Write, writes
+from generator.pair.shared_cells import differing
 
 _USUAL = ("submission.csv", "submission.parquet", "submission.json", "submission.zip")
 _TABLES = (".csv", ".parquet", ".json", ".jsonl", ".zip", ".tsv")
@@ -101,6 +102,28 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
         if is_torch or (is_policy and any("bfloat16" in (text_of(kernel.code, each) or "") for each in named)):
             message = "A T4 has no bfloat16, and emulates it slowly."
             yield Problem(kernel.code.place(cell, node), message, "Compute in float32 or mixed_float16.")
+
+
+@rule("N064", "shared-cell-differs")
+def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
+    """A cell that both notebooks of a pair must have alike is another one in inference.
+
+    What begins with "# The same in both notebooks." reads the data or builds the model: inference would not compute
+    what was trained, or stop at the weights, after the training. `run` and `push` refuse such a pair.
+    Copy the text that is meant into the other notebook.
+    """
+    training = kernel.trained_by
+    if training is None or not training.notebook or not kernel.notebook:
+        return
+    both = {training.code.path: training.text, kernel.code.path: kernel.text}
+    cells = {cell.name: cell for cell in kernel.code.cells}
+    for name in differing(both):
+        place = kernel.code.place(cells[name]) if name in cells else kernel.in_notebook()
+        message = (
+            f'The cell "{name}" differs between {training.code.path} and {kernel.code.path}, so that inference would '
+            "not compute what was trained."
+        )
+        yield Problem(place, message, "Copy the text that you mean into the other notebook.")
 
 
 def _saved(kernel: KernelSource) -> tuple[Write, ...]:

@@ -114,6 +114,10 @@ def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None
                 raise UnusableValueError(
                     key=key, value=name, wanted="a column to learn from, neither the id nor a target"
                 )
+    features, dropped = seen.features, found.decided_list("drop_columns")
+    if dropped and features is not None and {column.name for column in features.columns} <= set(dropped):
+        wanted = "fewer columns, as none would be left to learn from"
+        raise UnusableValueError(key="drop_columns", value=listed(dropped), wanted=wanted)
 
 
 def _check_against_labels(seen: Observations, found: Findings) -> None:

@@ -5,11 +5,13 @@ from collections import Counter
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.introspection.data_profile import Observations
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.findings import Findings, Reason, weighed
 from generator.competition.introspection.inference_server import served_file_name
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.metrics import Wants
 from generator.competition.pages import read_rules
+from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
 from generator.competition.tables.formats import TableFormat, format_of
 
@@ -19,10 +21,24 @@ _USUAL_NAME = "submission.csv"
 _SUFFIXES = {TableFormat.PARQUET: ".parquet", TableFormat.JSON: ".json", TableFormat.JSON_LINES: ".jsonl"}
 _SUFFIX_OF = {"\t": ".tsv", "|": ".psv"}
 _SPACES = r"\s+"
+_ONE_COLUMN = frozenset(
+    (SubmissionKind.PROBABILITY, SubmissionKind.LABEL, SubmissionKind.TOP_K, SubmissionKind.LABEL_SET)
+)
+_KINDS = {
+    TargetKind.CLASS: _ONE_COLUMN - {SubmissionKind.LABEL_SET} | {SubmissionKind.CLASS_COLUMNS},
+    TargetKind.LABELS: frozenset((SubmissionKind.NUMBERS, SubmissionKind.LABEL_SET)),
+    TargetKind.NUMBER: frozenset((SubmissionKind.NUMBERS, SubmissionKind.LABEL)),
+    TargetKind.MASK: frozenset((SubmissionKind.RUN_LENGTH,)),
+    TargetKind.IMAGE: frozenset((SubmissionKind.KEYED_ROWS,)),
+}
 
 
 def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> SubmissionKind:
-    """Weighs the shapes that a submission for such targets can have."""
+    """Weighs the shapes that a submission for such targets can have.
+
+    Raises:
+        UnusableValueError: The user decided on another one.
+    """
     targets = seen.targets
     few = len(targets.asked) or len(targets.names)
     if kind is TargetKind.IMAGE:
@@ -38,7 +54,10 @@ def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> Su
     else:
         reasons = _for_number(seen) if kind is TargetKind.NUMBER else _for_class(seen)
         found.choose(_KEY, [weighed(value, because) for value, because in reasons.items()])
-    return found.member(_KEY, SubmissionKind)
+    submission = found.member(_KEY, SubmissionKind)
+    if found.decided(_KEY):
+        _check_decided(submission, kind, targets)
+    return submission
 
 
 def settle_submission_file(sample: Table | None, server: InferenceServer | None, found: Findings) -> None:
@@ -64,6 +83,21 @@ def labels_per_cell(targets: Targets) -> int:
         return 1
     counts = Counter(len(value.split()) for value in targets.answers[0].present)
     return counts.most_common(1)[0][0]
+
+
+def _check_decided(submission: SubmissionKind, kind: TargetKind, targets: Targets) -> None:
+    """That such targets can be submitted so, in as many columns as the sample has."""
+    apart = frozenset[SubmissionKind]()
+    if len(targets.asked) > 1:
+        apart = _ONE_COLUMN if kind is not TargetKind.NUMBER else apart
+    elif targets.asked:
+        apart = frozenset((SubmissionKind.CLASS_COLUMNS,))
+    keyed = frozenset((SubmissionKind.KEYED_ROWS,)) if targets.parts else frozenset[SubmissionKind]()
+    possible = (_KINDS[kind] | keyed) - apart
+    if submission not in possible:
+        columns = f" in {len(targets.asked)} columns" if submission in apart else ""
+        wanted = f"what the kind of target, {kind}, can be submitted as{columns}: {' or '.join(sorted(possible))}"
+        raise UnusableValueError(key=option_of(_KEY), value=submission, wanted=wanted)
 
 
 def _for_number(seen: Observations) -> dict[SubmissionKind, list[Reason]]:

@@ -1,7 +1,9 @@
 """The format that suits all tables: separator, encoding, decimal sign, words for nothing, and where the ids are."""
 
+import re
 from collections.abc import Iterable, Iterator
 
+from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.survey.facts import ColumnKind, Table
@@ -16,11 +18,15 @@ def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found:
     """Settles how the tables and the sample are written, and which tables have the id column.
 
     Words that pandas takes for nothing, such as None, are kept where ids and labels are such words.
+
+    Raises:
+        UnusableValueError: The user decided on a separator or an encoding that a table does not have.
     """
     examples, texts = _examples(tables), _texts(tables)
     first = examples[0] if examples else None
     with_comma = next((table for table in examples if table.decimal == ","), first)
     encoded = _first_that_tells(texts)
+    _check_decided(examples, texts, found)
     found.settle("separator", first.separator if first is not None else ",", _as_written(first))
     found.settle("encoding", encoded.encoding if encoded is not None else _UTF_8, _as_written(encoded))
     found.settle("decimal", with_comma.decimal if with_comma is not None else ".", _as_written(with_comma))
@@ -51,6 +57,12 @@ def differences(tables: Tables) -> Iterator[str]:
         for table in examples
         if any(name.startswith(" ") for name in table.column_names)
     )
+    yield from (
+        f"{printable(table.path)} has rows with more cells than its header, at which the notebooks stop: put quotes "
+        "around cells that have a separator in them, or leave these rows out."
+        for table in texts
+        if table.has_long_rows
+    )
     with_comma = [table for table in examples if table.decimal == ","]
     for table in examples if with_comma else ():
         cells = (value for each in table.columns if each.kind is ColumnKind.NUMBER for value in each.distinct)
@@ -59,6 +71,39 @@ def differences(tables: Tables) -> Iterator[str]:
     encoded = _first_that_tells(texts)
     if encoded is not None:
         yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
+
+
+def _check_decided(examples: Iterable[Table], texts: Iterable[Table], found: Findings) -> None:
+    """That the tables have the separator, and can be read in the encoding; which one of several was meant, may be."""
+    separator, encoding = found.decided("separator"), found.decided("encoding")
+    for table in examples if separator else ():
+        if len(table.columns) > 1 and separator != table.separator and not _divides(separator, table):
+            wanted = f"{table.separator!a}, which {table.path} has"
+            raise UnusableValueError(key="separator", value=separator, wanted=wanted)
+    for table in texts if encoding else ():
+        if not _can_be_read(table, encoding):
+            wanted = f"{table.encoding}, which {table.path} was read in, or another one of the same bytes"
+            raise UnusableValueError(key="encoding", value=encoding, wanted=wanted)
+
+
+def _divides(separator: str, table: Table) -> bool:
+    """True if this separates cells of the header; of several characters it is a pattern, as pandas takes it."""
+    header = (table.separator if len(table.separator) == 1 else " ").join(table.column_names)
+    try:
+        return bool(re.search(separator if len(separator) > 1 else re.escape(separator), header))
+    except re.error:
+        return False
+
+
+def _can_be_read(table: Table, encoding: str) -> bool:
+    """True if the sampled bytes are text in this encoding too, with the same plain letters."""
+    text = "".join((*table.column_names, ",", *(value for column in table.columns for value in column.distinct)))
+    plain = "".join(filter(str.isascii, text))
+    try:
+        text.encode(table.encoding, errors="ignore").decode(encoding)
+        return plain.encode(table.encoding).decode(encoding) == plain
+    except (LookupError, UnicodeError):
+        return False
 
 
 def _examples(tables: Tables) -> list[Table]:

@@ -1,6 +1,7 @@
 """Warnings: values that are hardly more than a guess, and what the notebooks cannot do."""
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
@@ -11,11 +12,13 @@ from generator.competition.introspection.target_columns import are_named_alike
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TARGET, words
 from generator.competition.schema import called, families, option_of
-from generator.competition.survey.facts import NUMBERS, ColumnKind, Survey
+from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Survey
 from generator.untrusted import printable
 
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 _ROWS = (Medium.ROW, Medium.TEXT)
+_NAMED_KINDS = (TargetKind.CLASS, TargetKind.LABELS)
+_OF_NAMES = (SubmissionKind.LABEL, SubmissionKind.TOP_K, SubmissionKind.LABEL_SET)
 # What samples call an answer whatever it is.
 _ANY_ANSWER = TARGET | {"predicted", "predictions", "predict", "pred", "expected", "response", "responses", "answers"}
 _ANY_ANSWER |= {"estimate", "forecast", "solution", "likelihood", "p", "proba", "predictedprob", "predictedprobability"}
@@ -33,6 +36,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_missing_targets(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
+        *_about_absent_ids(known, seen),
         *differences(seen.tables),
         *(unsupported_files(survey) if not has_examples else ()),
         *_other_parts(survey, seen.tables),
@@ -108,33 +112,79 @@ def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> 
 
 
 def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
-    """That the sample has numbers where the classes are names, or names where they are numbers."""
-    targets, sample = seen.targets, seen.tables.sample
-    is_label = (known["target_kind"].value, known["submission"].value) == (TargetKind.CLASS, SubmissionKind.LABEL)
-    columns = (*targets.answers, *targets.columns)
-    if not is_label or "answers_are_flags" in known or sample is None or len(columns) != 2:  # noqa: PLR2004 - one each
+    """That the sample names its classes otherwise than training does: by numbers, or by words that it never has."""
+    targets, sample, files = seen.targets, seen.tables.sample, seen.files
+    is_named = known["target_kind"].value in _NAMED_KINDS and known["submission"].value in _OF_NAMES
+    if not is_named or "answers_are_flags" in known or sample is None or len(targets.answers) != 1:
         return
-    answer, column = columns
-    if answer.present and column.present and (answer.kind in NUMBERS) != (column.kind in NUMBERS):
+    (answer,) = targets.answers
+    classes = [*(files.source.classes if files is not None else ()), *_values(targets.columns)]
+    split = {part.strip() for value in classes for part in value.split(seen.labels.separator or None)}
+    parts = {part for cell in answer.distinct for part in cell.split()}
+    known_cells = (answer.distinct | parts) & {*classes, *split, *targets.names, *targets.row_labels}
+    is_asked = answer.kind is ColumnKind.TEXT and len(answer.distinct | parts) > 1 and not known_cells
+    are_numbers = len(targets.columns) == 1 and known["submission"].value == SubmissionKind.LABEL
+    is_other = are_numbers and (answer.kind in NUMBERS) != (targets.columns[0].kind in NUMBERS)
+    if classes and answer.present and (is_asked or is_other):
         yield (
-            f'The classes are like "{printable(column.present[0])}", which the notebooks submit, and the cells of '
+            f'The classes are like "{printable(classes[0])}", which the notebooks submit, and the cells of '
             f'{printable(sample.path)} like "{printable(answer.present[0])}": if only such are scored, put a table '
-            "beside it with the classes called so, and name it with --labels."
+            f"beside it with the classes called so, and name it with --labels, or another column with "
+            f"{option_of('targets')}."
         )
+
+
+def _values(columns: Iterable[Column]) -> Iterator[str]:
+    return (value for column in columns for value in column.present)
 
 
 def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
     """A table of rows in no order, several for an id, is none of sequences, and the notebooks would refuse it."""
     train, name = seen.tables.train, str(known["id_column"].value)
     ids = train.column(name) if train is not None else None
-    if ids is None or train is None or families()[str(known["family"].value)].medium not in _ROWS:
+    if families()[str(known["family"].value)].medium not in _ROWS:
         return
-    if len(ids.distinct) < _NEARLY_ONE_EACH * len(ids.present):
+    if train is not None and ids is not None and _repeat(ids, _NEARLY_ONE_EACH):
         yield (
             f"{printable(name)} repeats in {printable(train.path)}, and no column orders its rows, so that they are no "
             "sequences either; the notebooks need a table with one row for each id, --train names it, or a column that "
             "orders them, --set group_column and --set order_column name both."
         )
+        return
+    asked = (seen.tables.test, seen.tables.sample) if _has_row_for_each_id(known, seen) else ()
+    for path, table in {table.path: table for table in (train, *asked) if table is not None}.items():
+        ids = table.column(name)
+        if ids is not None and _repeat(ids):
+            twice = next(value for value, count in Counter(ids.present).items() if count > 1)
+            yield (
+                f'{printable(path)} has several rows of the same {printable(name)}, such as "{printable(twice)}", at '
+                "which the notebooks stop: leave one row for each id."
+            )
+
+
+def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample asks for rows that the test table, of which all rows were seen, does not have."""
+    test, sample, name = seen.tables.test, seen.tables.sample, str(known["id_column"].value)
+    there, asked = (table.column(name) if table is not None else None for table in (test, sample))
+    is_files = families()[str(known["family"].value)].medium.is_files
+    if is_files or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
+        return
+    absent = next((value for value in asked.present if value not in there.distinct), None)
+    if absent is not None and test.is_complete:
+        yield (
+            f"{printable(test.path)} lacks ids that the sample submission asks for, such as "
+            f'"{printable(absent)}", at which inference stops: put their rows there, or name another table with --test.'
+        )
+
+
+def _has_row_for_each_id(known: Mapping[str, Finding], seen: Observations) -> bool:
+    """True if the ids of the sample are those of the test rows, which are read from a table."""
+    return "inference_server" not in known and not seen.targets.are_keyed and seen.targets.lookup is None
+
+
+def _repeat(ids: Column, share: float = 1.0) -> bool:
+    """True if fewer of the values than this share are different."""
+    return len(ids.distinct) < share * len(ids.present)
 
 
 def _has_rows_for_parts(seen: Observations) -> bool:

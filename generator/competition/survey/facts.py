@@ -79,6 +79,7 @@ class Table:
         encoding: As Python calls it, such as "utf-8" or "cp1252".
         compression: "" or what pandas calls it: "gzip", "zip", "bz2", "xz", "zstd".
         decimal: What its numbers have for a decimal point, "." or ","; the sampled values have a point.
+        has_long_rows: Whether sampled rows have more cells than the header.
     """
 
     path: str
@@ -91,6 +92,7 @@ class Table:
     encoding: str = "utf-8"
     compression: str = ""
     decimal: str = "."
+    has_long_rows: bool = False
 
     @property
     def name(self) -> str:

@@ -1,14 +1,24 @@
 """The tables among a competition's files: which files are some, and what a sample says of their columns."""
 
+from codecs import BOM_UTF8
+
 from generator.competition.survey.columns import columns_of, kind_of, with_points
 from generator.competition.survey.facts import NUMBERS, Table
 from generator.competition.survey.file_sources import FileSource, TableFile
 from generator.competition.survey.listing import suffix_of
 from generator.competition.tables.delimited import sample_delimited
+from generator.competition.tables.errors import NotATableError, UnreadableTableError
 from generator.competition.tables.formats import FORMATS, LOOSE_SUFFIXES, PACKED, TableFormat
 from generator.competition.tables.json_records import sample_json
 from generator.competition.tables.parquet import sample_parquet
 from generator.competition.tables.sample import Sample, SampleBounds
+
+_HEAD = 100
+# What downloads and clones leave in the place of a file.
+_IN_PLACE_OF_FILES = {
+    (b"<!doctype html", b"<html"): "is an HTML page in the place of the file; download it again, signed in",
+    (b"version https://git-lfs",): "is a pointer of Git LFS in the place of the file; fetch it with: git lfs pull",
+}
 
 
 def is_table_name(name: str) -> bool:
@@ -53,12 +63,19 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         encoding=sample.encoding,
         decimal="," if pointed else ".",
         compression=stored.compression,
+        has_long_rows=any(len(row) > len(sample.header) for row in sample.rows),
     )
     return table, (*stored.remarks, *renamed, *sample.remarks, *_remarks(sample))
 
 
 def _sample(stored: TableFile, bounds: SampleBounds) -> Sample:
     """Reads some rows by the reader of the format that the name promises."""
+    stored.file.seek(0)
+    head = stored.file.read(_HEAD).removeprefix(BOM_UTF8).lstrip().lower()
+    stored.file.seek(0)
+    for beginnings, problem in _IN_PLACE_OF_FILES.items():
+        if head.startswith(beginnings):
+            raise NotATableError if stored.suffix in LOOSE_SUFFIXES else UnreadableTableError(problem)
     promised = FORMATS.get(stored.suffix)
     if promised is TableFormat.PARQUET:
         return sample_parquet(stored.file, bounds)

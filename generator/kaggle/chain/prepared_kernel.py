@@ -22,8 +22,8 @@ from generator.pair.parameters import ParameterError, read_parameters
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import JsonObject
 
-_UNSENDABLE = {"M001", "M004", "N001", "N004", "N005"}
-"""The rules without which there would be nothing that can be sent."""
+_UNSENDABLE = {"M001", "M004", "N001", "N004", "N005", "N064"}
+"""The rules without which there would be nothing that can be sent, or nothing that could load what was trained."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.connect import Target
 from generator.kaggle.gateway import Kaggle
 from generator.pair.owner import PLACEHOLDER_OWNER
-from generator.pair.shared_cells import compare_shared_cells
 from generator.pair.workspace import Role
 from generator.untrusted import printable
 
@@ -66,7 +65,6 @@ class CheckedPair:
         for role, kernel in kernels.items():
             _check_pair_id(options, role, kernel)
         elsewhere = TrainedElsewhere.of(options)
-        compare_shared_cells({folder.notebook(role): kernel.push.text for role, kernel in kernels.items()})
         account = kaggle.username()
         kernels = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
         return cls(kaggle, options, kernels, account, elsewhere)
