@@ -29,6 +29,7 @@ class Naming:
         Naming("image", ".png", "{0}.png", "{0}.png"),
         Naming("image", "", "{0}", "b/{0}.png"),
         Naming("image", ".jpg", "{0}", "{0}.png"),
+        Naming("id", "_0.png", "{0}", "{0}/{0}_0.png"),
     ],
 )
 def test_a_column_names_the_images(layout: Layout, naming: Naming) -> None:

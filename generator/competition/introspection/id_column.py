@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from itertools import combinations
 
 from generator.competition.introspection.column_statistics import is_whole
-from generator.competition.introspection.errors import IntrospectionError, MissingColumnError, listed
+from generator.competition.introspection.errors import IntrospectionError, MissingColumnError
 from generator.competition.introspection.findings import Confidence, Findings, Reason, weighed
 from generator.competition.introspection.run_length import class_column
 from generator.competition.introspection.table_roles import Tables
@@ -27,22 +27,24 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     Without a sample, an inference server may ask for one answer for all rows of a group: its gateway names the column.
 
     Raises:
-        IntrospectionError: Only several columns together tell the rows apart.
+        IntrospectionError: Only several columns together tell the rows apart, of a sample whatever the user named.
         MissingColumnError: The user named a column that does not exist.
     """
     table = tables.sample or tables.test or tables.train
     if table is None:
         return found.settle(_KEY, "id", "the ids are the names of the test files", Confidence.LIKELY)
     decided = found.decided(_KEY)
-    if decided and table.column(decided) is None:
+    named = table.column(decided) if decided else None
+    if decided and named is None:
         raise MissingColumnError(flag=option_of(_KEY), column=decided, table=table.path, columns=table.column_names)
     columns = table.columns[:_CANDIDATES]
     of_masks = class_column(tables.sample, tables.train)
     if of_masks is not None:
         evidence = f"the first column of {table.name}, which has a row for each image and each {of_masks.name}"
         return found.settle(_KEY, columns[0].name, evidence)
-    if not decided:
-        _check_that_one_is_unique(table, columns)
+    # Of a test without a sample, the id that the user names may be that of a group.
+    if named is None or (table is tables.sample and not named.is_unique):
+        _check_that_one_is_unique(table, columns, is_sample=table is tables.sample)
     of_batches = server if tables.sample is None else None
     return str(found.choose(_KEY, (weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns)))
 
@@ -84,7 +86,7 @@ def _start_of_name(key: str, names: Collection[str]) -> int:
     return next((cut for cut in cuts if key[cut + 1 :] in names), 0)
 
 
-def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
+def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sample: bool) -> None:
     """A pair of columns that is unique together only cannot be the id."""
     if not columns or any(column.is_unique for column in columns):
         return
@@ -92,9 +94,16 @@ def _check_that_one_is_unique(table: Table, columns: Sequence[Column]) -> None:
     for one, other in combinations(repeating[:10], 2):
         rows = list(zip(one.values, other.values, strict=True))
         if len(set(rows)) == len(rows):
+            both = f"{printable(one.name)} and {printable(other.name)} together"
+            of_sample = (
+                "the kit understands that of masks alone, by an image, a class and a run-length code: put both into "
+                "one column of a copy of it, name that with --sample, and split the column again in the last cells of "
+                "the inference notebook"
+            )
+            of_groups = "an id is one column: put both into one, or name that of a group of rows with --id-column"
             raise IntrospectionError(
-                f"No single column of {printable(table.path)} tells its rows apart ({listed([one.name, other.name])} "
-                "all repeat); put the columns that do into one, or name the column with --id-column."
+                f"No single column of {printable(table.path)} tells its rows apart, only {both}, and "
+                f"{of_sample if is_sample else of_groups}."
             )
 
 

@@ -31,10 +31,12 @@ def class_column(sample: Table | None, train: Table | None) -> Column | None:
         sample: The sample submission, with the image first, and a class and a code behind it.
         train: The training table, whose columns for the image and for the class are called the same.
     """
-    if sample is None or train is None or len(sample.columns) != _OF_ROWS or code_column(train) is None:
+    codes = code_column(train)
+    if sample is None or train is None or len(sample.columns) != _OF_ROWS or codes is None:
         return None
     image, *others = sample.columns
-    in_both = [(column, same) for column in others if (same := train.column(column.name)) is not None]
+    beside = [column for column in others if column.name != codes.name]  # few codes are no classes
+    in_both = [(column, same) for column in beside if (same := train.column(column.name)) is not None]
     classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both]
     fitting = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
     if train.column(image.name) is None or image.is_unique or len(fitting) != 1:
