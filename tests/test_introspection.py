@@ -453,6 +453,16 @@ def test_rows_that_lack_what_is_to_be_learned_are_counted(tmp_path: Path, target
     assert told == [f"20 of 60 sampled rows of train.csv {lack}; training leaves them out."]
 
 
+def test_rows_of_sequences_that_lack_a_label_are_told_to_be_needed(prices: Path) -> None:
+    lines = (prices / "train.csv").read_text().splitlines()
+    (prices / "train.csv").write_text("\n".join([*lines[:41], *(line.rpartition(",")[0] + "," for line in lines[41:])]))
+
+    reading = read(prices, family="sequence", called="RMSE", group_column="rooms", order_column="area")
+
+    told = [warning for warning in reading.warnings if "sampled rows" in warning]
+    assert told == ["10 of 50 sampled rows of train.csv have no price; the notebooks need a table without them."]
+
+
 def test_a_table_hardly_any_of_whose_rows_have_every_target_is_refused(tmp_path: Path) -> None:
     names = ["melting", "density", "radius"]
     rows = [[n, n * n % 83, *(n / 7 if n % 3 == index or n < 4 else "" for index in range(3))] for n in range(60)]

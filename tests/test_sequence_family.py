@@ -6,13 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pytest
 from layout_files import table
-from notebook_cells import known_after
+from notebook_cells import executed_alone, known_after
 from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
 from tasks import task_of
 
-from generator.competition.facts import Task
+from generator.competition.facts import TargetKind, Task
 from generator.installation import template_folder
 from generator.pair.rendering import environment
 
@@ -258,3 +259,20 @@ def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, fra
     _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
     assert sum(row[1] == right[row[0]] for row in rows) >= 0.9 * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "targets", "sentence"),
+    [
+        ("class", ["a"], "2 of 3 examples have a, 2 classes. Such labels cannot be learned."),
+        ("labels", ["a", "b"], "2 labels in a, b are neither 0 nor 1; 1 of them are missing."),
+    ],
+)
+def test_a_step_of_a_sequence_that_lacks_a_label_is_not_left_out(kind: str, targets: list[str], sentence: str) -> None:
+    task = replace(ROWS, target_kind=TargetKind(kind), targets=tuple(targets))
+    train = pd.DataFrame({"id": ["1", "2", "3"], "a": ["0", "1", None], "b": ["0", "2", "1"]})
+
+    with pytest.raises(ValueError, match=r"\.$") as refused:
+        executed_alone(["targets"], task, "train", train=train)
+
+    assert str(refused.value) == sentence
