@@ -3,6 +3,7 @@
 import gzip
 import zipfile
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from folder_kaggle import FolderKaggle
@@ -16,7 +17,8 @@ from generator.kaggle.remote_facts import RemoteFacts
 from generator.kaggle.remote_files import Budget, RemoteFiles
 
 MEGABYTE = 1 << 20
-SOME_LAYOUTS = [layout for number, layout in enumerate(LAYOUTS) if number % 4 == 0]
+# The same ones, whatever layouts there will be.
+SOME_LAYOUTS = [layout for layout in LAYOUTS if crc32(layout.name.encode()) % 4 == 0]
 
 
 def table(rows: int) -> str:
