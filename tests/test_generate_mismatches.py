@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from image_layouts import write_images
 from miniature import Outcome, write_tree
 
 Generate = Callable[..., Outcome]
@@ -173,3 +174,20 @@ def test_a_byte_order_mark_before_the_choices_is_passed_by(generate: Generate) -
     outcome = generate(PETS)
 
     assert outcome.code == 0, outcome.err
+
+
+def test_files_of_an_example_that_are_not_read_are_named(generate: Generate, tmp_path: Path) -> None:
+    slices = {part: range(first, last) for part, first, last in (("train", 0, 40), ("test", 40, 60))}
+    names = [f"{part}/scan{number:03}.{at}.png" for part, some in slices.items() for number in some for at in range(3)]
+    write_images(tmp_path / "downloads/pets", names)
+    tables = {
+        "train.csv": "\n".join(["id,kind", *(f"scan{number:03},{KINDS[number % 3]}" for number in range(40)), ""]),
+        "sample_submission.csv": "\n".join(["id,kind", *(f"scan{number:03},cat" for number in range(40, 60)), ""]),
+    }
+
+    outcome = generate(tables)
+
+    said = "Of an example's files in train the notebooks read <id>.0.png alone, and not <id>.1.png, <id>.2.png;"
+    assert outcome.code == 0
+    assert said in " ".join(outcome.err.split())
+    assert said not in generate(tables, "--set", "image_suffix=.1.png").err

@@ -63,6 +63,7 @@ class FolderMatch:
         parts: How many parts, separated by underscores, follow the file's name in a value.
         share: The share of the values whose file was seen; both are samples, so that it may be small.
         is_seen: Whether a file was seen at all; else the values only look like its names.
+        others: What further files of most values end in, such as `.1.png` beside `.0.png`; the first few.
     """
 
     folder: CandidateFolder
@@ -70,6 +71,7 @@ class FolderMatch:
     parts: int
     share: float
     is_seen: bool = True
+    others: tuple[str, ...] = ()
 
 
 def candidate_folders(survey: Survey, medium: Medium) -> tuple[CandidateFolder, ...]:
@@ -157,7 +159,9 @@ def _matches(values: Sequence[str], folder: CandidateFolder) -> Iterable[FolderM
         suffixes = Counter(suffix for example in examples for suffix in endings_behind(example, folder.names))
         suffix, hits = suffixes.most_common(1)[0] if suffixes else ("", 0)
         if hits and hits / len(values) >= _LEAST_SHARE * folder.known:
-            yield FolderMatch(folder, suffix, parts, hits / len(values))
+            # Where ids are `1` and `1_2`, a file of the second begins with the first: in half of the cases at most.
+            others = tuple(sorted(end for end, count in suffixes.items() if 2 * count > hits and end != suffix))
+            yield FolderMatch(folder, suffix, parts, hits / len(values), others=others)
         if hits:
             return
     if folder.known < 1:

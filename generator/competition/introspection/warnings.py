@@ -32,6 +32,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
     return (
         *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
         *_about_files(known, seen),
+        *_about_further_files(known, seen, hints),
         *_about_targets(seen, hints),
         *_about_missing_targets(known, seen),
         *_about_labels(known, seen),
@@ -82,6 +83,23 @@ def _about_files(known: Mapping[str, Finding], seen: Observations) -> Iterator[s
         yield (
             f"A file has several rows in {printable(tables.train.path)}, one for each part that its ids end in; "
             "the notebooks need a table with one row for each file, --train names it."
+        )
+
+
+def _about_further_files(known: Mapping[str, Finding], seen: Observations, hints: Hints) -> Iterator[str]:
+    """That an example has further numbered files, its other slices or views, which are not read."""
+    match = seen.files.source.match if seen.files is not None else None
+    if seen.files is None or match is None:
+        return
+    key = f"{seen.files.medium}_suffix"
+    read_too = {part.suffix for part in (seen.masks, seen.target_images) if part is not None}
+    others = [ending for ending in match.others if ending not in read_too and any(map(str.isdigit, ending))]
+    is_chosen = key in hints.overrides or "channel_suffixes" in known
+    if others and key in known and not is_chosen:
+        endings = _shown([f"<id>{ending}" for ending in others])
+        yield (
+            f"Of an example's files in {printable(match.folder.path)} the notebooks read <id>{printable(match.suffix)} "
+            f"alone, and not {endings}; {option_of(key)} names another ending."
         )
 
 
