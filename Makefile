@@ -26,7 +26,7 @@ test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
 	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test-fast: $(VENV)/dev.stamp ## the tests that take about a minute together
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 3 -m "not slow"
 
 test-torch-xla: $(VENV)/dev.stamp $(TORCH_XLA)/image.stamp ## PyTorch/XLA on one device and on eight; sets up 9 GB
 	$(BIN)/python -m pytest tests/test_torch_xla.py
