@@ -6,7 +6,8 @@ In: a pair, a kernel's folder, or a notebook of anybody's. Out: findings, each w
     source          a kernel as it is read: its metadata, its notebook's code, and what it is for
     code            the code of a notebook as syntax trees, with the names that its imports give
     cell_text       the Python in a cell; magics and commands are taken out
-    texts, writes   texts that code puts together, and where it writes
+    string_values   the texts that code puts together
+    written_paths   where it writes
     secrets         what looks like a key
     rule            a rule: its id, how grave it is, and the function that finds
     rules/          the rules, a module a theme

@@ -3,13 +3,13 @@
 In: a kernel. Out: which of its functions are compiled for a TPU, which values are known only there, which layers are in
 its models, what its constants are. The rules of `check.rules` for TPUs ask it; each kernel is analysed once.
 
-    index       the nodes by kind, with the cell, the function and the node around each
-    values      what a name stands for: expressions, numbers, what depends on the number of devices
-    platform    which frameworks the notebook uses on a TPU, and whether it is for one
-    kinds       how a function can be run, and the names that make it so
-    compiled    the functions that a TPU runs, those that are traced, those of the host's input pipeline
-    traced      the names in a compiled function that stand for values on the device
-    layers      the layers that are in a Keras model, rather than in its input pipeline
-    models      the calls that build a Keras model
-    tpu         all of it, for a kernel
+    index           the nodes by kind, with the cell, the function and the node around each
+    values          what a name stands for: expressions, numbers, what depends on the number of devices
+    platform        which frameworks the notebook uses on a TPU, and whether it is for one
+    function_kinds  how a function can be run, and the names that make it so
+    compiled        the functions that a TPU runs, those that are traced, those of the host's input pipeline
+    traced          the names in a compiled function that stand for values on the device
+    layers          the layers that are in a Keras model, rather than in its input pipeline
+    models          the calls that build a Keras model
+    tpu             all of it, for a kernel
 """

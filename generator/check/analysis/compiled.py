@@ -5,8 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
 
-from generator.check.analysis.index import Call, FunctionNode, Index, walk
-from generator.check.analysis.kinds import (
+from generator.check.analysis.function_kinds import (
     BASES,
     CALLBACKS,
     GRADIENTS,
@@ -18,6 +17,7 @@ from generator.check.analysis.kinds import (
     Kind,
     transformed,
 )
+from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.platform import Platform, is_keras
 from generator.check.analysis.values import Values
 

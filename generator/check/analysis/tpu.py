@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache, wraps
 
 from generator.check.analysis.compiled import Compiled
+from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.index import Call, FunctionNode, Index, walk
-from generator.check.analysis.kinds import Kind
 from generator.check.analysis.layers import Layers
 from generator.check.analysis.platform import Platform, platform_of
 from generator.check.analysis.traced import Traced

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.compiled import Compiled
+from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.index import Call, FunctionNode, Index
-from generator.check.analysis.kinds import Kind
 from generator.check.analysis.values import parameters
 
 _KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval"}

@@ -6,8 +6,8 @@ from pathlib import PurePosixPath
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
-from generator.check.texts import UNKNOWN, text_of
-from generator.check.writes import Write, writes
+from generator.check.string_values import UNKNOWN, text_of
+from generator.check.written_paths import Write, writes
 from generator.pair.shared_cells import differing
 
 _USUAL = ("submission.csv", "submission.parquet", "submission.json", "submission.zip")

@@ -10,8 +10,8 @@ from generator.check.code import CodeCell, NotebookCode
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
-from generator.check.texts import UNKNOWN, text_of
-from generator.check.writes import writes
+from generator.check.string_values import UNKNOWN, text_of
+from generator.check.written_paths import writes
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
 _RUNNING |= {"subprocess.Popen", "subprocess.getoutput", "os.popen", "?.system"}

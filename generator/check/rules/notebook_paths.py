@@ -10,8 +10,8 @@ from generator.check.code import CodeCell, NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
-from generator.check.texts import UNKNOWN, text_of
-from generator.check.writes import writes
+from generator.check.string_values import UNKNOWN, text_of
+from generator.check.written_paths import writes
 
 _INPUT = "/kaggle/input"
 # The list of the metadata that attaches a kind of input, and how many parts its name has.

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
+from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.index import Call
-from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem

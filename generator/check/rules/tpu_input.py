@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets, training_loaders
+from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.index import Call, is_false, is_true, walk
-from generator.check.analysis.kinds import Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.kinds import CALLBACKS, Kind
+from generator.check.analysis.function_kinds import CALLBACKS, Kind
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem

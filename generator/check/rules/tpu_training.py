@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets
+from generator.check.analysis.function_kinds import Kind
 from generator.check.analysis.index import Call
-from generator.check.analysis.kinds import Kind
 from generator.check.analysis.models import is_model
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity

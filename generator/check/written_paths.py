@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from generator.check.code import CodeCell, NotebookCode
-from generator.check.texts import text_of
+from generator.check.string_values import text_of
 
 _METHODS = {
     *("write_text", "write_bytes", "mkdir", "touch"),  # of a path
