@@ -47,6 +47,20 @@ def test_a_table_of_numbers_words_and_gaps_is_boosted(tmp_path: Path) -> None:
     assert found["gradient boosting on the raw columns"].rows == 400
 
 
+def test_a_table_is_read_in_its_encoding(tmp_path: Path) -> None:
+    size = np.linspace(-1, 1, 200)
+    truth = (size > 0).astype("int32")
+    rows = [(f"r{number}", f"Köln;{one:.3f}") for number, one in enumerate(size)]
+    (tmp_path / "train.csv").write_text(
+        "id;town;size\n" + "".join(f"{name};{cells}\n" for name, cells in rows), encoding="cp1252"
+    )
+    task = task_of("tabular", "class", "good", metric="auc", submission="probability", separator=";", encoding="cp1252")
+
+    found = scored(task, tmp_path, truth)
+
+    assert found["gradient boosting on the raw columns"].score > 0.9
+
+
 @pytest.mark.parametrize("rare", [0, 1], ids=["two-classes", "and-one-that-is-there-once"])
 def test_boosting_does_not_overfit_small_data(tmp_path: Path, rare: int) -> None:
     random = np.random.default_rng(1)

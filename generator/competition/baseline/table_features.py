@@ -88,9 +88,8 @@ def _table(task: Task, data: Path, key: str) -> Any:
     import pandas as pd
 
     try:
-        rows = table_rows(
-            contained(data / task.train_table, root=data), separator=str(task.details.get("separator", ""))
-        )
+        written = {name: str(task.details[name]) for name in ("separator", "encoding") if name in task.details}
+        rows = table_rows(contained(data / task.train_table, root=data), **written)
         _, header = next(rows)
         most = max(1, min(_MOST_ROWS, _MOST_CELLS // len(header)))
         cells = [(row + [""] * len(header))[: len(header)] for _, row in islice(rows, most)]
