@@ -5,6 +5,7 @@ import os
 import shutil
 import zipfile
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,14 @@ from generator.rehearsal.answers import difference, read_answers
 from generator.rehearsal.archives import archives_of, pack_archives, unpack_archives
 from generator.rehearsal.errors import GpuImageError, NoTestSetError
 from generator.rehearsal.image import find_image
-from generator.rehearsal.limits import Limits, size_trial
+from generator.rehearsal.limits import size_trial
 from generator.rehearsal.reading import read_test_set
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.test_set import TestSet
 from generator.rehearsal.variations import VARIATIONS
 from generator.rehearsal.writing import write_folder
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_folder import SessionFolder
 
 HOUSES = Task(
     family="tabular",
@@ -341,7 +344,8 @@ def tried(rows: int, seconds: float, gib: float) -> Trial:
     ],
 )
 def test_time_and_memory_are_those_of_the_real_size(rows: int, gib: float, verdict: Verdict, when: str) -> None:
-    limits = Limits(seconds=9 * 3_600, memory=29 * 2**30)
+    files, nine = SessionFolder(Path(), "infer"), timedelta(hours=9)
+    limits = SessionOrder("infer", files.notebook, files, {}, time_limit=nine, memory_limit=29 * 2**30)
 
     trial = size_trial([tried(1, 10.1, 1), tried(100, 20, 1 + gib / 20), tried(1_000, 110, gib)], limits, rows=rows)
 

@@ -3,19 +3,20 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained
 from generator.pair.handover import HandOver, HandOverError, read_handover
+from generator.pair.workspace import Role
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions
 from generator.rehearsal.watching import ENVIRONMENT, Seen, seen_in, write_watched
+from generator.run.pair_run import CheckedPair
 from generator.sessions.runner import SessionOrder
 from generator.sessions.session_log import read_all
 
@@ -31,49 +32,32 @@ _TOLERANCE = 1e-3
 _MOST_COMPILATIONS = 2  # the second step may find its state laid out in another way than the first
 
 
-@dataclass(frozen=True)
-class TrainingWish:
-    """The training to come: the notebook with its framework, its inputs, and what its parameters are set to."""
-
-    notebook: Path
-    framework: str
-    mounts: Mapping[PurePosixPath, Path]
-    parameters: Mapping[str, Value]
-    defaults: Mapping[str, Value]
-    hours: float
-    internet: bool
-
-    @property
-    def batch(self) -> int | None:
-        """The batch of one replica, None if the notebook has no parameter for it."""
-        value = self.parameters.get("BATCH_SIZE", self.defaults.get("BATCH_SIZE"))
-        return value if isinstance(value, int) else None
-
-
-def start_trainings(sessions: Sessions, wish: TrainingWish, folder: Path) -> "list[Future[Session]]":
+def start_trainings(
+    sessions: Sessions, pair: CheckedPair, mounts: Mapping[PurePosixPath, Path], folder: Path
+) -> "list[Future[Session]]":
     """Starts the training on eight devices, and on one with the same global batch if that can be set."""
-    started = [sessions.start(_order(sessions, wish, folder, devices=DEVICES, batch=wish.batch))]
-    if wish.batch is not None:
-        started.append(sessions.start(_order(sessions, wish, folder, devices=1, batch=wish.batch * DEVICES)))
+    batch = pair.parameters[Role.TRAIN].value("BATCH_SIZE")  # of one replica
+    batches = {DEVICES: {"BATCH_SIZE": batch}, 1: {"BATCH_SIZE": batch * DEVICES}} if isinstance(batch, int) else {}
+    started = []
+    for devices, changed in (batches or {DEVICES: {}}).items():
+        name = f"train-{devices}"
+        watched = folder / f"{name}.ipynb"
+        source = pair.folder.notebook(Role.TRAIN)
+        watched.write_bytes(write_watched(source, framework=pair.spec.framework, devices=devices))
+        order = SessionOrder(
+            title=name,
+            notebook=watched,
+            files=sessions.files(name),
+            mounts=mounts,
+            parameters={**pair.parameters[Role.TRAIN].values, **changed},
+            environment=ENVIRONMENT,
+            accelerator=AcceleratorKind.TPU,
+            devices=devices,
+            time_limit=timedelta(hours=pair.spec.session_hours),
+            internet=pair.sources[Role.TRAIN].internet,
+        )
+        started.append(sessions.start(order))
     return started
-
-
-def _order(sessions: Sessions, wish: TrainingWish, folder: Path, *, devices: int, batch: int | None) -> SessionOrder:
-    name = f"train-{devices}"
-    watched = folder / f"{name}.ipynb"
-    watched.write_bytes(write_watched(wish.notebook, framework=wish.framework, devices=devices))
-    return SessionOrder(
-        title=name,
-        notebook=watched,
-        files=sessions.files(name),
-        mounts=wish.mounts,
-        parameters=wish.parameters if batch is None else {**wish.parameters, "BATCH_SIZE": batch},
-        environment=ENVIRONMENT,
-        accelerator=AcceleratorKind.TPU,
-        devices=devices,
-        time_limit=timedelta(hours=wish.hours),
-        internet=wish.internet,
-    )
 
 
 def training_trials(framework: str, eight: Session, one: Session | None) -> Iterator[Trial]:

@@ -103,6 +103,12 @@ class CheckedPair:
         check_shared_cells(folder)
         return cls(folder, spec, parameters, {role: read_sources(folder, role) for role in Role})
 
+    @property
+    def submission_file(self) -> str:
+        """The file that inference writes."""
+        name = self.parameters[Role.INFER].value("SUBMISSION_FILE")
+        return name if isinstance(name, str) else "submission.csv"
+
 
 def _is_more(value: Value | None, most: int) -> bool:
     return isinstance(value, int) and value > most
@@ -195,8 +201,7 @@ class _PairRun:
         self._empty_output(Role.INFER)
         threading.Thread(target=self._import_what_the_end_needs, daemon=True).start()
         self._execute_notebook(Role.INFER, wanted)
-        name = self.pair.parameters[Role.INFER].value("SUBMISSION_FILE")
-        submission = self.output.working(Role.INFER) / (name if isinstance(name, str) else "submission.csv")
+        submission = self.output.working(Role.INFER) / self.pair.submission_file
         if not submission.is_file():
             raise RunError(f"The inference notebook ended without writing {printable(str(submission))}.")
         self.result.submission = self._checked(submission)
