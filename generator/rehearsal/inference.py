@@ -9,12 +9,11 @@ from generator.competition.submission import SubmissionError, summarize, toleran
 from generator.competition.survey.facts import Survey
 from generator.rehearsal.answers import Answers, difference, read_answers
 from generator.rehearsal.archives import archives_of, pack_archives, require_room, unpack_archives
-from generator.rehearsal.errors import NoTestSetError
 from generator.rehearsal.limits import size_trial
 from generator.rehearsal.reading import read_test_set
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions
-from generator.rehearsal.test_set import TestSet
+from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
 from generator.run.pair_run import CheckedPair

@@ -13,8 +13,7 @@ from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.formats import TableFormat
 from generator.competition.tables.rows import table_rows
 from generator.competition.tfrecord import NotRecordsError, features_of, first_records
-from generator.rehearsal.errors import NoTestSetError
-from generator.rehearsal.test_set import Example, Row, TestFile, TestSet
+from generator.rehearsal.test_set import Example, NoTestSetError, Row, TestFile, TestSet
 from generator.untrusted import quoted
 
 _MOST_FILES = 2_000_000

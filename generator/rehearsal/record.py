@@ -8,15 +8,14 @@ import hashlib
 import json
 from pathlib import Path
 
-from generator.errors import TandemError
+from generator.errors import RunError, TandemError
 from generator.files import read_bytes, read_text
 from generator.pair.folder import existing_pair
 from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.rehearsal.errors import NotRehearsedError
 from generator.rehearsal.result import Rehearsal, Trial
 from generator.run.input_mounts import read_sources
-from generator.untrusted import JsonObject
+from generator.untrusted import JsonObject, printable
 from generator.workspace_files import WorkspaceFiles
 
 RECORD, PAGE = "rehearsal.json", "rehearsal.html"
@@ -70,23 +69,27 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     """Makes sure that the pair, as its cells stand now, has passed a rehearsal; with `specimen`, on made-up data too.
 
     Raises:
-        TandemError: There is no such pair.
-        NotRehearsedError: It has not, or not with these cells.
+        TandemError: There is no such pair, or it has not, or not with these cells.
     """
-    folder = existing_pair(workspace, pair)
-    record = _read(workspace.output(pair) / RECORD)
+    why = _what_lacks(existing_pair(workspace, pair), _read(workspace.output(pair) / RECORD), specimen=specimen)
+    if why:
+        name = printable(pair)
+        raise RunError(f"The pair {name} {why}: run `tandem rehearse {name}` first, or push it without --rehearsed.")
+
+
+def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:
+    """What keeps a pair from having passed, as a predicate; nothing if it has."""
     try:
         cells = cells_of(folder)
-    except TandemError as error:
-        raise NotRehearsedError(pair=pair, why="has a notebook, or metadata, that cannot be read") from error
+    except TandemError:
+        return "has a notebook, or metadata, that cannot be read"
     if not record:
-        raise NotRehearsedError(pair=pair, why="has never been rehearsed here")
+        return "has never been rehearsed here"
     if record.text("cells") != cells:
-        raise NotRehearsedError(pair=pair, why="has been changed since its rehearsal")
+        return "has been changed since its rehearsal"
     if record.flag("specimen") and not specimen:
-        raise NotRehearsedError(pair=pair, why="was rehearsed on a specimen alone, which counts with --specimen")
-    if not record.flag("passed"):
-        raise NotRehearsedError(pair=pair, why="did not pass its rehearsal")
+        return "was rehearsed on a specimen alone, which counts with --specimen"
+    return "" if record.flag("passed") else "did not pass its rehearsal"
 
 
 def _read(path: Path) -> JsonObject:

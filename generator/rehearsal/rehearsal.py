@@ -12,7 +12,7 @@ from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.competition.survey import survey_folder
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
-from generator.rehearsal.image import GpuImage, find_image
+from generator.rehearsal.image import find_image, image_in_words
 from generator.rehearsal.inference import RERUN, InferenceWish, hidden_test_trials
 from generator.rehearsal.page import write_page
 from generator.rehearsal.record import PAGE, cells_of, write_record
@@ -79,7 +79,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         report=output / PAGE,
         is_code_competition=pair.spec.competition.is_code_competition,
         specimen=options.specimen,
-        image=image.description,
+        image=image_in_words(image),
     )
     at_a_time = min(_MOST_AT_A_TIME, os.cpu_count() or 1)
     with (
@@ -101,7 +101,7 @@ class _Rehearsing:
 
     options: RehearsalOptions
     pair: CheckedPair
-    image: GpuImage
+    image: Path | None
     stage: Path
     sessions: Sessions
     listener: Listener
@@ -153,7 +153,7 @@ class _Rehearsing:
             accelerator=AcceleratorKind.GPU,
             time_limit=timedelta(hours=spec.inference_hours),
             memory_limit=memory,
-            python=self.image.python,
+            python=self.image,
             internet=sources[Role.INFER].internet,
         )
         has_files = bool(spec.task.details.get("test_folder"))
