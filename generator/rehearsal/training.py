@@ -43,7 +43,7 @@ def start_trainings(
         name = f"train-{devices}"
         watched = folder / f"{name}.ipynb"
         source = pair.folder.notebook(Role.TRAIN)
-        watched.write_bytes(write_watched(source, framework=pair.spec.framework, devices=devices))
+        watched.write_text(write_watched(source, framework=pair.spec.framework, devices=devices), encoding="utf-8")
         order = SessionOrder(
             title=name,
             notebook=watched,
