@@ -18,7 +18,7 @@ from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.targets import NotebookTarget
 from generator.tpu_compiler.told import Told
-from generator.tpu_compiler.topologies import find_topology
+from generator.tpu_compiler.topologies import CPU, find_topology
 from generator.untrusted import JsonObject
 
 __all__ = ["CompileOptions", "compile_steps"]
@@ -55,11 +55,11 @@ def compile_steps(
     options, cache, started = options or CompileOptions(), cache or ResultCache(), time.monotonic()
     wanted = find_topology(options.topology)
     compiler = installed_version("libtpu") if options.use_libtpu else ""
-    topology = wanted if compiler else None
+    topology = wanted if compiler else CPU
     jaxlib = installed_version("jaxlib") or "that is missing"
     named = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
     told = Told(topology)
-    if topology is None:
+    if topology is CPU:
         told.unknown.append(_NOT_KNOWN_WITHOUT)
     if target.is_specimen:
         told.unknown.append("The notebook ran on a specimen: shapes that come from the data may be others.")
@@ -74,9 +74,9 @@ def compile_steps(
         with (
             handled_signals(signal.default_int_handler),
             private_folder() as private,
-            Job(target, options, topology, private, named).started(cache) as worker,
         ):
-            worker.listen(told, progress, until=started + options.time_limit)
+            job = Job(target, options, topology, private, named, cache)
+            job.run(told, progress, until=started + options.time_limit)
         if key and told.is_done:
             cache.put(key, {"events": told.events})
     told.finish()
@@ -85,7 +85,7 @@ def compile_steps(
             "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
         )
     return CompileReport(
-        topology=topology.name if topology else "cpu",
+        topology=topology.name,
         compiler=named,
         steps=tuple(told.steps),
         problems=tuple(told.problems),

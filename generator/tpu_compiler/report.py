@@ -11,20 +11,23 @@ class Problem:
 
     Attributes:
         kind: "error" (the notebook does not reach its step), "refused", "memory", "recompilation", "one-core",
-            "on-host", "padding" or "time-limit".
-        is_error: Whether the notebook would fail for it; else it costs time.
+            "on-host", "padding", "time-limit" or "died".
         sentence: What is wrong.
+        remedy: What to do.
         cell: The name of the cell, or "".
         line: The line of the cell, counted from 1, or None.
-        remedy: What to do.
     """
 
     kind: str
-    is_error: bool
     sentence: str
-    cell: str
-    line: int | None
     remedy: str
+    cell: str = ""
+    line: int | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the notebook would fail for it; else it costs time."""
+        return self.kind in ("error", "refused", "memory", "died")
 
 
 @dataclass(frozen=True)

@@ -354,7 +354,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
     asked: list[NotebookTarget] = []
     step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
     steps = (step, replace(step, what="predict", parameters=0))
-    words = (Problem("memory", True, "It does not fit.", "own-cell", 2, "Give a core a smaller batch."),)
+    words = (Problem("memory", "It does not fit.", "Give a core a smaller batch.", "own-cell", 2),)
 
     def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
         asked.append(target)
