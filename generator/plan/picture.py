@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from generator.accelerators.catalog import Service
-from generator.accelerators.prediction import Prediction
-from generator.accelerators.roofline import Roofline, roofline_of
+from generator.accelerators.prediction import Prediction, Roofline, roofline_of
 from generator.plan.recommendation import Plan
 from generator.untrusted import printable
 from generator.wording import operations
