@@ -73,12 +73,11 @@ def plan(context: click.Context, /, **options: Any) -> int:
 
 def _planned(options: dict[str, Any]) -> "PlannedPair":
     from generator.cli.progress import progress
-    from generator.plan.measurement import MeasuringOptions
-    from generator.plan.planning import PlanOptions, plan_pair
+    from generator.plan.measurement import PlanOptions
+    from generator.plan.planning import plan_pair
 
-    asked = MeasuringOptions(options["workspace"], options["pair"], options["assignments"], options["specimen"])
+    wanted = PlanOptions(**{name: value for name, value in options.items() if name in PlanOptions.__dataclass_fields__})
     with progress() as listener:
-        wanted = PlanOptions(asked, options["examples"], options["asks_compiler"])
         return plan_pair(wanted, listener, lambda text: click.echo(f"{printable(text)} …", err=True))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from generator.plan.measurement import MeasuringOptions
+from generator.plan.measurement import PlanOptions
 from generator.tpu_compiler.step_cost import StepCost
 from generator.untrusted import printable
 
@@ -20,7 +20,7 @@ class Compiled:
     missing: str = ""
 
 
-def compiled_steps(asked: MeasuringOptions, batch: int, tell: Callable[[str], None]) -> Compiled:
+def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]) -> Compiled:
     """Compiles the training step at the pair's own batch and at a large one, as neither tells of the other.
 
     A TPU lays out a small batch with padding, which a large one need not have.
@@ -31,7 +31,7 @@ def compiled_steps(asked: MeasuringOptions, batch: int, tell: Callable[[str], No
     from generator.tpu_compiler.targets import pair_notebook
 
     costs: list[StepCost] = []
-    target = pair_notebook(asked.workspace, asked.pair, asked.assignments)
+    target = pair_notebook(options.workspace, options.pair, options.assignments)
     for size in sorted({batch, _LARGE_BATCH}):
         tell(f"Compiling the step for a TPU, {size} examples a core")
         report = compile_steps(target, CompileOptions(topology=TOPOLOGY, batch_per_core=size), progress=tell)

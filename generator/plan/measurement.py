@@ -27,7 +27,7 @@ from generator.untrusted import JsonObject, printable
 TRAIN_CELL = "train"
 _LONGEST_ANSWER = 1 << 16
 _ABOVE_LINE = 1.001
-_REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
+REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
 _SMALLEST, _LARGEST = 1e-9, 10**12
 
 
@@ -42,13 +42,25 @@ class MeasurementError(RunError):
 
 
 @dataclass(frozen=True)
-class MeasuringOptions:
-    """What is measured: a pair of a workspace, with its data or a specimen of them, its parameters set as for a run."""
+class PlanOptions:
+    """The options of `tandem plan`.
+
+    Attributes:
+        workspace: Where the pair is.
+        pair: Its name.
+        assignments: Its parameters, as for a run.
+        specimen: Whether a specimen of its data is measured.
+        examples: The examples of an epoch, where they are known to be others than those that are measured.
+        asks_compiler: Whether to ask a TPU's compiler.
+        timed_steps: Training steps to take here, to compare what they last with what is predicted.
+    """
 
     workspace: Workspace
     pair: str
     assignments: tuple[str, ...] = ()
     specimen: bool = False
+    examples: int | None = None
+    asks_compiler: bool = True
     timed_steps: int = 0
 
 
@@ -112,7 +124,7 @@ class Measurement:
     is_specimen: bool
 
 
-def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
+def measure(options: PlanOptions, listener: Listener) -> Measurement:
     """Runs the training notebook's own cells up to its first epoch, in a process of their own, and measures there.
 
     Raises:
@@ -130,7 +142,7 @@ def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
     return _measurement(said, options)
 
 
-def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listener: Listener) -> Path:
+def _executed(options: PlanOptions, pair: PairFolder, private: Path, listener: Listener) -> Path:
     """Executes the cells in a private folder, and returns the file that the probe writes there."""
     from generator.run.engine import execute
 
@@ -155,7 +167,7 @@ def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listen
     return working / "probe.json"
 
 
-def _with_probe(notebook: Path, options: MeasuringOptions) -> str:
+def _with_probe(notebook: Path, options: PlanOptions) -> str:
     """The notebook up to its cell `train`, with the probe before it."""
     import nbformat
 
@@ -179,7 +191,7 @@ def _said(path: Path) -> JsonObject:
         return JsonObject()
 
 
-def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
+def _measurement(said: JsonObject, options: PlanOptions) -> Measurement:
     """The answer of the notebook's process, which ran a stranger's code: only numbers are taken from it."""
     cost, pipeline, machine = said.section("cost"), said.section("input"), said.section("machine")
     counts = {name: _count(said, name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
@@ -197,7 +209,7 @@ def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
         **counts,
         example_bytes=_positive(said, "batch_bytes") / counts["batch"],
         learning_rate=learning_rate,
-        follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / _REFERENCE_BATCH,
+        follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / REFERENCE_BATCH,
         ready_seconds=_positive(said, "ready_seconds"),
         loop_seconds=_positive(said, "loop_seconds"),
         machine=rates,
