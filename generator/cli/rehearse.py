@@ -1,31 +1,27 @@
 """The verb `rehearse`: both notebooks under the conditions that they will meet on Kaggle."""
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.options import (
-    HELP_OPTIONS,
     assignments_option,
     json_option,
     pair_argument,
     shortest,
     workspace_option,
 )
-from generator.cli.progress import clock
+from generator.cli.progress import timed_lines
 from generator.cli.table import table
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from generator.rehearsal.result import Rehearsal, Trial
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
 @click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
 @assignments_option("Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.")
@@ -67,19 +63,9 @@ def rehearse(**options: Any) -> int:
     from generator.rehearsal.rehearsal import RehearsalOptions, rehearse_pair
 
     as_json = options.pop("as_json")
-    rehearsal = rehearse_pair(RehearsalOptions(**options), _teller())
+    rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
     click.echo(_as_json(rehearsal) if as_json else _as_text(rehearsal))
     return 0 if rehearsal.is_passed else 1
-
-
-def _teller() -> "Callable[[str], None]":
-    """Tells of what happens on stderr, with the time since now."""
-    started = time.monotonic()
-
-    def tell(event: str) -> None:
-        click.echo(f"{clock(time.monotonic() - started):>7} {printable(event)}", err=True)
-
-    return tell
 
 
 def _as_text(rehearsal: "Rehearsal") -> str:

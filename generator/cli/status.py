@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import json_option, to_option
-from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
+from generator.cli.chain_options import json_option
+from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.table import table
 from generator.kaggle.chain.errors import NoChainError
 from generator.kaggle.chain.journal import Journal, Journals
@@ -20,9 +20,9 @@ from generator.pair.workspace import Role, Workspace
 from generator.untrusted import printable
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
-@to_option(default=None)
+@to_option()
 @workspace_option
 @json_option
 def status(**options: Any) -> int:
