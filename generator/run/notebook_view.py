@@ -76,8 +76,12 @@ class CellView:
     outputs: tuple[Output, ...] = ()
     seconds: float | None = None
     is_failed: bool = False
-    is_unreached: bool = False
     is_folded: bool = False
+
+    @property
+    def is_unreached(self) -> bool:
+        """True if it would have been executed, and was not."""
+        return self.code is not None and self.seconds is None
 
 
 @dataclass(frozen=True)
@@ -113,18 +117,13 @@ class _Renderer:
             return None
 
 
-def view_notebook(path: Path, *, seconds: Mapping[str, float]) -> NotebookView:
-    """Reads an executed notebook.
-
-    Args:
-        path: The notebook as papermill saved it.
-        seconds: How long each cell took, by name; cells that are not in it were not reached.
-    """
-    return _view(read_notebook(path), seconds=seconds)
+def view_notebook(path: Path) -> NotebookView:
+    """Reads a notebook, executed or not; how long its cells took is what papermill wrote into them."""
+    return _view(read_notebook(path))
 
 
 def view_content(content: bytes, *, name: str) -> NotebookView:
-    """Reads the bytes of a notebook, executed or not; how long its cells took is what papermill wrote into them.
+    """Reads the bytes of a notebook.
 
     Args:
         content: The bytes.
@@ -133,21 +132,16 @@ def view_content(content: bytes, *, name: str) -> NotebookView:
     Raises:
         NotebookReadError: They are no notebook.
     """
-    notebook = parse_notebook(content, path=Path(name))
-    return _view(notebook, seconds=_recorded_seconds(notebook.cells))
+    return _view(parse_notebook(content, path=Path(name)))
 
 
-def _recorded_seconds(cells: Sequence[Any]) -> dict[str, float]:
-    seconds = {}
-    for cell in cells:
-        record = cell.metadata.get("papermill")
-        duration = record.get("duration") if isinstance(record, Mapping) else None
-        if isinstance(duration, int | float) and 0 <= duration < math.inf:
-            seconds[str(cell.get("id", ""))] = float(duration)
-    return seconds
+def _recorded_seconds(metadata: Mapping[str, Any]) -> float | None:
+    record = metadata.get("papermill")
+    duration = record.get("duration") if isinstance(record, Mapping) else None
+    return float(duration) if isinstance(duration, int | float) and 0 <= duration < math.inf else None
 
 
-def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
+def _view(notebook: Any) -> NotebookView:
     cells: list[CellView] = []
     figures: list[Figure] = []
     section = ""
@@ -166,9 +160,8 @@ def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
                     markdown=None,
                     code=renderer.code(cell.source),
                     outputs=outputs,
-                    seconds=seconds.get(name),
+                    seconds=_recorded_seconds(cell.metadata),
                     is_failed=any(output.kind == "error" for output in outputs),
-                    is_unreached=name not in seconds,
                     is_folded=_is_folded(cell.metadata),
                 )
             )

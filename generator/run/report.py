@@ -156,7 +156,7 @@ def _parts(result: RunResult) -> Iterator[NotebookPart]:
         bars = [Bar(label, seconds, 100 * seconds / longest) for label, seconds in times[role].items()]
         view, problem = NotebookView((), ()), ""
         try:
-            view = view_notebook(notebook.path, seconds={cell.name: cell.seconds for cell in notebook.cells})
+            view = view_notebook(notebook.path)
         except (FileReadError, NotebookReadError) as error:
             problem = error.message
         yield NotebookPart(
