@@ -25,7 +25,7 @@ from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
 from generator.pair.signals import handled_signals
 from generator.run.cancellation import Stop, StoppedError, StopReason
-from generator.run.cell_errors import CellError, ExecutedCell, NotebookTimeoutError, RaisedError, locate
+from generator.run.cell_errors import CellError, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
 from generator.run.execution import CellTiming, ExecutedNotebook, Execution
 from generator.run.kernel import Kernel, KernelDiedError, started_kernel
@@ -146,7 +146,7 @@ class NotebookRun:
         self.timings: list[CellTiming] = []
         self._execution = execution
         self._listener = listener
-        self._executed: list[ExecutedCell] = []
+        self._executed: list[PlannedCell] = []
         self._running = ""
 
     def execute(self, notebook: NotebookExecutionManager) -> None:
@@ -202,7 +202,7 @@ class NotebookRun:
                 if _is_clean_exit(error):
                     break
                 raise self._cell_error(planned, error)
-            self._executed.append(_executed(planned))
+            self._executed.append(planned)
         client.set_widgets_metadata()
 
     @contextmanager
@@ -254,11 +254,10 @@ class NotebookRun:
         )
 
     def _cell_error(self, planned: PlannedCell, error: RaisedError) -> CellError:
-        running = _executed(planned)
         return CellError(
             notebook=self._execution.title,
-            running=running,
-            excerpt=locate(error, running=running, executed=self._executed),
+            running=planned,
+            excerpt=locate(error, running=planned, executed=self._executed),
             error=replace(error, message=self._in_the_users_words(error.message)),
             kept=self._execution.saved_as,
         )
@@ -267,11 +266,6 @@ class NotebookRun:
         for mount, folder in self._execution.mounted.items():
             message = message.replace(str(mount), str(folder))
         return message
-
-
-def _executed(planned: PlannedCell) -> ExecutedCell:
-    cell = planned.cell
-    return ExecutedCell(planned.name, planned.section, cell.source, cell.execution_count)
 
 
 def _raised(cell: NotebookNode, error: CellExecutionError) -> RaisedError:
