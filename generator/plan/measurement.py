@@ -12,9 +12,8 @@ from typing import Any
 from generator.errors import RunError
 from generator.files import open_file
 from generator.pair.folder import existing_pair
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.workspace import Role, Workspace
 from generator.plan import probe
-from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener
 from generator.run.execution import Execution
 from generator.run.input_mounts import lay_out, mounts, read_sources
@@ -132,23 +131,21 @@ def measure(options: PlanOptions, listener: Listener) -> Measurement:
         MeasurementError: The notebook has no cell `train`, or did not reach it.
     """
     require_packages()
-    pair = existing_pair(options.workspace, options.pair)
-    if not pair.notebook(Role.TRAIN).is_file():
-        raise NotebookMissingError(path=pair.notebook(Role.TRAIN))
     with private_folder() as private:
-        said = _said(_executed(options, pair, private, listener))
+        said = _said(_executed(options, private, listener))
     if not said:
         raise MeasurementError(pair=options.pair, problem="it ended before its first epoch")
     return _measurement(said, options)
 
 
-def _executed(options: PlanOptions, pair: PairFolder, private: Path, listener: Listener) -> Path:
+def _executed(options: PlanOptions, private: Path, listener: Listener) -> Path:
     """Executes the cells in a private folder, and returns the file that the probe writes there."""
     from generator.run.engine import execute
 
-    notebook, sources = pair.notebook(Role.TRAIN), read_sources(pair, Role.TRAIN)
-    wanted = mounts(sources, options.workspace, outputs={}, specimen=options.specimen)
+    pair = existing_pair(options.workspace, options.pair)
+    notebook = pair.notebook(Role.TRAIN)
     parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
+    wanted = mounts(read_sources(pair, Role.TRAIN), options.workspace, outputs={}, specimen=options.specimen)
     working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
     copy.write_text(_with_probe(notebook, options), encoding="utf-8")
     working.mkdir()

@@ -20,7 +20,6 @@ from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.baseline import baseline_process
-from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import Execution
 from generator.run.input_mounts import KernelSources, Mount, lay_out, mounts, read_sources
@@ -92,11 +91,8 @@ class CheckedPair:
             TandemError: It cannot be run, and why.
         """
         folder = existing_pair(workspace, name)
-        for role in Role:
-            if not folder.notebook(role).is_file():
-                raise NotebookMissingError(path=folder.notebook(role))
-        spec = read_pair(folder)
         defaults = {role: read_notebook_parameters(folder.notebook(role)) for role in Role}
+        spec = read_pair(folder)
         own, limits = defaults[Role.TRAIN], at_most or {}
         lowered = [f"{key}={most}" for key, most in limits.items() if _is_more(own.value(key), most)]
         parameters = set_parameters(defaults, [*lowered, *assignments], smoke=smoke)

@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.competition.facts import Value
+from generator.errors import RunError
 from generator.pair.notebook import NotebookReadError
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, parse_assignment, read_parameters
 from generator.pair.workspace import Role
 from generator.run.notebook_file import read_notebook
+from generator.untrusted import printable
 
 ROOTS = ("INPUT_ROOT", "WORKING_ROOT")
 OFF_COLAB: Mapping[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False}
@@ -44,9 +46,12 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
     """Reads the parameters cell of a notebook; without one there are no parameters.
 
     Raises:
+        RunError: There is no such file.
         NotebookReadError: The file is no notebook.
         ParametersCellError: The cell holds more than plain values.
     """
+    if not notebook.is_file():
+        raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
     tagged = []
     for position, cell in enumerate(read_notebook(notebook).cells, start=1):
         tags = cell.metadata.get("tags", [])

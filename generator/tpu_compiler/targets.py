@@ -9,8 +9,7 @@ from generator.competition.facts import Value
 from generator.pair.folder import existing_pair
 from generator.pair.parameters import PARAMETERS_TAG, parse_assignment, read_parameters
 from generator.pair.workspace import Role, Workspace
-from generator.run.errors import SpecimenMissingError
-from generator.run.input_mounts import InputMissingError, Mount, mounts, read_sources
+from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, mounts, read_sources
 from generator.run.notebook_file import read_notebook
 from generator.run.parameters import OFF_COLAB, ROOTS, read_notebook_parameters
 from generator.untrusted import python_literal
