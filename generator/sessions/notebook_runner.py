@@ -1,6 +1,5 @@
 """Executes notebooks for real: a worker process in a sandbox, watched from outside."""
 
-import json
 import logging
 import os
 import shutil
@@ -26,6 +25,7 @@ from generator.sessions.resource_limits import GRACE, Watch
 from generator.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.sessions.session_log import SessionLog
 from generator.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
+from generator.untrusted import JsonObject, storable
 
 DIED = "The session's process died. It may have run out of memory."
 _EMULATED = {
@@ -192,25 +192,20 @@ def _take_down(stdout: IO[bytes] | None, log: SessionLog, end: Callable[[str], N
     What is printed goes to the log, the reason why the notebook ended to `end`: nothing where it ended well.
     """
     while stdout is not None and (line := stdout.readline(_LONGEST_LINE)):
-        # A message may be none, and the disk may be full: then the log has a gap, and the session goes on.
-        with suppress(ValueError, TypeError, AttributeError, RecursionError, OSError):
-            message = json.loads(line)
-            if "end" in message:
-                end(_as_text(message["end"])[:_LONGEST_FAILURE])
-            elif "text" in message:
-                stream = "stderr" if message.get("stream") == "stderr" else "stdout"
-                log.write(_as_text(message["text"]), stream=stream)
+        message = JsonObject.parsed(line)
+        if "end" in message:
+            end(storable(message.text("end"))[:_LONGEST_FAILURE])
+        elif "text" in message:
+            # The disk may be full: then the log has a gap, and the session goes on.
+            with suppress(OSError):
+                stream = "stderr" if message.text("stream") == "stderr" else "stdout"
+                log.write(storable(message.text("text")), stream=stream)
 
 
 def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
     """Reads a pipe in pieces, until there is no more."""
     while stream is not None and (piece := os.read(stream.fileno(), _PIECE)):
         yield piece
-
-
-def _as_text(said: object) -> str:
-    """Whatever was said as a text that can be kept: JSON has halves of characters, which no database takes."""
-    return str(said).encode(errors="replace").decode()
 
 
 def _keep(executed: Path, at: Path) -> None:
