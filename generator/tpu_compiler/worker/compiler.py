@@ -19,7 +19,6 @@ _GIB = 1 << 30
 _NEEDED = re.compile(
     r"(?:Used|total memory required[^(]*\(|requires?) ?\(?([\d.]+)([KMGT]) of|temporaries \(([\d.]+)([KMGT])\)"
 )
-_AVAILABLE = re.compile(r"(?:of|available HBM \() ?([\d.]+)([KMGT]) ?(?:hbm|\))", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 Figures = dict[str, Any]

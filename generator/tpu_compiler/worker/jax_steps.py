@@ -16,7 +16,7 @@ import jax.export
 
 from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook
 from generator.tpu_compiler.worker.step import Step, batch_places, model_of
-from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
+from generator.tpu_compiler.worker.tpu_mesh import TpuMesh, shape_of
 
 _KERAS = {"train_step": "train", "predict_step": "predict", "test_step": "evaluate"}
 _STEP = re.compile(r"step|update|train|predict|eval|infer|forward|apply")
@@ -168,7 +168,7 @@ class WatchedFunction:
 
             return call
 
-        abstract = [_shape_of(leaf) for leaf in leaves] if self._is_mapped else mesh.abstract(leaves)
+        abstract = [shape_of(leaf) for leaf in leaves] if self._is_mapped else mesh.abstract(leaves)
         model = model_of(self._fun)
         return Step(
             name=getattr(self._fun, "__name__", what),
@@ -183,13 +183,6 @@ class WatchedFunction:
             is_mapped=self._is_mapped,
             parameters=int(model.count_params()) if model is not None else 0,
         )
-
-
-def _shape_of(leaf: Any) -> Any:
-    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
-        return leaf
-    dtype = leaf.dtype if isinstance(leaf, jax.Array) else jax.dtypes.canonicalize_dtype(leaf.dtype)
-    return jax.ShapeDtypeStruct(leaf.shape, dtype)
 
 
 def _stand_ins(shapes: Any, leaves: list[Any]) -> Any:
