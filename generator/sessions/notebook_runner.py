@@ -20,7 +20,7 @@ import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.sessions.bubblewrap import Bubblewrap
 from generator.sessions.environment import process_variables, session_variables
-from generator.sessions.isolation import Isolation, Launch, PlainProcess, SessionPaths, session_folders
+from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Isolation, Launch, PlainProcess, session_folders
 from generator.sessions.resource_limits import GRACE, Watch
 from generator.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.sessions.session_log import SessionLog
@@ -86,7 +86,7 @@ class NotebookRunner(Runner):
             ]
             for thread in listening:
                 thread.start()
-            _give(process, _work(order, launch.paths))
+            _give(process, _work(order, launch))
             reason = watch.until_end(process)
         watch.kill_children()
         for thread in listening:
@@ -113,21 +113,21 @@ def _program() -> list[str]:
     return [sys.executable, "-P", "-c", code]
 
 
-def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
-    roots = {} if paths.are_kaggles else {"INPUT_ROOT": paths.input_root, "WORKING_ROOT": paths.working}
+def _work(order: SessionOrder, launch: Launch) -> WorkOrder:
+    roots = {"INPUT_ROOT": launch.path(INPUT), "WORKING_ROOT": launch.path(WORKING)} if launch.elsewhere else {}
     inputs = [str(folder) for folder in order.mounts.values()]
     return WorkOrder(
         title=order.title,
-        session=paths.session,
-        working=paths.working,
+        session=launch.path(SESSION),
+        working=launch.path(WORKING),
         parameters={**roots, **order.parameters},
         variables=session_variables(order),
-        read_only=() if paths.are_kaggles else (paths.input_root, *inputs),
-        offline=not order.internet and not paths.are_kaggles,
+        read_only=(launch.path(INPUT), *inputs) if launch.elsewhere else (),
+        offline=not order.internet and bool(launch.elsewhere),
         seconds=order.time_limit.total_seconds(),
         largest_file=order.output_limit,
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
-        most_processes=order.process_limit if paths.are_kaggles else 0,
+        most_processes=0 if launch.elsewhere else order.process_limit,
         python=str(order.python or ""),
     )
 
@@ -135,8 +135,8 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
 @contextmanager
 def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
-    (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
-    home = launch.paths.home
+    (session_folders(order)[HOME] / _PACKAGES).mkdir(parents=True)
+    home = launch.path(HOME)
     variables = {
         **process_variables(),
         **launch.variables,
@@ -162,7 +162,7 @@ def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[b
         yield process
     finally:
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
-        _end(process, grace=0.0 if launch.paths.are_kaggles else GRACE)
+        _end(process, grace=GRACE if launch.elsewhere else 0.0)
 
 
 def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
