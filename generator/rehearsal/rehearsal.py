@@ -17,7 +17,7 @@ from generator.rehearsal.inference import RERUN, InferenceWish, hidden_test_tria
 from generator.rehearsal.page import write_page
 from generator.rehearsal.record import PAGE, cells_of, write_record
 from generator.rehearsal.result import Rehearsal, Trial, Verdict
-from generator.rehearsal.sessions import Session, Sessions, sessions
+from generator.rehearsal.sessions import Session, Sessions
 from generator.rehearsal.training import FEW_EPOCHS, start_trainings, training_trials
 from generator.rehearsal.variations import VARIATIONS
 from generator.run.input_mounts import SOURCE_KINDS, mounts
@@ -85,7 +85,7 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
     with (
         handled_signals(signal.default_int_handler),
         files.beside(output.absolute()) as stage,
-        sessions(stage / "sessions", at_a_time=at_a_time) as running,
+        Sessions(stage / "sessions", at_a_time=at_a_time) as running,
     ):
         result.isolation = running.isolation
         _Rehearsing(options, pair, image, stage, running, listener, result).execute()

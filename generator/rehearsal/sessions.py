@@ -2,12 +2,11 @@
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from generator.errors import TandemError
 from generator.run.notebook_file import read_notebook
@@ -73,13 +72,21 @@ class Session:
 
 
 class Sessions:
-    """Runs notebooks, some at a time, each in a folder of its own below `folder`."""
+    """Runs notebooks for the length of a block, some at a time, each in a folder of its own below `folder`."""
 
-    def __init__(self, folder: Path, pool: ThreadPoolExecutor, stop: threading.Event) -> None:
+    def __init__(self, folder: Path, *, at_a_time: int) -> None:
         self._folder = folder
-        self._pool = pool
-        self._stop = stop
+        self._pool = ThreadPoolExecutor(at_a_time)
+        self._stop = threading.Event()
         self._runner = NotebookRunner()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops those that still run."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
 
     @property
     def isolation(self) -> str:
@@ -100,18 +107,6 @@ class Sessions:
         end = self._runner.run(order, stop=self._stop)
         ended = Session(end, order.files)
         return ended if ended.is_done else replace(ended, stop=_stop(order.files.executed))
-
-
-@contextmanager
-def sessions(folder: Path, *, at_a_time: int) -> Iterator[Sessions]:
-    """Sessions for as long as the block lasts; those that still run at its end are stopped."""
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(at_a_time)
-    try:
-        yield Sessions(folder, pool, stop)
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
 
 
 def _stop(executed: Path) -> Stop | None:
