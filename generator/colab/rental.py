@@ -70,7 +70,7 @@ class Rental:
         """
         file = self.private / f"{name}.py"
         file.write_text(program(name, **arguments), encoding="utf-8")
-        answer = self.execute(file, seconds=PATIENCE.command, tell=_ignore)
+        answer = self.execute(file, seconds=PATIENCE.command, tell=lambda _line: None)
         for line in reversed(answer.lines):
             if line.startswith(ANSWER):
                 with suppress(ValueError, RecursionError):
@@ -196,7 +196,3 @@ def check_device(found: JsonObject, machine: Machine) -> None:
     if not machine.is_device(found.text("platform"), found.text("device_kind")):
         got = accelerator_in_words(found) or found.text("problem") or "something unknown"
         raise SubstituteError(asked=machine.name, got=f"{got} ({found.text('platform') or 'no platform'})")
-
-
-def _ignore(_: str) -> None:
-    pass

@@ -108,7 +108,9 @@ class _Training:
     tell: Callable[[str], None]
 
     def carry(self) -> ColabResult:
-        earlier, output = self._earlier(), self.planned.output
+        output = self.planned.output
+        # The last training here, if it is to be gone on from, is moved out of the way of this one.
+        earlier = output.set_aside() if self.planned.options.resume else None
         with output.files.beside(output.working(Role.TRAIN)) as results:
             return self._carry(earlier, results)
 
@@ -203,10 +205,6 @@ class _Training:
             output.files.move(path, output.working(Role.TRAIN) / path.name)
         output.files.write(output.notebook(Role.TRAIN), read_bytes(self._executed))
         return output.working(Role.TRAIN)
-
-    def _earlier(self) -> Path | None:
-        """The last training here, if it is to be gone on from; it is moved out of the way of this one."""
-        return self.planned.output.set_aside() if self.planned.options.resume else None
 
     @property
     def _executed(self) -> Path:

@@ -249,7 +249,7 @@ class _PairRun:
         if kept is not None:
             self.listener(OutputKept(kept))
         self.output.empty(role)
-        self.output.remove_report()
+        self.output.files.remove(self.output.report)
 
     def _execute_notebook(self, role: Role, wanted: list[Mount]) -> None:
         from generator.run.engine import execute
