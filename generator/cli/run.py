@@ -101,7 +101,7 @@ def _as_json(result: "RunResult") -> str:
             str(role): {
                 "path": str(notebook.path),
                 "seconds": round(notebook.seconds, 3),
-                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections().items()},
+                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections.items()},
             }
             for role, notebook in result.notebooks.items()
         },

@@ -27,7 +27,7 @@ from generator.pair.signals import handled_signals
 from generator.run.cancellation import Stop, StoppedError, StopReason
 from generator.run.cell_errors import CellError, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
-from generator.run.execution import CellTiming, ExecutedNotebook, Execution
+from generator.run.execution import ExecutedNotebook, Execution
 from generator.run.kernel import Kernel, KernelDiedError, started_kernel
 from generator.run.notebook_outline import PlannedCell, plan
 from generator.run.terminal_text import PrintedLines, without_overwritten
@@ -73,7 +73,7 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
         listener(NotebookFinished(execution.title, seconds, complete))
     if received:
         raise KeyboardInterrupt
-    return ExecutedNotebook(execution.saved_as, seconds, tuple(run.timings), failure)
+    return ExecutedNotebook(execution.saved_as, seconds, run.sections, failure)
 
 
 def _without_placeholders(path: Path) -> str:
@@ -136,14 +136,14 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
 
 
 class NotebookRun:
-    """The execution of one notebook; `timings` grows with every code cell that ended.
+    """The execution of one notebook; `sections` grow with every code cell that ended.
 
     It does not begin where a signal that asks for an end is in `received`.
     """
 
     def __init__(self, execution: Execution, listener: Listener, received: Sequence[int]) -> None:
         self._received = received
-        self.timings: list[CellTiming] = []
+        self.sections: dict[str, float] = {}
         self._execution = execution
         self._listener = listener
         self._executed: list[PlannedCell] = []
@@ -212,7 +212,7 @@ class NotebookRun:
             yield
         finally:
             seconds = time.monotonic() - started
-            self.timings.append(CellTiming(planned.name, planned.section, seconds))
+            self.sections[planned.section] = self.sections.get(planned.section, 0.0) + seconds
             self._listener(CellFinished(planned.name, seconds))
 
     async def _execute_cell(

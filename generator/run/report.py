@@ -172,5 +172,5 @@ def _parts(result: RunResult) -> Iterator[NotebookPart]:
 
 def _times(notebook: ExecutedNotebook) -> dict[str, float]:
     """Seconds by section, with what the kernel took to start and to end."""
-    sections = {section or "Before the first section": seconds for section, seconds in notebook.sections().items()}
+    sections = {section or "Before the first section": seconds for section, seconds in notebook.sections.items()}
     return {**sections, "Kernel": max(0.0, notebook.seconds - sum(sections.values()))}
