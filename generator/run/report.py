@@ -13,7 +13,6 @@ from generator.pair.workspace import Role
 from generator.run.conclusions import conclusions, constant_baseline, model_baseline
 from generator.run.execution import ExecutedNotebook
 from generator.run.notebook_view import NotebookView, view_notebook
-from generator.run.parameters import NotebookParameters
 from generator.run.result import RunResult
 from generator.run.safe_html import code_styles
 from generator.untrusted import python_literal
@@ -31,29 +30,12 @@ class Tile(NamedTuple):
     note: str = ""
 
 
-class ParameterValue(NamedTuple):
-    """The value and the default of a parameter in one notebook, as Python literals."""
-
-    value: str
-    default: str
-
-
-class Bar(NamedTuple):
-    """The time of a section, as a share of the longest one in percent."""
-
-    label: str
-    seconds: float
-    percent: float
-
-
 class NotebookPart(NamedTuple):
-    """The page's part on one notebook; `problem` says why there is no view of it."""
+    """The page's part on one notebook: its seconds by section, and its cells; `problem` says why there are none."""
 
-    role: Role
     word: str
-    seconds: float
-    is_failed: bool
-    bars: list[Bar]
+    executed: ExecutedNotebook
+    times: dict[str, float]
     view: NotebookView
     problem: str
 
@@ -65,15 +47,17 @@ def write_report(result: RunResult) -> None:
         FileWriteError: It could not be written.
     """
     parts = list(_parts(result))
-    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+    page = PageTemplates(Path(__file__).parent, duration=duration, literal=_literal).render(
         "report.html.j2",
         run=result,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         tiles=list(_tiles(result)),
         findings=conclusions(result).findings,
         next_steps=list(_next_steps(result)),
-        parameters=_parameter_values(result),
+        parameters=list(dict.fromkeys(name for each in result.parameters.values() for name in each.defaults)),
+        roles=list(Role),
         notebooks=parts,
+        longest=max((seconds for part in parts for seconds in part.times.values()), default=0.0) or 1.0,
         figures=[(part.word, figure) for part in parts for figure in part.view.figures],
         code_styles=code_styles(),
     )
@@ -130,18 +114,6 @@ def _next_steps(result: RunResult) -> Iterator[str]:
         yield f"The submission has {result.submission.rows:,} rows and {checked}: {result.submission.path}"
 
 
-def _parameter_values(result: RunResult) -> dict[str, list[ParameterValue | None]]:
-    """By parameter what each notebook has for it, in the order of the roles; None where a notebook does not have it."""
-    names = dict.fromkeys(name for parameters in result.parameters.values() for name in parameters.defaults)
-    return {name: [_parameter_value(result.parameters.get(role), name) for role in Role] for name in names}
-
-
-def _parameter_value(parameters: NotebookParameters | None, name: str) -> ParameterValue | None:
-    if parameters is None or name not in parameters.defaults:
-        return None
-    return ParameterValue(_literal(parameters.value(name)), _literal(parameters.defaults[name]))
-
-
 def _literal(value: Value | None) -> str:
     try:
         return python_literal(value)
@@ -150,24 +122,13 @@ def _literal(value: Value | None) -> str:
 
 
 def _parts(result: RunResult) -> Iterator[NotebookPart]:
-    times = {role: _times(notebook) for role, notebook in result.notebooks.items()}
-    longest = max((seconds for each in times.values() for seconds in each.values()), default=0.0) or 1.0
     for role, notebook in result.notebooks.items():
-        bars = [Bar(label, seconds, 100 * seconds / longest) for label, seconds in times[role].items()]
         view, problem = NotebookView((), ()), ""
         try:
             view = view_notebook(notebook.path)
         except (FileReadError, NotebookReadError) as error:
             problem = error.message
-        yield NotebookPart(
-            role=role,
-            word=_WORDS[role],
-            seconds=notebook.seconds,
-            is_failed=notebook.failure is not None,
-            bars=bars,
-            view=view,
-            problem=problem,
-        )
+        yield NotebookPart(_WORDS[role], notebook, _times(notebook), view, problem)
 
 
 def _times(notebook: ExecutedNotebook) -> dict[str, float]:
