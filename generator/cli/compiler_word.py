@@ -67,7 +67,7 @@ def compiler_fields(report: CompileReport) -> dict[str, Any]:
     steps = [{**vars(step), "collectives": dict(step.collectives)} for step in report.steps]
     fields = {"topology": report.topology, "compiler": report.compiler, "seconds": round(report.seconds, 1)}
     largest = None if report.largest_batch is None else vars(report.largest_batch)
-    return {**fields, "steps": steps, "unknown": list(report.unknown), "largest_batch": largest}
+    return {**fields, "steps": steps, "unknown": report.unknown, "largest_batch": largest}
 
 
 def _compiled(target: NotebookTarget, topology: str) -> CompileReport:

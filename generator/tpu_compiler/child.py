@@ -117,7 +117,7 @@ class Job:
             while True:
                 left = until - time.monotonic()
                 if left <= 0:
-                    told.problems.append(_too_late(doing))
+                    told.report.problems.append(_too_late(doing))
                     return
                 if not selector.select(min(left, _SAY_AGAIN_SECONDS)):
                     progress(f"{doing}, {time.monotonic() - since:.0f} s")
@@ -134,7 +134,7 @@ class Job:
                     self._answer(event, answers)
                     told.add(event)
         if not told.is_done:
-            told.problems.append(_died(self.private / "said.txt"))
+            told.report.problems.append(_died(self.private / "said.txt"))
 
     def _answer(self, event: JsonObject, answers: int) -> None:
         if key := event.text("ask"):

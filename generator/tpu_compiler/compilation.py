@@ -58,11 +58,12 @@ def compile_steps(
     topology = wanted if compiler else CPU
     jaxlib = installed_version("jaxlib") or "that is missing"
     named = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
-    told = Told(topology)
+    report = CompileReport(topology.name, named)
+    told = Told(topology, report)
     if topology is CPU:
-        told.unknown.append(_NOT_KNOWN_WITHOUT)
+        report.unknown.append(_NOT_KNOWN_WITHOUT)
     if target.is_specimen:
-        told.unknown.append("The notebook ran on a specimen: shapes that come from the data may be others.")
+        report.unknown.append("The notebook ran on a specimen: shapes that come from the data may be others.")
     key = fingerprint(target, options)
     kept = cache.get(key) if key else None
     if kept is not None:
@@ -80,19 +81,12 @@ def compile_steps(
         if key and told.is_done:
             cache.put(key, {"events": told.events})
     told.finish()
-    if not told.steps and not told.problems and not told.is_unseen:
-        told.unknown.append(
+    if not report.steps and not report.problems and not told.is_unseen:
+        report.unknown.append(
             "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
         )
-    return CompileReport(
-        topology=topology.name,
-        compiler=named,
-        steps=tuple(told.steps),
-        problems=tuple(told.problems),
-        unknown=tuple(told.unknown),
-        largest_batch=told.largest,
-        seconds=time.monotonic() - started,
-    )
+    report.seconds = time.monotonic() - started
+    return report
 
 
 def _as_kept(event: JsonObject) -> JsonObject:

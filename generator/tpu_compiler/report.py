@@ -1,6 +1,6 @@
 """What a compilation of a notebook's steps told: plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from generator.tpu_compiler.step_cost import StepCost
 
@@ -45,9 +45,9 @@ class LargestBatch:
     compilations: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class CompileReport:
-    """The compiler's word on a notebook.
+    """The compiler's word on a notebook, filled in as it is heard.
 
     Attributes:
         topology: What was compiled for; "cpu" if the TPU's compiler is not there.
@@ -61,8 +61,8 @@ class CompileReport:
 
     topology: str
     compiler: str
-    steps: tuple[StepCost, ...]
-    problems: tuple[Problem, ...]
-    unknown: tuple[str, ...]
-    largest_batch: LargestBatch | None
-    seconds: float
+    steps: list[StepCost] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    largest_batch: LargestBatch | None = None
+    seconds: float = 0.0

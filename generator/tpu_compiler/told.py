@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 
 from generator.run.terminal_text import strip_ansi
-from generator.tpu_compiler.report import LargestBatch, Problem
+from generator.tpu_compiler.report import CompileReport, LargestBatch, Problem
 from generator.tpu_compiler.step_cost import StepCost
 from generator.tpu_compiler.topologies import CPU, Topology
 from generator.untrusted import JsonObject, printable
@@ -19,13 +19,10 @@ GIB = 1 << 30
 
 @dataclass
 class Told:
-    """What the worker told so far."""
+    """What the worker told so far, which fills in a report."""
 
     topology: Topology
-    steps: list[StepCost] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    largest: LargestBatch | None = None
+    report: CompileReport
     framework: str = "jax"
     is_done: bool = False
     is_unseen: bool = False  # the steps, for want of what would run them
@@ -39,8 +36,8 @@ class Told:
         self.framework = _text(event, "framework") or self.framework
         self.is_done = self.is_done or event.flag("done")
         self.is_unseen = self.is_unseen or event.flag("unseen")
-        if (unknown := _text(event, "unknown")) and unknown not in self.unknown:
-            self.unknown.append(unknown)
+        if (unknown := _text(event, "unknown")) and unknown not in self.report.unknown:
+            self.report.unknown.append(unknown)
         takers = {
             "failed": self._failed,
             "refused": self._refused,
@@ -58,12 +55,13 @@ class Told:
 
     def finish(self) -> None:
         """Adds the remedy that takes all events: the largest batch to one that does not fit."""
-        if self.largest is None:
+        largest, problems = self.report.largest_batch, self.report.problems
+        if largest is None:
             return
-        size = self.largest.batch_per_core
-        none = f"Make the model smaller: of {self.largest.compilations} smaller batches that were tried, none fits."
+        size = largest.batch_per_core
+        none = f"Make the model smaller: of {largest.compilations} smaller batches that were tried, none fits."
         remedy = f"Give a core at most {size} examples a step." if size else none
-        self.problems = [replace(each, remedy=remedy) if each.kind == "memory" else each for each in self.problems]
+        problems[:] = [replace(each, remedy=remedy) if each.kind == "memory" else each for each in problems]
 
     @property
     def _compiled_for(self) -> Topology:
@@ -71,11 +69,11 @@ class Told:
         return CPU if self.framework == "tensorflow" else self.topology
 
     def _problem(self, kind: str, event: JsonObject, sentence: str, remedy: str) -> None:
-        self.problems.append(Problem(kind, sentence, remedy, _text(event, "cell"), event.count("line") or None))
+        self.report.problems.append(Problem(kind, sentence, remedy, _text(event, "cell"), event.count("line") or None))
 
     def _failed(self, event: JsonObject) -> None:
         sentence = f"The notebook stops before its steps are seen: {_text(event, 'failed')}"
-        if self.steps:
+        if self.report.steps:
             return
         remedy = "Run it here with `tandem run` first; if it wants files, give them to the check."
         self._problem("error", event, sentence, remedy)
@@ -127,14 +125,14 @@ class Told:
     def _largest_batch(self, event: JsonObject) -> None:
         found = event.section("largest")
         peak = found.count("peak_memory") or None
-        self.largest = LargestBatch(found.count("batch_per_core"), peak, found.count("compilations"))
+        self.report.largest_batch = LargestBatch(found.count("batch_per_core"), peak, found.count("compilations"))
 
     def _step(self, event: JsonObject) -> None:
         figures, topology = event.section("figures"), self._compiled_for
         padding = figures.number("padding")
         batch = event.count("batch_per_core")
         collectives = figures.section("collectives")
-        self.steps.append(
+        self.report.steps.append(
             StepCost(
                 what=_text(event, "what") or _text(event, "step"),
                 framework=_text(event, "framework") or self.framework,
