@@ -193,25 +193,14 @@ def _verdict(wish: InferenceWish, variation: Variation, session: Session, proble
     )
     if session.is_done and not problem:
         return trial
-    if not session.is_done:
-        is_reasoned = variation.may_stop and session.stop is not None and session.stop.is_own
-        verdict = Verdict.STOPPED if is_reasoned else Verdict.FAILED
-        shown = printable(session.end.failure.partition(":")[0])
-        return replace(
-            trial,
-            verdict=verdict,
-            found=session.reason,
-            when=session.when,
-            on_kaggle=_on_kaggle(wish, variation, shown),
-        )
-    word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
-    return replace(
-        trial,
-        verdict=Verdict.FAILED,
-        found=problem,
-        when="when the submission is scored",
-        on_kaggle=_on_kaggle(wish, variation, word),
-    )
+    if session.is_done:
+        word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
+        ended = replace(trial, verdict=Verdict.FAILED, found=problem, when="when the submission is scored")
+    else:
+        word = printable(session.end.failure.partition(":")[0])
+        verdict = Verdict.STOPPED if variation.may_stop and session.stop.is_own else Verdict.FAILED
+        ended = replace(trial, verdict=verdict, found=session.stop.reason, when=session.when)
+    return replace(ended, on_kaggle=_on_kaggle(wish, variation, word))
 
 
 def _on_kaggle(wish: InferenceWish, variation: Variation, word: str) -> str:

@@ -1,20 +1,23 @@
-"""The record of a rehearsal, by which the cells are known again that passed it.
+"""What is left of a rehearsal: a page, and the record by which the cells are known again that passed it.
 
-It lies in the output folder, which is sent around as little as the page. Whoever forges it spares themselves a
+The record lies in the output folder, which is sent around as little as the page. Whoever forges it spares themselves a
 rehearsal and nobody else: nothing but `push --rehearsed` relies on it.
 """
 
 import hashlib
 import json
+from datetime import datetime
 from pathlib import Path
 
 from generator.errors import RunError, TandemError
 from generator.files import read_bytes, read_text
+from generator.page_templates import PageTemplates
 from generator.pair.folder import existing_pair
 from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.rehearsal.result import Rehearsal, Trial
 from generator.run.input_mounts import read_sources
+from generator.run.report import duration
 from generator.untrusted import JsonObject, printable
 from generator.workspace_files import WorkspaceFiles
 
@@ -57,6 +60,24 @@ def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
 
 def _fields(trial: Trial) -> dict[str, object]:
     return {**vars(trial), "verdict": str(trial.verdict), "seconds": round(trial.seconds, 1)}
+
+
+def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
+    """Writes the page, whole or not at all.
+
+    Raises:
+        FileWriteError: It could not be written.
+    """
+    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+        "rehearsal.html.j2",
+        rehearsal=rehearsal,
+        written=f"{datetime.now():%Y-%m-%d %H:%M}",
+        parts=[
+            ("Training on eight devices", "training", rehearsal.training),
+            ("The hidden test", "hidden-test", rehearsal.hidden_test),
+        ],
+    )
+    files.write(rehearsal.report, page.encode("utf-8", "replace"))
 
 
 def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> None:

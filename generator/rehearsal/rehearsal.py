@@ -14,8 +14,7 @@ from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.image import find_image, image_in_words
 from generator.rehearsal.inference import RERUN, InferenceWish, hidden_test_trials
-from generator.rehearsal.page import write_page
-from generator.rehearsal.record import PAGE, cells_of, write_record
+from generator.rehearsal.record import PAGE, cells_of, write_page, write_record
 from generator.rehearsal.result import Rehearsal, Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions
 from generator.rehearsal.training import FEW_EPOCHS, start_trainings, training_trials

@@ -71,7 +71,7 @@ def training_trials(framework: str, eight: Session, one: Session | None) -> Iter
     )
     if not eight.is_done:
         kaggle = "The training would stop there, and cost the quota until then."
-        yield replace(ran, verdict=Verdict.FAILED, found=eight.reason, when=eight.when, on_kaggle=kaggle)
+        yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.when, on_kaggle=kaggle)
         return
     if framework == "torch" and not seen.devices:
         found = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
@@ -105,7 +105,7 @@ def _same_losses(framework: str, handover: HandOver | None, one: Session | None)
         return replace(trial, found="The notebook has no parameter BATCH_SIZE to set the same global batch by.")
     trial = replace(trial, seconds=one.end.seconds, peak_memory=one.end.peak_memory)
     if not one.is_done:
-        return replace(trial, found=f"On one device it stopped {one.when}: {one.reason}")
+        return replace(trial, found=f"On one device it stopped {one.when}: {one.stop.reason}")
     other = _handover(one)
     losses = [each.folds[0].losses if each is not None and each.folds else () for each in (handover, other)]
     pairs = list(zip_longest(*losses, fillvalue=math.nan))
