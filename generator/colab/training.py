@@ -72,8 +72,7 @@ def train_on_colab(
         session = f"tandem-{re.sub('[^a-z0-9]+', '-', planned.options.pair.lower())[:24]}-{uuid.uuid4().hex[:6]}"
         asked = Receipt(planned.options.pair, session, planned.machine.name, planned.options.high_memory, planned.hours)
         file = ReceiptFile(planned.options.workspace, replace(asked, began=now()))
-        units = command_line.units()
-        file.note(units=(units.balance if units else None, None))
+        file.note(units=(command_line.units(), None))
         training = _Training(planned, command_line, login, file, private, tell)
         try:
             return training.carry()
@@ -123,8 +122,7 @@ class _Training:
                 self._send(rental, earlier)
                 failure = self._execute(rental)
                 self._fetch(rental, results, restart=failure is not None)
-                after = self.command_line.units()
-                self.file.note(units=(self.file.receipt.units[0], after.balance if after else None))
+                self.file.note(units=(self.file.receipt.units[0], self.command_line.units()))
         finally:
             self.tell(f"the machine is {self.file.receipt.stage}")
         if failure is not None:
