@@ -34,26 +34,6 @@ _RENDERING_SECONDS = 5.0  # of a whole notebook; one that was not made for this 
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A picture that a cell showed; `source` is a `data:` URL."""
-
-    source: str
-    section: str
-    cell: str
-
-    @property
-    def description(self) -> str:
-        """The text to read where it cannot be seen."""
-        return f"{self.section}: {self.cell}" if self.section else self.cell
-
-    @property
-    def aspect(self) -> float:
-        """Width over height, within what a page can lay out."""
-        width, height = png_size(self.source) or (3, 2)
-        return min(max(width / height, _NARROWEST), _WIDEST)
-
-
-@dataclass(frozen=True)
 class Output:
     """One output of a code cell; `kind` is stream, stderr, error, figure, table, text, or note, which says of one.
 
@@ -63,6 +43,12 @@ class Output:
     kind: str
     html: Markup
     source: str = ""
+
+    @property
+    def aspect(self) -> float:
+        """Width over height of a figure, within what a page can lay out."""
+        width, height = png_size(self.source) or (3, 2)
+        return min(max(width / height, _NARROWEST), _WIDEST)
 
 
 @dataclass(frozen=True)
@@ -82,14 +68,6 @@ class CellView:
     def is_unreached(self) -> bool:
         """True if it would have been executed, and was not."""
         return self.code is not None and self.seconds is None
-
-
-@dataclass(frozen=True)
-class NotebookView:
-    """A whole notebook as the page shows it."""
-
-    cells: tuple[CellView, ...]
-    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True)
@@ -117,12 +95,12 @@ class _Renderer:
             return None
 
 
-def view_notebook(path: Path) -> NotebookView:
+def view_notebook(path: Path) -> tuple[CellView, ...]:
     """Reads a notebook, executed or not; how long its cells took is what papermill wrote into them."""
     return _view(read_notebook(path))
 
 
-def view_content(content: bytes, *, name: str) -> NotebookView:
+def view_content(content: bytes, *, name: str) -> tuple[CellView, ...]:
     """Reads the bytes of a notebook.
 
     Args:
@@ -141,9 +119,8 @@ def _recorded_seconds(metadata: Mapping[str, Any]) -> float | None:
     return float(duration) if isinstance(duration, int | float) and 0 <= duration < math.inf else None
 
 
-def _view(notebook: Any) -> NotebookView:
+def _view(notebook: Any) -> tuple[CellView, ...]:
     cells: list[CellView] = []
-    figures: list[Figure] = []
     section = ""
     renderer = _Renderer(until=time.monotonic() + _RENDERING_SECONDS)
     for position, cell in enumerate(notebook.cells, start=1):
@@ -165,8 +142,7 @@ def _view(notebook: Any) -> NotebookView:
                     is_folded=_is_folded(cell.metadata),
                 )
             )
-            figures += [Figure(output.source, section, name) for output in outputs if output.source]
-    return NotebookView(cells=tuple(cells), figures=tuple(figures))
+    return tuple(cells)
 
 
 def _is_folded(metadata: Mapping[str, Any]) -> bool:

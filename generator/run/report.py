@@ -12,7 +12,7 @@ from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
 from generator.run.conclusions import conclusions, constant_baseline, model_baseline
 from generator.run.execution import ExecutedNotebook
-from generator.run.notebook_view import NotebookView, view_notebook
+from generator.run.notebook_view import CellView, view_notebook
 from generator.run.result import RunResult
 from generator.run.safe_html import code_styles
 from generator.untrusted import python_literal
@@ -36,7 +36,7 @@ class NotebookPart(NamedTuple):
     word: str
     executed: ExecutedNotebook
     times: dict[str, float]
-    view: NotebookView
+    cells: tuple[CellView, ...]
     problem: str
 
 
@@ -58,7 +58,9 @@ def write_report(result: RunResult) -> None:
         roles=list(Role),
         notebooks=parts,
         longest=max((seconds for part in parts for seconds in part.times.values()), default=0.0) or 1.0,
-        figures=[(part.word, figure) for part in parts for figure in part.view.figures],
+        figures=[
+            (part.word, cell, each) for part in parts for cell in part.cells for each in cell.outputs if each.source
+        ],
         code_styles=code_styles(),
     )
     # The run has made sure of the folder.
@@ -123,12 +125,12 @@ def _literal(value: Value | None) -> str:
 
 def _parts(result: RunResult) -> Iterator[NotebookPart]:
     for role, notebook in result.notebooks.items():
-        view, problem = NotebookView((), ()), ""
+        cells, problem = tuple[CellView, ...](), ""
         try:
-            view = view_notebook(notebook.path)
+            cells = view_notebook(notebook.path)
         except (FileReadError, NotebookReadError) as error:
             problem = error.message
-        yield NotebookPart(_WORDS[role], notebook, _times(notebook), view, problem)
+        yield NotebookPart(_WORDS[role], notebook, _times(notebook), cells, problem)
 
 
 def _times(notebook: ExecutedNotebook) -> dict[str, float]:
