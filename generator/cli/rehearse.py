@@ -18,7 +18,7 @@ from generator.cli.table import table
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from generator.rehearsal.result import Rehearsal, Trial
+    from generator.rehearsal.result import Rehearsal
 
 
 @click.command()
@@ -60,18 +60,22 @@ def rehearse(**options: Any) -> int:
     from generator.run.kernel import require_packages
 
     require_packages()
+    from generator.rehearsal.record import as_fields
     from generator.rehearsal.rehearsal import RehearsalOptions, rehearse_pair
 
     as_json = options.pop("as_json")
     rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
-    click.echo(_as_json(rehearsal) if as_json else _as_text(rehearsal))
+    click.echo(json.dumps(as_fields(rehearsal), indent=2) if as_json else _as_text(rehearsal))
     return 0 if rehearsal.is_passed else 1
 
 
 def _as_text(rehearsal: "Rehearsal") -> str:
     from generator.rehearsal.result import Verdict
 
-    rows = [(trial.name, str(trial.verdict), _said(trial)) for trial in rehearsal.trials()]
+    rows = [
+        (trial.name, str(trial.verdict), f"{trial.found} ({trial.when})" if trial.when else trial.found)
+        for trial in rehearsal.trials()
+    ]
     lines = [table(("tried", "verdict", "what came of it"), rows), ""]
     lines += [f"{printable(trial.name)}, on Kaggle: {printable(trial.on_kaggle)}" for trial in rehearsal.failed]
     tried = [trial for trial in rehearsal.trials() if trial.verdict is not Verdict.SKIPPED]
@@ -81,13 +85,3 @@ def _as_text(rehearsal: "Rehearsal") -> str:
         lines.append(f"{len(rehearsal.failed)} of {len(tried)} trials would have failed on Kaggle.")
     lines.append(f"{'report':<13}{printable(shortest(rehearsal.report))}")
     return "\n".join(lines)
-
-
-def _said(trial: "Trial") -> str:
-    return f"{trial.found} ({trial.when})" if trial.when else trial.found
-
-
-def _as_json(rehearsal: "Rehearsal") -> str:
-    from generator.rehearsal.record import as_fields
-
-    return json.dumps(as_fields(rehearsal), indent=2)

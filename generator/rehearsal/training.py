@@ -127,8 +127,11 @@ def _compilations(seen: Seen) -> Trial:
     steps = {name: count for name, count in seen.compiled.items() if "step" in name.lower() or "train" in name.lower()}
     if not steps:
         return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was seen.")
-    said = ", ".join(f"{name} {_times(count)}" for name, count in sorted(steps.items())[:5])
-    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or _has_shapes(name, seen)]
+    times = {name: "once" if count == 1 else f"{count} times" for name, count in sorted(steps.items())[:5]}
+    said = ", ".join(f"{name} {often}" for name, often in times.items())
+    # A step of training is compiled for several shapes where its last batch is not full.
+    ragged = {name for name in steps if "train" in name.lower() and seen.shapes[name] > 1}
+    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or name in ragged]
     if not again:
         return replace(trial, found=f"Compiled: {said}.")
     shapes = max(seen.shapes[name] for name in again)
@@ -141,15 +144,6 @@ def _compilations(seen: Seen) -> Trial:
         when="whenever a step has not been seen in that form",
         on_kaggle=kaggle,
     )
-
-
-def _has_shapes(name: str, seen: Seen) -> bool:
-    """True if a step of training is compiled for several shapes, as for a last batch that is not full."""
-    return "train" in name.lower() and seen.shapes[name] > 1
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _whole(handover: HandOver | None, working: Path) -> Trial:

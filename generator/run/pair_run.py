@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
-from generator.competition.facts import Value
 from generator.competition.submission import SubmissionSummary, summarize, tolerance_of, validate
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
@@ -93,8 +92,10 @@ class CheckedPair:
         folder = existing_pair(workspace, name)
         defaults = {role: read_notebook_parameters(folder.notebook(role)) for role in Role}
         spec = read_pair(folder)
-        own, limits = defaults[Role.TRAIN], at_most or {}
-        lowered = [f"{key}={most}" for key, most in limits.items() if _is_more(own.value(key), most)]
+        lowered = []
+        for key, most in (at_most or {}).items():
+            own = defaults[Role.TRAIN].value(key)
+            lowered += [f"{key}={most}"] if isinstance(own, int) and own > most else []
         parameters = set_parameters(defaults, [*lowered, *assignments], smoke=smoke)
         check_shared_cells(folder)
         return cls(folder, spec, parameters, {role: read_sources(folder, role) for role in Role})
@@ -104,10 +105,6 @@ class CheckedPair:
         """The file that inference writes."""
         name = self.parameters[Role.INFER].value("SUBMISSION_FILE")
         return name if isinstance(name, str) else "submission.csv"
-
-
-def _is_more(value: Value | None, most: int) -> bool:
-    return isinstance(value, int) and value > most
 
 
 def run_pair(options: RunOptions, listener: Listener) -> RunResult:
