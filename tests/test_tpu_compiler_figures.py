@@ -230,11 +230,11 @@ def test_what_a_process_says_is_read_as_anybodys_text() -> None:
 
 
 @pytest.mark.parametrize(("moved", "kinds"), [(9e9, ["padding"]), (9e6, [])])
-def test_a_step_tells_whether_it_fits_and_where_padding_costs_time(moved: float, kinds: list[str]) -> None:
+def test_a_step_tells_what_it_takes_of_its_memory_and_where_padding_costs_time(moved: float, kinds: list[str]) -> None:
     figures = {"flops": 2e9, "bytes_moved": moved, "peak_memory": 1 << 30, "padding": 2.4}
     heard = told({"figures": figures, "cores": 8, "batch_per_core": 13, **AT})
 
-    assert heard.steps[0].fits
+    assert (heard.steps[0].peak_memory, heard.steps[0].memory_limit) == (1 << 30, 16_128 << 20)
     assert heard.steps[0].cores == 8
     assert [problem.kind for problem in heard.problems] == kinds
     assert all("13 a core is no multiple of 8" in problem.sentence for problem in heard.problems)

@@ -89,11 +89,6 @@ class KernelSources:
     sources: Mapping[SourceKind, tuple[str, ...]]
     internet: bool
 
-    @property
-    def competitions(self) -> tuple[str, ...]:
-        """The slugs of the competitions whose data it reads."""
-        return self.sources[SOURCE_KINDS[0]]
-
 
 def read_sources(pair: PairFolder, role: Role) -> KernelSources:
     """Reads which inputs a kernel wants.
