@@ -1,11 +1,11 @@
-"""The seam between a session and what keeps it apart from this machine, if only a process of its own."""
+"""What any isolation of a session from this machine has to do, and the least one: a process of its own."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import generator
 from generator.sessions.runner import SessionOrder
@@ -49,21 +49,6 @@ class Launch:
     def __exit__(self, *_: object) -> None:
         for descriptor in self.inherited:
             os.close(descriptor)
-
-
-class Isolation(Protocol):
-    """A way to run a process apart from this machine."""
-
-    @property
-    def description(self) -> str:
-        """A description of what it does and does not do, in a few words for people."""
-
-    @property
-    def is_sandbox(self) -> bool:
-        """True if it holds back a notebook that wants to get out."""
-
-    def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
-        """The program to execute on this machine for one to run in the session, whose folders are made already."""
 
 
 def session_folders(order: SessionOrder) -> dict[str, Path]:

@@ -20,7 +20,7 @@ import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.sessions.bubblewrap import Bubblewrap
 from generator.sessions.environment import process_variables, session_variables
-from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Isolation, Launch, PlainProcess, session_folders
+from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Launch, PlainProcess, session_folders
 from generator.sessions.resource_limits import GRACE, Watch
 from generator.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.sessions.session_log import SessionLog
@@ -39,6 +39,9 @@ _PIECE, _LAST_PIECES = 4_096, 16
 _LONGEST_FAILURE = 500
 _LARGEST_NOTEBOOK = 256 * 2**20
 _LOG = logging.getLogger(__name__)
+
+Isolation = Bubblewrap | PlainProcess
+"""A way to run a process apart from this machine; `is_sandbox` says that it holds back what wants to get out."""
 
 
 def best_isolation() -> Isolation:
