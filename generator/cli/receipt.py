@@ -34,7 +34,7 @@ def receipt(**options: Any) -> int:
     tandem receipt titanic --format json
     """  # noqa: D301 - click wants the character itself
     workspace = options["workspace"]
-    journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
+    journal = chosen_journal(workspace, options["pair"], options["to"])
     journals = Journals(workspace.pair(options["pair"])).all()
     if options["chain"]:
         journal = _numbered(journals, options["chain"], pair=options["pair"])

@@ -31,7 +31,7 @@ def status(**options: Any) -> int:
     \b
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
-    journal = chosen_journal(options["workspace"], options["pair"], options["to"], verb="tell of")
+    journal = chosen_journal(options["workspace"], options["pair"], options["to"])
     if options["as_json"]:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
@@ -45,7 +45,7 @@ def status(**options: Any) -> int:
     return 0
 
 
-def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> Journal:
+def chosen_journal(workspace: Workspace, pair: str, to: str | None) -> Journal:
     """The newest chain of a pair, on the Kaggle that is asked for or on any.
 
     Raises:
@@ -54,7 +54,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str
     journals = Journals(existing_pair(workspace, pair))
     found = latest(journals, to) if to else next(reversed(journals.all()), None)
     if found is None:
-        raise NoChainError(pair=pair, target=to or "kaggle", verb=verb)
+        raise NoChainError(pair=pair, target=to or "kaggle", verb="tell of")
     return found
 
 

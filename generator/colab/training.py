@@ -10,7 +10,7 @@ from pathlib import Path
 from generator.colab.command_line import CommandLine
 from generator.colab.errors import ColabError, NoReceiptError, StillRentedError, TransferError
 from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
-from generator.colab.receipt import Receipt, ReceiptFile, now, read_receipt
+from generator.colab.receipt import Receipt, ReceiptFile, Stage, now, read_receipt
 from generator.colab.rental import FOLDER, Rental, check_device, give_back, rented
 from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
 from generator.colab.transfer import fetch_folder, send_folder
@@ -218,7 +218,7 @@ def _check_nothing_is_rented(planned: PlannedTraining, command_line: CommandLine
         last = read_receipt(planned.options.workspace, planned.options.pair)
     except NoReceiptError:
         return
-    if not last.is_over and any(each.name == last.session for each in command_line.sessions()):
+    if last.stage is not Stage.RETURNED and any(each.name == last.session for each in command_line.sessions()):
         raise StillRentedError(pair=planned.options.pair, session=last.session)
 
 

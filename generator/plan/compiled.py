@@ -8,7 +8,6 @@ from generator.plan.measurement import PlanOptions
 from generator.tpu_compiler.step_cost import StepCost
 from generator.untrusted import printable
 
-TOPOLOGY = "v5e:2x4"
 _LARGE_BATCH = 128
 
 
@@ -34,7 +33,7 @@ def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]
     target = pair_notebook(options.workspace, options.pair, options.assignments)
     for size in sorted({batch, _LARGE_BATCH}):
         tell(f"Compiling the step for a TPU, {size} examples a core")
-        report = compile_steps(target, CompileOptions(topology=TOPOLOGY, batch_per_core=size), progress=tell)
+        report = compile_steps(target, CompileOptions(batch_per_core=size), progress=tell)
         costs += [cost for cost in report.steps if cost.what == "train" and cost.topology != "cpu"]
         said = [problem.sentence for problem in report.problems if problem.is_error]
     return Compiled(tuple(costs), "" if costs else printable((said or ["it did not compile the step"])[0]))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
@@ -53,11 +53,6 @@ def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] 
         except SpecimenMissingError:
             raise missing from None
     return NotebookTarget(pair.notebook(Role.TRAIN), tuple(mounted), values, is_specimen)
-
-
-def folder_mount(folder: Path, at: str) -> Mount:
-    """A folder of this machine below /kaggle/input, such as `competitions/titanic`."""
-    return Mount(at=PurePosixPath(at), source=folder.resolve())
 
 
 def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> list[dict[str, Any]]:

@@ -118,6 +118,8 @@ class WatchedFunction:
         self._watch, self._real, self._fun, self._options = watch, real, fun, options
         self._is_mapped = is_mapped
         self._jitted = real(fun, **options)
+        # That of a jitted function knows which of its arguments are static.
+        self._eval_shape = getattr(self._jitted, "eval_shape", None) or functools.partial(jax.eval_shape, self._jitted)
         self._results: dict[Any, Any] = {}
         functools.update_wrapper(self, fun, updated=())
 
@@ -136,18 +138,13 @@ class WatchedFunction:
         key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
         if key not in self._results:
             # A step that has an error of its own raises it here, as it would on a TPU.
-            shapes = self._shapes(*arguments, **named)
+            shapes = self._eval_shape(*arguments, **named)
             if what != "evaluate":
                 self._watch.catch(self._step(what, leaves, tree))
             self._results[key] = _stand_ins(shapes, leaves)
         elif what != "evaluate":
             self._watch.end_if_seen()
         return self._results[key]
-
-    def _shapes(self, *arguments: Any, **named: Any) -> Any:
-        # That of a jitted function knows which of its arguments are static.
-        of_jitted = getattr(self._jitted, "eval_shape", None)
-        return of_jitted(*arguments, **named) if of_jitted else jax.eval_shape(self._jitted, *arguments, **named)
 
     def _step(self, what: str, leaves: list[Any], tree: Any) -> Step:
         mesh = self._watch.mesh
