@@ -24,7 +24,7 @@ from papermill.engines import (  # type: ignore[import-untyped]
 from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
 from generator.pair.signals import handled_signals
-from generator.run.cancellation import Stop, StoppedError, StopReason
+from generator.run.cancellation import Stop, StoppedError
 from generator.run.cell_errors import CellError, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
 from generator.run.execution import ExecutedNotebook, Execution
@@ -160,7 +160,7 @@ class NotebookRun:
             with asyncio.Runner() as runner:
                 runner.run(self._execute(notebook))
         except StoppedError as stopped:
-            if stopped.reason is StopReason.SIGNAL:
+            if not stopped.is_late:
                 raise KeyboardInterrupt from None
             raise NotebookTimeoutError(
                 notebook=self._execution.title,
@@ -175,7 +175,7 @@ class NotebookRun:
         self._listener(NotebookStarted(self._execution.title, len(cells)))
         with stop.on_signals(), stop.after(self._execution.timeout):
             if self._received:
-                stop.request(StopReason.SIGNAL)
+                stop.request(is_late=False)
             try:
                 async with started_kernel(self._execution.kernel) as kernel:
                     try:
