@@ -16,13 +16,13 @@ from generator.colab.sent_notebook import CellFailure, first_failure, notebook_t
 from generator.colab.transfer import fetch_folder, send_folder
 from generator.competition import builtin
 from generator.errors import TandemError
-from generator.files import read_bytes
-from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_object, read_handover
+from generator.files import read_bytes, read_json
+from generator.pair.handover import FILE_NAME, HandOver, read_handover
 from generator.pair.mounted_data import ensure_data
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.private_folder import private_folder
-from generator.untrusted import JsonObject, printable, quoted
+from generator.untrusted import printable, quoted
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 
@@ -180,14 +180,14 @@ class _Training:
         except ColabError:
             if not restart:
                 raise
-        self.file.note(accelerator=dict(_marker(results)))
+        self.file.note(accelerator=dict(read_json(results / MARKER)))
 
     def _accepted(self, results: Path) -> ColabResult:
         """The result, once it is made sure that it is whole and of the machine that was asked for."""
         handover = read_handover(results)
         if not handover.is_whole:
             raise TransferError(what=FILE_NAME, problem="its hash is not the one that stands in it")
-        check_device(_marker(results), self.planned.machine)
+        check_device(read_json(results / MARKER), self.planned.machine)
         output = self._place(results)
         score = handover.out_of_fold
         found = {"metric": score.metric, "score": score.value} if score else {}
@@ -220,11 +220,3 @@ def _check_nothing_is_rented(planned: PlannedTraining, command_line: CommandLine
         return
     if last.stage is not Stage.RETURNED and any(each.name == last.session for each in command_line.sessions()):
         raise StillRentedError(pair=planned.options.pair, session=last.session)
-
-
-def _marker(folder: Path) -> JsonObject:
-    """The device that the notebook found, as far as it says."""
-    try:
-        return json_object(folder / MARKER)
-    except (FileNotFoundError, DamagedError):
-        return JsonObject()

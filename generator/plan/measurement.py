@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import RunError
-from generator.files import open_file
+from generator.files import read_json
 from generator.pair.folder import existing_pair
 from generator.pair.workspace import Role, Workspace
 from generator.plan import probe
@@ -132,7 +132,8 @@ def measure(options: PlanOptions, listener: Listener) -> Measurement:
     """
     require_packages()
     with private_folder() as private:
-        said = _said(_executed(options, private, listener))
+        # Any notebook could have written the probe's answer in its place.
+        said = read_json(_executed(options, private, listener), most=_LONGEST_ANSWER)
     if not said:
         raise MeasurementError(pair=options.pair, problem="it ended before its first epoch")
     return _measurement(said, options)
@@ -177,15 +178,6 @@ def _with_probe(notebook: Path, options: PlanOptions) -> str:
     source = f"{getsource(probe)}\n\ninstall(globals(), timed_steps={options.timed_steps})\n"
     measured.cells[at:] = [v4.new_code_cell(source, id="probe"), measured.cells[at]]
     return str(v4.writes(measured))
-
-
-def _said(path: Path) -> JsonObject:
-    """The answer of the probe, which any notebook could have written in its place; empty if it is none."""
-    try:
-        with open_file(path) as file:
-            return JsonObject.parsed(file.read(_LONGEST_ANSWER))
-    except OSError:
-        return JsonObject()
 
 
 def _measurement(said: JsonObject, options: PlanOptions) -> Measurement:

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from generator.errors import RunError, TandemError
-from generator.files import read_bytes, read_text
+from generator.files import read_json, read_text
 from generator.page_templates import PageTemplates
 from generator.pair.folder import existing_pair
 from generator.pair.notebook import digest_of_cells
@@ -92,7 +92,7 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     Raises:
         TandemError: There is no such pair, or it has not, or not with these cells.
     """
-    why = _what_lacks(existing_pair(workspace, pair), _read(workspace.output(pair) / RECORD), specimen=specimen)
+    why = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
     if why:
         name = printable(pair)
         raise RunError(f"The pair {name} {why}: run `tandem rehearse {name}` first, or push it without --rehearsed.")
@@ -111,10 +111,3 @@ def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> st
     if record.flag("specimen") and not specimen:
         return "was rehearsed on a specimen alone, which counts with --specimen"
     return "" if record.flag("passed") else "did not pass its rehearsal"
-
-
-def _read(path: Path) -> JsonObject:
-    try:
-        return JsonObject.parsed(read_bytes(path))
-    except OSError:
-        return JsonObject()
