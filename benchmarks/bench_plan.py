@@ -11,7 +11,7 @@ from measuring import Bar, Row, is_quick, print_table, program, say
 
 from generator.accelerators.prediction import predict
 from generator.pair.workspace import Workspace
-from generator.plan.measurement import Measurement, MeasuringOptions, measure
+from generator.plan.measurement import Measurement, PlanOptions, measure
 from generator.plan.workload import this_machine, workload_of
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -31,7 +31,7 @@ STEPS = 8
 
 def ratio(workspace: Path, pair: str, assignments: tuple[str, ...], *, specimen: bool) -> float:
     """The predicted time of a step over the measured one."""
-    asked = MeasuringOptions(Workspace(workspace), pair, assignments, specimen, STEPS)
+    asked = PlanOptions(Workspace(workspace), pair, assignments, specimen, timed_steps=STEPS)
     measured: Measurement = measure(asked, lambda _event: None)
     predicted = predict(workload_of(measured), this_machine(measured), measured.batch)
     assert predicted is not None

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from generator.errors import TandemError
-from generator.untrusted import printable
+from generator.untrusted import JsonObject, printable
 
 _REASONS = {
     errno.EACCES: "there is no permission to write there",
@@ -161,3 +161,12 @@ def read_text(path: Path) -> str:
         return read_bytes(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileReadError(path=path, cause=error) from error
+
+
+def read_json(path: Path, *, most: int = _LARGEST) -> JsonObject:
+    """Reads an object out of a file of JSON, which has so many bytes at most; an empty one where there is none."""
+    try:
+        with open_file(path) as file:
+            return JsonObject.parsed(file.read(most))
+    except OSError:
+        return JsonObject()

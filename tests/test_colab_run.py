@@ -13,7 +13,6 @@ from runnable_pair import write_pair
 from standin_colab_cli import install, rented, until
 
 from generator.cli.main import main
-from generator.colab.rental import Patience
 
 pytestmark = pytest.mark.slow
 
@@ -175,7 +174,7 @@ DRIVER = """
         print(line, flush=True)
 
     planned = PlannedTraining.of(ColabOptions(Workspace(Path(sys.argv[1])), "tiny", machine_named("T4")))
-    rental.PATIENCE = rental.Patience(beat=0.3, silence=3)
+    rental.BEAT, rental.SILENCE = 0.3, 3.0
     train_on_colab(planned, CommandLine(sys.argv[2]), login=None, tell=tell)
 """
 
@@ -209,7 +208,7 @@ def test_a_machine_that_may_be_left_is_said_and_no_other_is_rented(
     monkeypatch: pytest.MonkeyPatch,
     behaviour: dict[str, bool],
 ) -> None:
-    monkeypatch.setattr("generator.colab.rental.PATIENCE", Patience(retry=0))
+    monkeypatch.setattr("generator.colab.rental.RETRY", 0.0)
     program = install(workspace / "google", **behaviour)
     colab("run", workspace, program, "--machine", "T4")
     assert "the machine is may still be rented" in capsys.readouterr().err

@@ -62,7 +62,7 @@ def test_files_are_looked_at_once_and_the_pair_is_rendered_once_however_much_is_
 
     listened(survey, "survey_folder")
     listened(generation, "rendered_cells")
-    monkeypatch.setattr(generate_verb, "_may_ask", lambda _: True)
+    monkeypatch.setattr(generate_verb, "is_interactive", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("1\nmae\n"))
 
     assert tandem(*COMMAND).code == 0
@@ -72,7 +72,7 @@ def test_files_are_looked_at_once_and_the_pair_is_rendered_once_however_much_is_
 def test_who_leaves_at_a_question_leaves_nothing_behind(
     tandem: Tandem, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(generate_verb, "_may_ask", lambda _: True)
+    monkeypatch.setattr(generate_verb, "is_interactive", lambda: True)
     monkeypatch.setattr("sys.stdin", io.StringIO("1\n"))
 
     left = tandem(*COMMAND)

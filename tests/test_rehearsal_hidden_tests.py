@@ -5,6 +5,7 @@ import os
 import shutil
 import zipfile
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,18 @@ from layouts import zipped
 from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.survey import survey_folder
 from generator.competition.tfrecord import example_of, features_of, first_records, record_file
+from generator.errors import RunError
 from generator.rehearsal.answers import difference, read_answers
 from generator.rehearsal.archives import archives_of, pack_archives, unpack_archives
-from generator.rehearsal.errors import GpuImageError, NoTestSetError
 from generator.rehearsal.image import find_image
-from generator.rehearsal.limits import Limits, size_trial
+from generator.rehearsal.limits import size_trial
 from generator.rehearsal.reading import read_test_set
 from generator.rehearsal.result import Trial, Verdict
-from generator.rehearsal.test_set import TestSet
+from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.variations import VARIATIONS
 from generator.rehearsal.writing import write_folder
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_folder import SessionFolder
 
 HOUSES = Task(
     family="tabular",
@@ -324,7 +327,7 @@ def test_an_environment_that_cannot_be_inferred_in_is_refused(tmp_path: Path, na
         (tmp_path / "bin" / "python").write_text("")
         (tmp_path / name).mkdir(parents=True)
 
-    with pytest.raises(GpuImageError, match="name a virtual environment with the packages of Kaggle's GPU image"):
+    with pytest.raises(RunError, match="name a virtual environment with the packages of Kaggle's GPU image"):
         find_image(tmp_path)
 
 
@@ -341,7 +344,8 @@ def tried(rows: int, seconds: float, gib: float) -> Trial:
     ],
 )
 def test_time_and_memory_are_those_of_the_real_size(rows: int, gib: float, verdict: Verdict, when: str) -> None:
-    limits = Limits(seconds=9 * 3_600, memory=29 * 2**30)
+    files, nine = SessionFolder(Path(), "infer"), timedelta(hours=9)
+    limits = SessionOrder("infer", files.notebook, files, {}, time_limit=nine, memory_limit=29 * 2**30)
 
     trial = size_trial([tried(1, 10.1, 1), tried(100, 20, 1 + gib / 20), tried(1_000, 110, gib)], limits, rows=rows)
 

@@ -10,8 +10,8 @@ import pytest
 from miniature import Outcome
 from runnable_pair import write_pair
 
+from generator.errors import RunError
 from generator.pair.workspace import Role, Workspace
-from generator.rehearsal.errors import NotRehearsedError
 from generator.rehearsal.record import cells_of, check_rehearsed, write_record
 from generator.rehearsal.result import Rehearsal, Trial, Verdict
 from generator.rehearsal.watching import seen_in
@@ -213,12 +213,12 @@ def result(workspace: Path, verdict: Verdict) -> Rehearsal:
 def test_what_was_not_rehearsed_or_did_not_pass_is_not_pushed(tmp_path: Path) -> None:
     write_tiny(tmp_path, TRAIN, INFER)
     workspace = Workspace(tmp_path)
-    with pytest.raises(NotRehearsedError, match="has never been rehearsed here"):
+    with pytest.raises(RunError, match="has never been rehearsed here"):
         check_rehearsed(workspace, "tiny")
 
     for verdict in (Verdict.FAILED, Verdict.SKIPPED):
         write_record(result(tmp_path, verdict), cells_of(workspace.pair("tiny")), workspace.files)
-        with pytest.raises(NotRehearsedError, match="did not pass its rehearsal"):
+        with pytest.raises(RunError, match="did not pass its rehearsal"):
             check_rehearsed(workspace, "tiny")
 
     write_record(result(tmp_path, Verdict.PASSED), cells_of(workspace.pair("tiny")), workspace.files)
@@ -244,7 +244,7 @@ def test_a_pair_with_another_network_or_other_inputs_is_not_pushed(tmp_path: Pat
     metadata = workspace.pair("tiny").metadata(Role.INFER)
     metadata.write_text(json.dumps({**json.loads(metadata.read_text()), **change}))
 
-    with pytest.raises(NotRehearsedError, match="has been changed since"):
+    with pytest.raises(RunError, match="has been changed since"):
         check_rehearsed(workspace, "tiny")
 
 

@@ -3,14 +3,21 @@
 from pathlib import Path
 
 import pytest
+from nbformat.v4 import new_code_cell
 
-from generator.run.cell_errors import CellError, ExecutedCell, RaisedError, locate
-
-MODEL = ExecutedCell("model", "Model", "def build(width):\n    return 1 / width\n", execution_count=3)
-TRAINING = ExecutedCell("training", "Training", "before = 1\nmodel = build(0)\nafter = 2", execution_count=4)
+from generator.run.cell_errors import CellError, RaisedError, locate
+from generator.run.notebook_outline import PlannedCell
 
 
-def cell_error(error: RaisedError, running: ExecutedCell = TRAINING) -> str:
+def executed(name: str, source: str, *, count: int) -> PlannedCell:
+    return PlannedCell(count, name, name.capitalize(), new_code_cell(source, execution_count=count))
+
+
+MODEL = executed("model", "def build(width):\n    return 1 / width\n", count=3)
+TRAINING = executed("training", "before = 1\nmodel = build(0)\nafter = 2", count=4)
+
+
+def cell_error(error: RaisedError, running: PlannedCell = TRAINING) -> str:
     excerpt = locate(error, running=running, executed=[MODEL])
     kept = Path("output/digits/train/train.ipynb")
     return CellError(notebook="digits/train.ipynb", running=running, excerpt=excerpt, error=error, kept=kept).message
@@ -69,7 +76,7 @@ def test_nobody_is_told_to_install_what_a_notebook_names_itself() -> None:
 
 
 def test_control_characters_in_an_exception_do_not_reach_the_terminal() -> None:
-    cell = ExecutedCell("training", "", "raise ValueError('\x1b[2J')", execution_count=4)
+    cell = PlannedCell(4, "training", "", new_code_cell("raise ValueError('\x1b[2J')", execution_count=4))
 
     message = cell_error(RaisedError("ValueError", "\x1b]0;owned\x07\x9b2Jbad", "Cell In[4], line 1"), cell)
 

@@ -28,7 +28,7 @@ def display(**data: Any) -> dict[str, Any]:
 
 
 def outputs_of(text: bytes) -> tuple[Output, ...]:
-    return view_content(text, name="x.ipynb").cells[-1].outputs
+    return view_content(text, name="x.ipynb")[-1].outputs
 
 
 @pytest.mark.parametrize("piece", ["<!--", "</", "<a ", "<b>", "<div><div>", "<![b["])
@@ -45,11 +45,11 @@ def test_what_follows_an_output_that_takes_too_long_is_left_out_and_shown_as_it_
 ) -> None:
     monkeypatch.setattr("generator.run.notebook_view._RENDERING_SECONDS", -1)
 
-    view = view_content(content(display(html="<b>bold</b>"), source="x = '<b>'"), name="x.ipynb")
+    cells = view_content(content(display(html="<b>bold</b>"), source="x = '<b>'"), name="x.ipynb")
 
-    assert view.cells[0].markdown == "<pre>## Section</pre>"
-    assert view.cells[1].code == "x = &#39;&lt;b&gt;&#39;"
-    assert [output.kind for output in view.cells[1].outputs] == ["note"]
+    assert cells[0].markdown == "<pre>## Section</pre>"
+    assert cells[1].code == "x = &#39;&lt;b&gt;&#39;"
+    assert [output.kind for output in cells[1].outputs] == ["note"]
 
 
 def test_an_output_that_a_library_fails_on_costs_nothing_but_itself(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,9 +86,9 @@ def test_half_of_a_surrogate_pair_breaks_no_output() -> None:
 
 
 def test_markdown_as_long_as_a_book_is_shown_as_it_was_written() -> None:
-    view = view_content(content(markdown="![" * 1_000_000), name="x.ipynb")
+    cells = view_content(content(markdown="![" * 1_000_000), name="x.ipynb")
 
-    assert str(view.cells[0].markdown).startswith("<pre>![![")
+    assert str(cells[0].markdown).startswith("<pre>![![")
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_a_cell_of_another_shape_is_named(broken: dict[str, Any]) -> None:
 
 
 def test_a_time_without_end_is_no_time() -> None:
-    view = view_content(content(metadata={"papermill": {"duration": float("inf")}}), name="x.ipynb")
+    cells = view_content(content(metadata={"papermill": {"duration": float("inf")}}), name="x.ipynb")
 
-    assert view.cells[1].seconds is None
+    assert cells[1].seconds is None
 
 
 def test_a_heading_that_goes_on_and_on_is_read_in_time() -> None:
-    (cell,) = view_content(content(markdown="## Name #\n## a" + " " * 90_000 + "x", source=""), name="x.ipynb").cells
+    (cell,) = view_content(content(markdown="## Name #\n## a" + " " * 90_000 + "x", source=""), name="x.ipynb")
 
     assert cell.section.endswith("x")

@@ -137,7 +137,7 @@ def test_an_output_that_cannot_be_shown_is_left_out_and_said(report: str) -> Non
 
 
 def test_a_report_is_written_of_a_notebook_that_cannot_be_read(tmp_path: Path) -> None:
-    lost = ExecutedNotebook(tmp_path / "train.ipynb", 1.0, ())
+    lost = ExecutedNotebook(tmp_path / "train.ipynb", 1.0, {})
     result = RunResult(
         pair="tiny",
         title="Tiny",

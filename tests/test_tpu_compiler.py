@@ -130,7 +130,7 @@ def test_steps_of_flax_modules_are_caught_at_jax_jit_and_at_nnx_jit(compiled: Ca
 
     report = compiled(*NNX)
 
-    assert report.problems == ()
+    assert report.problems == []
     assert [(step.what, step.cores, step.batch_per_core) for step in report.steps] == [
         ("train", 8, 16),
         ("train", 8, 16),
@@ -165,7 +165,7 @@ def test_a_step_of_tensorflows_own_that_xla_refuses_is_named_with_its_line(
     (problem,) = report.problems
     assert (problem.kind, problem.cell, problem.line) == ("refused", "cell 2", 3)
     assert "AsString" in problem.sentence
-    assert report.steps == ()
+    assert report.steps == []
 
 
 def test_a_notebook_that_fails_says_where_and_sees_no_token(
@@ -216,7 +216,7 @@ def test_steps_of_pytorch_on_a_tpu_are_not_known_where_torch_xla_is_missing(
 ) -> None:
     report = compiled("!pip install nothing\nimport torch_xla.core.xla_model as xm", "raise SystemExit")
 
-    assert (report.steps, report.problems) == ((), ())
+    assert (report.steps, report.problems) == ([], [])
     assert report.unknown[-1].startswith("torch_xla is not installed, so the steps of this notebook were not seen")
     assert "torch_xla==2.9.0" in report.unknown[-1]
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import TandemError
+from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.told import Told
 from generator.tpu_compiler.topologies import find_topology
@@ -197,12 +198,13 @@ def test_a_cache_that_cannot_be_written_changes_nothing(tmp_path: Path) -> None:
     assert cache.get(KEY) is None
 
 
-def told(*events: dict[str, object]) -> Told:
-    heard = Told(find_topology("v5e:2x4"))
+def told(*events: dict[str, object]) -> CompileReport:
+    topology = find_topology("v5e:2x4")
+    heard = Told(topology, CompileReport(topology.name, "libtpu"))
     for event in events:
         heard.add(JsonObject(event))
     heard.finish()
-    return heard
+    return heard.report
 
 
 AT = {"step": "train_step", "what": "train", "cell": "train", "line": 3}
@@ -228,23 +230,22 @@ def test_what_a_process_says_is_read_as_anybodys_text() -> None:
 
 
 @pytest.mark.parametrize(("moved", "kinds"), [(9e9, ["padding"]), (9e6, [])])
-def test_a_step_tells_whether_it_fits_and_where_padding_costs_time(moved: float, kinds: list[str]) -> None:
+def test_a_step_tells_what_it_takes_of_its_memory_and_where_padding_costs_time(moved: float, kinds: list[str]) -> None:
     figures = {"flops": 2e9, "bytes_moved": moved, "peak_memory": 1 << 30, "padding": 2.4}
     heard = told({"figures": figures, "cores": 8, "batch_per_core": 13, **AT})
 
-    assert heard.steps[0].fits
+    assert (heard.steps[0].peak_memory, heard.steps[0].memory_limit) == (1 << 30, 16_128 << 20)
     assert heard.steps[0].cores == 8
     assert [problem.kind for problem in heard.problems] == kinds
     assert all("13 a core is no multiple of 8" in problem.sentence for problem in heard.problems)
 
 
 def test_what_pytorch_leaves_to_the_host_and_to_one_core_has_its_own_remedies() -> None:
-    told = Told(find_topology("v5e:2x4"))
-    told.add(JsonObject({"framework": "torch"}))
-    told.add(JsonObject({"on_host": "aten::nonzero", "step": "train", "cell": "train", "line": 3}))
-    told.add(JsonObject({"one_core": True, "step": "train", "cell": "train", "line": 4}))
-
-    on_host, one_core = told.problems
+    on_host, one_core = told(
+        {"framework": "torch"},
+        {"on_host": "aten::nonzero", "step": "train", "cell": "train", "line": 3},
+        {"one_core": True, "step": "train", "cell": "train", "line": 4},
+    ).problems
     assert (on_host.kind, on_host.cell, on_host.line) == ("on-host", "train", 3)
     assert "aten::nonzero" in on_host.sentence
     assert "use_spmd" in one_core.remedy

@@ -83,6 +83,23 @@ class Workload:
 
 
 @dataclass(frozen=True)
+class Roofline:
+    """The roof of an accelerator: operations a second at most, and bytes a second at most, of all that computes."""
+
+    flops: float
+    bandwidth: float
+
+    @property
+    def ridge(self) -> float:
+        """The intensity from which on it is the matrix unit that bounds."""
+        return self.flops / self.bandwidth
+
+    def at(self, intensity: float) -> float:
+        """The operations a second that a program of this intensity reaches at most."""
+        return min(self.flops, self.bandwidth * intensity)
+
+
+@dataclass(frozen=True)
 class Prediction:
     """A training on an accelerator; all times in seconds.
 
@@ -152,17 +169,17 @@ def predict(work: Workload, accelerator: Accelerator, batch: int) -> Prediction 
         accelerator: Where it runs.
         batch: Examples of a step on each device.
     """
-    rates = peak_rates(work, accelerator)
-    if rates is None or accelerator.cores is None:
+    roof = roofline_of(work, accelerator)
+    if roof is None or accelerator.cores is None:
         return None
-    known, experience = catalog(), catalog().experience
+    experience = catalog().experience
     is_cpu, devices = accelerator.kind is AcceleratorKind.CPU, accelerator.devices
     flops = _at(batch, _steps(work, is_cpu), lambda step: step.flops, fixed=0.0) * devices
     moved = _at(batch, _steps(work, is_cpu), lambda step: step.bytes_moved, fixed=OPTIMIZER_BYTES * work.parameters)
     moved *= devices
     memory = _at(batch, _steps(work, is_cpu), lambda step: step.memory, fixed=STATE_BYTES * work.parameters)
-    reached = known.experience.cpu_attainable if is_cpu else known.experience.attainable
-    by_unit = {Bound.MATRIX: flops / rates[0] / reached, Bound.MEMORY: moved / rates[1] / reached}
+    reached = experience.cpu_attainable if is_cpu else experience.attainable
+    by_unit = {Bound.MATRIX: flops / roof.flops / reached, Bound.MEMORY: moved / roof.bandwidth / reached}
     # XLA's programs for CPUs do one after the other.
     device = sum(by_unit.values()) if is_cpu else max(by_unit.values())
     if work.steps and all(_is_of(step, accelerator) and step.seconds for step in work.steps):
@@ -218,13 +235,13 @@ def best_batch(work: Workload, accelerator: Accelerator, candidates: Sequence[in
     return next(each for each in fitting if each.epoch <= nearly * fastest)
 
 
-def peak_rates(work: Workload, accelerator: Accelerator) -> tuple[float, float] | None:
-    """Returns peak operations and bytes a second of all that computes, as far as both are known."""
+def roofline_of(work: Workload, accelerator: Accelerator) -> Roofline | None:
+    """Returns the roof of an accelerator; None where its rates are not known."""
     if accelerator.chip is None:
         cores = accelerator.cores or 0
-        return (work.processor.flops * cores, work.processor.bandwidth * cores) if cores else None
+        return Roofline(work.processor.flops * cores, work.processor.bandwidth * cores) if cores else None
     flops, bandwidth = accelerator.rate(accelerator.chip.training_dtype), accelerator.bandwidth
-    return None if flops is None or bandwidth is None else (flops, bandwidth)
+    return None if flops is None or bandwidth is None else Roofline(flops, bandwidth)
 
 
 def _steps(work: Workload, is_cpu: bool) -> Sequence[CompiledStep]:

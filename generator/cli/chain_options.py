@@ -1,7 +1,6 @@
 """The options that the verbs of the chain share, the Kaggle they talk to, and the end of their story."""
 
 import json
-import sys
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -42,13 +41,7 @@ def enum_option(*names: str, of: type[StrEnum], **options: Any) -> Callable[[Fun
     return click.option(*names, type=choice, callback=lambda _, __, value: value and of(value), **options)
 
 
-def to_option(default: Target | None = Target.KAGGLE) -> Callable[[Function], Function]:
-    """`--to`, with the Kaggle that is meant without it."""
-    text = "The real Kaggle, or the local one that `tandem serve` runs."
-    return enum_option("--to", of=Target, default=default and str(default), show_default=bool(default), help=text)
-
-
-def carry(carry_pair: Carry, options: "PushOptions", *, to: Target, as_json: bool) -> int:
+def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) -> int:
     """Carries a pair, tells of it, and writes its receipt whatever comes of it."""
     from generator.kaggle.chain.execution import RunContext
     from generator.kaggle.chain.polling import LOCAL_POLLING, PollingPolicy
@@ -112,8 +105,3 @@ def write_receipt(workspace: Workspace, pair: str) -> Path | None:
 
 def _receipt_path(workspace: Workspace, pair: str) -> Path:
     return workspace.output(pair) / "receipt.html"
-
-
-def is_interactive() -> bool:
-    """True if there is somebody to ask."""
-    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -13,7 +13,7 @@ import click
 
 from generator import __version__
 from generator.cli.completion import complete_pair
-from generator.cli.options import HELP_OPTIONS, json_option, shortest, workspace_option
+from generator.cli.options import json_option, shortest, workspace_option
 from generator.cli.terminal import styled, warn
 from generator.errors import CheckError, did_you_mean
 from generator.untrusted import is_slug, printable
@@ -30,7 +30,7 @@ _SILENT_SECONDS = 2.0
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @click.argument("targets", nargs=-1, metavar="PAIR|PATH...", shell_complete=complete_pair)
 @click.option("--explain", metavar="RULE", help="Say what a rule is about, or list all of them, and stop.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Report as SARIF 2.1.0.")

@@ -1,23 +1,21 @@
 """The verb `colab`: training on a machine of Google Colab, and giving that machine back."""
 
 import json
-import time
 from dataclasses import asdict
 from typing import Any
 
 import click
 
 from generator.accelerators.catalog import Service, catalog
-from generator.cli.chain_options import is_interactive
 from generator.cli.options import (
-    HELP_OPTIONS,
     assignments_option,
     json_option,
     pair_argument,
     shortest,
     workspace_option,
 )
-from generator.cli.progress import clock
+from generator.cli.progress import timed_lines
+from generator.cli.terminal import is_interactive
 from generator.colab.command_line import PROGRAM, CommandLine
 from generator.colab.machines import MACHINES, machine_named
 from generator.colab.options import ColabOptions, KaggleLogin, PlannedTraining
@@ -38,7 +36,7 @@ def _program_options(command: Any) -> Any:
     )
 
 
-@click.group(context_settings=HELP_OPTIONS)
+@click.group()
 def colab() -> None:
     """Train a pair on a machine of Google Colab, by Google's own command line (google-colab-cli).
 
@@ -49,7 +47,7 @@ def colab() -> None:
     """  # noqa: D301 - click wants the character itself
 
 
-@colab.command(context_settings=HELP_OPTIONS)
+@colab.command()
 @pair_argument
 @click.option(
     "--machine", metavar="NAME", help=f"{', '.join(each.name for each in MACHINES)}; by what the pair trains on."
@@ -83,12 +81,7 @@ def run(context: click.Context, /, **options: Any) -> int:
         click.confirm(f"{_price(planned)} Rent it?", abort=True, err=True)
     from generator.colab.training import train_on_colab
 
-    started = time.monotonic()
-
-    def tell(line: str) -> None:
-        click.echo(f"{clock(time.monotonic() - started):>7} {printable(line.expandtabs(4))}", err=True)
-
-    result = train_on_colab(planned, _command_line(options), login=_login(), tell=tell)
+    result = train_on_colab(planned, _command_line(options), login=_login(), tell=timed_lines())
     if options["as_json"]:
         click.echo(json.dumps(asdict(result.receipt), indent=2))
         return 0
@@ -100,7 +93,7 @@ def run(context: click.Context, /, **options: Any) -> int:
     return 0
 
 
-@colab.command(context_settings=HELP_OPTIONS)
+@colab.command()
 @pair_argument
 @_program_options
 @workspace_option
@@ -124,7 +117,7 @@ def status(**options: Any) -> int:
     return 0
 
 
-@colab.command(context_settings=HELP_OPTIONS)
+@colab.command()
 @pair_argument
 @_program_options
 @workspace_option

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import click
@@ -10,11 +11,11 @@ import click
 from generator.check.source import CompilerWord, KernelSource, Purpose
 from generator.cli.terminal import styled, warn
 from generator.pair.workspace import Workspace
-from generator.run.input_mounts import InputMissingError
+from generator.run.input_mounts import InputMissingError, Mount
 from generator.tpu_compiler.compilation import CompileOptions, compile_steps
 from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.step_cost import StepCost
-from generator.tpu_compiler.targets import NotebookTarget, folder_mount, pair_notebook
+from generator.tpu_compiler.targets import NotebookTarget, pair_notebook
 from generator.untrusted import printable
 
 _GIB = 2**30
@@ -47,7 +48,7 @@ def notebooks_compiled(
     for kernel in kernels:
         attached = kernel.refs("competition_sources")
         wanted = [path for path in folders if kernel.metadata is None or path.name in attached]
-        mounted = tuple(folder_mount(path, f"competitions/{path.name}") for path in wanted)
+        mounted = tuple(Mount(PurePosixPath("competitions", path.name), path.resolve()) for path in wanted)
         if kernel.fault is not None or not kernel.notebook or kernel.purpose is Purpose.INFERENCE:
             told.append(kernel)
             continue
@@ -67,7 +68,7 @@ def compiler_fields(report: CompileReport) -> dict[str, Any]:
     steps = [{**vars(step), "collectives": dict(step.collectives)} for step in report.steps]
     fields = {"topology": report.topology, "compiler": report.compiler, "seconds": round(report.seconds, 1)}
     largest = None if report.largest_batch is None else vars(report.largest_batch)
-    return {**fields, "steps": steps, "unknown": list(report.unknown), "largest_batch": largest}
+    return {**fields, "steps": steps, "unknown": report.unknown, "largest_batch": largest}
 
 
 def _compiled(target: NotebookTarget, topology: str) -> CompileReport:

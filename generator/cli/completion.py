@@ -11,7 +11,7 @@ PROGRAMS = ("tandem", "generate")
 Words = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print what makes a shell complete verbs, options, pairs, competitions, metrics and families.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.kaggle_facts import connected
-from generator.cli.options import HELP_OPTIONS, json_option, to_option, workspace_option
+from generator.cli.options import json_option, to_option, workspace_option
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _SECONDS_BETWEEN_LINES = 5.0
 _SECONDS_BETWEEN_UPDATES = 0.2
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @click.argument("competition")
 @to_option("Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.")
 @workspace_option

@@ -1,7 +1,6 @@
 """The verb `generate`: a pair of notebooks for a competition, or all reference pairs of a workspace again."""
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ from generator.cli.completion import words
 from generator.cli.generate_report import pair_as_json, pair_as_text
 from generator.cli.kaggle_facts import KaggleFactSource
 from generator.cli.options import (
-    HELP_OPTIONS,
     assignments_option,
     data_option,
     json_option,
@@ -22,7 +20,7 @@ from generator.cli.options import (
 )
 from generator.cli.questions import asked
 from generator.cli.table import table
-from generator.cli.terminal import warn
+from generator.cli.terminal import is_interactive, warn
 from generator.competition import builtin
 from generator.competition.metrics import METRICS
 from generator.competition.schema import Family, Key, common, families, keys_of
@@ -66,7 +64,7 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
     return families() if key == "family" else rule.options
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @click.option(
     "--competition",
     metavar="SLUG",
@@ -155,7 +153,8 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
         asks_always=options["to"] is not None,
         force=options["force"],
     )
-    draft = generation.draft(workspace, asked_for, ask=asked if _may_ask(options) else None)
+    may_ask = is_interactive() and not (options["as_json"] or options["dry_run"])
+    draft = generation.draft(workspace, asked_for, ask=asked if may_ask else None)
     if not options["dry_run"]:
         _bring_data(workspace, draft)
         generation.write(draft)
@@ -170,10 +169,6 @@ def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The decisions of the command line on the task, by key."""
     given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
-
-
-def _may_ask(options: Mapping[str, Any]) -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty() and not (options["as_json"] or options["dry_run"])
 
 
 def _bring_data(workspace: Workspace, draft: Draft) -> None:

@@ -4,14 +4,12 @@ import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from generator.accelerators.small_training import cpu_seconds
 from generator.cli.table import table
 from generator.competition.facts import Medium
 from generator.competition.schema import families, keys_of
 from generator.files import read_bytes
-from generator.pair.choices import Choices
 from generator.pair.folder import FileState
 from generator.pair.generation import Draft
 from generator.pair.owner import PLACEHOLDER_OWNER
@@ -51,7 +49,8 @@ def _choices(draft: Draft, *, explain: bool) -> str:
     knobs = {knob.name for knob in draft.knobs if knob.is_main or explain}
     rows = [
         [key, value_text(choice.value), str(choice.by), choice.evidence]
-        for key, choice in _all_choices(draft.choices)
+        for section in draft.choices.sections().values()
+        for key, choice in section.items()
         if key.upper() not in knobs
         and (explain or choice.by.is_the_users or key not in keys or choice.value != keys[key].default)
     ]
@@ -157,10 +156,6 @@ def _command(workspace: Workspace, verb: str, name: str, to: str | None = None) 
     elsewhere = [] if workspace.root == Path() else ["--workspace", str(workspace.root)]
     asked = ["--to", to] if to else []
     return shlex.join(["tandem", verb, name, *asked, *elsewhere])
-
-
-def _all_choices(choices: Choices) -> list[tuple[str, Any]]:
-    return [item for section in choices.sections().values() for item in section.items()]
 
 
 def value_text(value: object) -> str:

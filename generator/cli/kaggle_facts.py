@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import click
@@ -24,7 +25,6 @@ class KaggleFactSource:
     """A Kaggle that is met when it is first asked, and asked once; `to` is None where the user did not choose one."""
 
     to: str | None
-    _facts: "RemoteFacts | None" = None
     _described: "dict[str, Description]" = field(default_factory=dict)
     _surveyed: "dict[str, Survey]" = field(default_factory=dict)
     _last_line: float = field(default_factory=time.monotonic)
@@ -36,7 +36,7 @@ class KaggleFactSource:
 
         if slug in self._described:
             return self._described[slug]
-        facts = self._met()
+        facts = self._met
         click.echo(f"Asking {facts.source} about {printable(slug)} …", err=True)
         try:
             self._described[slug] = facts.describe(slug)
@@ -54,22 +54,21 @@ class KaggleFactSource:
     def survey(self, slug: str) -> "Survey":
         """A look at its files where they are, see `RemoteFacts`."""
         if slug not in self._surveyed:
-            self._surveyed[slug] = self._met().survey(slug)
+            self._surveyed[slug] = self._met.survey(slug)
         return self._surveyed[slug]
 
+    @cached_property
     def _met(self) -> "RemoteFacts":
         from generator.competition.description import CannotAskError
         from generator.kaggle.errors import CredentialsError, OtherKaggleError
         from generator.kaggle.remote_facts import RemoteFacts
 
-        if self._facts is None:
-            try:
-                self._facts = RemoteFacts(connected(self.to), tell=self._tell)
-            except (CredentialsError, OtherKaggleError) as error:
-                if self.to is not None:
-                    raise
-                raise CannotAskError(why=error.message) from error
-        return self._facts
+        try:
+            return RemoteFacts(connected(self.to), tell=self._tell)
+        except (CredentialsError, OtherKaggleError) as error:
+            if self.to is not None:
+                raise
+            raise CannotAskError(why=error.message) from error
 
     def _tell(self, path: str) -> None:
         """A line now and then: a small competition needs none, a large one must not look stuck."""

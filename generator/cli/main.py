@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -21,28 +21,22 @@ EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
 
 
-class Verb(NamedTuple):
-    """A verb: the module that has a click command of the verb's name, and what it does."""
-
-    module: str
-    summary: str
-
-
+# What each does; the module of its name has a click command of its name.
 VERBS = {
-    "generate": Verb("generator.cli.generate", "Write a pair of notebooks for a competition."),
-    "data": Verb("generator.cli.data", "Download a competition's data."),
-    "specimen": Verb("generator.cli.specimen", "Write a miniature, made-up copy of a competition's data."),
-    "run": Verb("generator.cli.run", "Execute a pair on this machine, and score its submission."),
-    "check": Verb("generator.cli.check", "Find what is wrong with notebooks and metadata, before they cost quota."),
-    "plan": Verb("generator.cli.plan", "Predict a training on every accelerator: what bounds it, its hours, its cost."),
-    "rehearse": Verb("generator.cli.rehearse", "Try a pair under the conditions of Kaggle, hidden test included."),
-    "colab": Verb("generator.cli.colab", "Train a pair on a machine of Colab, by Google's command line."),
-    "push": Verb("generator.cli.push", "Carry a pair from its training to its score, on Kaggle."),
-    "submit": Verb("generator.cli.submit", "Submit what a chain made, and wait for the score."),
-    "status": Verb("generator.cli.status", "Show how far a chain has come."),
-    "receipt": Verb("generator.cli.receipt", "Write the record of a pair's chains."),
-    "serve": Verb("generator.cli.serve", "Serve a Kaggle on this machine: its API, its sessions, its pages."),
-    "completion": Verb("generator.cli.completion", "Print what makes a shell complete these verbs and their words."),
+    "generate": "Write a pair of notebooks for a competition.",
+    "data": "Download a competition's data.",
+    "specimen": "Write a miniature, made-up copy of a competition's data.",
+    "run": "Execute a pair on this machine, and score its submission.",
+    "check": "Find what is wrong with notebooks and metadata, before they cost quota.",
+    "plan": "Predict a training on every accelerator: what bounds it, its hours, its cost.",
+    "rehearse": "Try a pair under the conditions of Kaggle, hidden test included.",
+    "colab": "Train a pair on a machine of Colab, by Google's command line.",
+    "push": "Carry a pair from its training to its score, on Kaggle.",
+    "submit": "Submit what a chain made, and wait for the score.",
+    "status": "Show how far a chain has come.",
+    "receipt": "Write the record of a pair's chains.",
+    "serve": "Serve a Kaggle on this machine: its API, its sessions, its pages.",
+    "completion": "Print what makes a shell complete these verbs and their words.",
 }
 
 
@@ -57,19 +51,19 @@ class LazyGroup(click.Group):
         """The command behind a verb, imported now."""
         if cmd_name not in VERBS:
             return None
-        command: click.Command = getattr(importlib.import_module(VERBS[cmd_name].module), cmd_name)
+        command: click.Command = getattr(importlib.import_module(f"generator.cli.{cmd_name}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """Writes the verbs with their summaries, none of them imported."""
         with formatter.section("Verbs"):
-            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+            formatter.write_dl([*VERBS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """The verbs with their summaries, none of them imported; or options."""
         from click.shell_completion import CompletionItem
 
-        verbs = [CompletionItem(name, help=verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
+        verbs = [CompletionItem(name, help=summary) for name, summary in VERBS.items() if name.startswith(incomplete)]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
@@ -82,12 +76,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(
-    cls=LazyGroup,
-    name="tandem",
-    subcommand_metavar="VERB [ARGS]...",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(cls=LazyGroup, name="tandem", subcommand_metavar="VERB [ARGS]...")
 @click.version_option(__version__, prog_name="tandem")
 def verbs() -> None:
     """Two Kaggle notebooks from one competition: train on a TPU, infer on a GPU with the internet off.
@@ -166,5 +155,7 @@ def _invoke(arguments: Sequence[str], program: str) -> int:
     command: click.Command = verbs
     if program in VERBS:
         command = verbs.get_command(click.Context(verbs), program) or verbs
-    result = command.main(list(arguments), prog_name=program, standalone_mode=False)
+    # A verb's context takes the options for help from that above it.
+    names = ["-h", "--help"]
+    result = command.main(list(arguments), prog_name=program, standalone_mode=False, help_option_names=names)
     return result if isinstance(result, int) else 0

@@ -12,9 +12,6 @@ from generator.errors import PairError
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
 
-HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
-"""Every verb has both, as the settings of its context."""
-
 TARGETS = ("kaggle", "local")
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -51,9 +48,9 @@ def assignments_option(text: str) -> Option:
     return click.option("-P", "--parameter", "assignments", metavar="NAME=VALUE", multiple=True, help=text)
 
 
-def to_option(text: str) -> Option:
+def to_option(text: str = "The real Kaggle, or the local one that `tandem serve` runs.", **options: Any) -> Option:
     """`--to`, with what is asked of that Kaggle as its help."""
-    return click.option("--to", type=click.Choice(TARGETS), help=text)
+    return click.option("--to", type=click.Choice(TARGETS), help=text, **options)
 
 
 def data_option(*, default: str) -> Option:

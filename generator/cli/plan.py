@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.options import (
-    HELP_OPTIONS,
     assignments_option,
     json_option,
     optional_pair_argument,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from generator.plan.planning import PlannedPair
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @optional_pair_argument
 @click.option("--accelerators", is_flag=True, help="Compare what Kaggle and Colab lend, without a pair.")
 @click.option("--apply", "is_applied", is_flag=True, help="Write the recommendation to pair.toml, and render it.")
@@ -73,12 +72,11 @@ def plan(context: click.Context, /, **options: Any) -> int:
 
 def _planned(options: dict[str, Any]) -> "PlannedPair":
     from generator.cli.progress import progress
-    from generator.plan.measurement import MeasuringOptions
-    from generator.plan.planning import PlanOptions, plan_pair
+    from generator.plan.measurement import PlanOptions
+    from generator.plan.planning import plan_pair
 
-    asked = MeasuringOptions(options["workspace"], options["pair"], options["assignments"], options["specimen"])
+    wanted = PlanOptions(**{name: value for name, value in options.items() if name in PlanOptions.__dataclass_fields__})
     with progress() as listener:
-        wanted = PlanOptions(asked, options["examples"], options["asks_compiler"])
         return plan_pair(wanted, listener, lambda text: click.echo(f"{printable(text)} …", err=True))
 
 

@@ -1,7 +1,7 @@
 """Live progress of a run on stderr: a status line on a terminal, plain lines elsewhere."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,6 +39,16 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def timed_lines() -> Callable[[str], None]:
+    """Whom to tell lines, which are made printable and get the time since now in front."""
+    started = time.monotonic()
+
+    def tell(line: str) -> None:
+        click.echo(f"{clock(time.monotonic() - started):>7} {printable(line.expandtabs(4))}", err=True)
+
+    return tell
+
+
 def _kept(path: Path) -> str:
     return f"what an earlier run left is kept in {printable(str(path))}"
 
@@ -51,7 +61,7 @@ class PlainProgress:
     """Progress as lines, for logs and pipes."""
 
     def __init__(self) -> None:
-        self._started = time.monotonic()
+        self._tell = timed_lines()
 
     def __call__(self, event: Event, /) -> None:
         """Tells of one event."""
@@ -73,9 +83,6 @@ class PlainProgress:
                 self._tell(_awaited(seconds))
             case ReportWritten(path=path):
                 self._tell(f"report: {printable(str(path))}")
-
-    def _tell(self, text: str) -> None:
-        click.echo(f"{clock(time.monotonic() - self._started):>7} {text}", err=True)
 
 
 class TerminalProgress:

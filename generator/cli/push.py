@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.chain_options import carry, enum_option, is_interactive, json_option, to_option, verify_option
-from generator.cli.options import HELP_OPTIONS, pair_argument, shortest, workspace_option
+from generator.cli.chain_options import carry, enum_option, json_option, verify_option
+from generator.cli.options import pair_argument, shortest, to_option, workspace_option
 from generator.cli.table import table
-from generator.cli.terminal import warn
+from generator.cli.terminal import is_interactive, warn
 from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import Handoff, PushOptions
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from generator.kaggle.chain.prepared_kernel import PreparedKernel
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
 @click.option("--submit", is_flag=True, help="Submit what comes out, and wait for the score.")
-@to_option()
+@to_option(default="kaggle", show_default=True)
 @enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
 @click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
 @click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import to_option
-from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
+from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.status import chosen_journal
 from generator.kaggle.chain.errors import ChainError
 from generator.kaggle.chain.journal import Journal, Journals
@@ -18,12 +17,12 @@ from generator.untrusted import printable
 from generator.workspace_files import WorkspaceFiles
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
 @click.option("--format", "as_", type=click.Choice(["html", "md", "json"]), default="html", show_default=True)
 @click.option("--chain", type=click.IntRange(min=1), metavar="NUMBER", help="Another chain than the last.")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to write it.")
-@to_option(default=None)
+@to_option()
 @workspace_option
 def receipt(**options: Any) -> int:
     """Write the record of a chain: versions, accelerators, minutes, quota, hashes, scores; and a table of all chains.
@@ -35,7 +34,7 @@ def receipt(**options: Any) -> int:
     tandem receipt titanic --format json
     """  # noqa: D301 - click wants the character itself
     workspace = options["workspace"]
-    journal = chosen_journal(workspace, options["pair"], options["to"], verb="tell of")
+    journal = chosen_journal(workspace, options["pair"], options["to"])
     journals = Journals(workspace.pair(options["pair"])).all()
     if options["chain"]:
         journal = _numbered(journals, options["chain"], pair=options["pair"])

@@ -1,31 +1,27 @@
 """The verb `rehearse`: both notebooks under the conditions that they will meet on Kaggle."""
 
 import json
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from generator.cli.options import (
-    HELP_OPTIONS,
     assignments_option,
     json_option,
     pair_argument,
     shortest,
     workspace_option,
 )
-from generator.cli.progress import clock
+from generator.cli.progress import timed_lines
 from generator.cli.table import table
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from generator.rehearsal.result import Rehearsal, Trial
+    from generator.rehearsal.result import Rehearsal
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
 @click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
 @assignments_option("Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.")
@@ -64,28 +60,22 @@ def rehearse(**options: Any) -> int:
     from generator.run.kernel import require_packages
 
     require_packages()
+    from generator.rehearsal.record import as_fields
     from generator.rehearsal.rehearsal import RehearsalOptions, rehearse_pair
 
     as_json = options.pop("as_json")
-    rehearsal = rehearse_pair(RehearsalOptions(**options), _teller())
-    click.echo(_as_json(rehearsal) if as_json else _as_text(rehearsal))
+    rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
+    click.echo(json.dumps(as_fields(rehearsal), indent=2) if as_json else _as_text(rehearsal))
     return 0 if rehearsal.is_passed else 1
-
-
-def _teller() -> "Callable[[str], None]":
-    """Tells of what happens on stderr, with the time since now."""
-    started = time.monotonic()
-
-    def tell(event: str) -> None:
-        click.echo(f"{clock(time.monotonic() - started):>7} {printable(event)}", err=True)
-
-    return tell
 
 
 def _as_text(rehearsal: "Rehearsal") -> str:
     from generator.rehearsal.result import Verdict
 
-    rows = [(trial.name, str(trial.verdict), _said(trial)) for trial in rehearsal.trials()]
+    rows = [
+        (trial.name, str(trial.verdict), f"{trial.found} ({trial.when})" if trial.when else trial.found)
+        for trial in rehearsal.trials()
+    ]
     lines = [table(("tried", "verdict", "what came of it"), rows), ""]
     lines += [f"{printable(trial.name)}, on Kaggle: {printable(trial.on_kaggle)}" for trial in rehearsal.failed]
     tried = [trial for trial in rehearsal.trials() if trial.verdict is not Verdict.SKIPPED]
@@ -95,13 +85,3 @@ def _as_text(rehearsal: "Rehearsal") -> str:
         lines.append(f"{len(rehearsal.failed)} of {len(tried)} trials would have failed on Kaggle.")
     lines.append(f"{'report':<13}{printable(shortest(rehearsal.report))}")
     return "\n".join(lines)
-
-
-def _said(trial: "Trial") -> str:
-    return f"{trial.found} ({trial.when})" if trial.when else trial.found
-
-
-def _as_json(rehearsal: "Rehearsal") -> str:
-    from generator.rehearsal.record import as_fields
-
-    return json.dumps(as_fields(rehearsal), indent=2)

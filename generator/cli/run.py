@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.options import (
-    HELP_OPTIONS,
     assignments_option,
     json_option,
     output_option,
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from generator.run.result import RunResult
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
 @click.option("--smoke", is_flag=True, help="Run every cell on very little data, in under a minute.")
 @assignments_option("Set a parameter in each notebook that has it; repeatable.")
@@ -102,7 +101,7 @@ def _as_json(result: "RunResult") -> str:
             str(role): {
                 "path": str(notebook.path),
                 "seconds": round(notebook.seconds, 3),
-                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections().items()},
+                "sections": {name: round(seconds, 3) for name, seconds in notebook.sections.items()},
             }
             for role, notebook in result.notebooks.items()
         },

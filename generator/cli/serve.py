@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.options import HELP_OPTIONS
 from generator.errors import LocalKaggleError
 from generator.files import writing
 from generator.installation import install_command
@@ -34,7 +33,7 @@ _CLEARED = (
 )
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @click.option(
     "--root",
     type=click.Path(path_type=Path),

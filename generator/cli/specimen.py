@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.options import HELP_OPTIONS, data_option, json_option, output_option, to_option, workspace_option
+from generator.cli.options import data_option, json_option, output_option, to_option, workspace_option
 from generator.cli.table import table
 from generator.cli.terminal import warn
 from generator.installation import PackageMissingError
@@ -22,7 +22,7 @@ _USUAL_ROWS, _FEWEST_ROWS, _MOST_ROWS = 96, 12, 20_000
 _USUAL_SEED = 1
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @click.argument("competition")
 @data_option(default="input/competitions/COMPETITION")
 @to_option("Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.")

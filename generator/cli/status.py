@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import json_option, to_option
-from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
+from generator.cli.chain_options import json_option
+from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.cli.table import table
 from generator.kaggle.chain.errors import NoChainError
 from generator.kaggle.chain.journal import Journal, Journals
@@ -20,9 +20,9 @@ from generator.pair.workspace import Role, Workspace
 from generator.untrusted import printable
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
-@to_option(default=None)
+@to_option()
 @workspace_option
 @json_option
 def status(**options: Any) -> int:
@@ -31,7 +31,7 @@ def status(**options: Any) -> int:
     \b
     tandem status titanic
     """  # noqa: D301 - click wants the character itself
-    journal = chosen_journal(options["workspace"], options["pair"], options["to"], verb="tell of")
+    journal = chosen_journal(options["workspace"], options["pair"], options["to"])
     if options["as_json"]:
         click.echo(json.dumps(receipt_of(journal).as_json(), indent=2))
         return 0
@@ -45,7 +45,7 @@ def status(**options: Any) -> int:
     return 0
 
 
-def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str) -> Journal:
+def chosen_journal(workspace: Workspace, pair: str, to: str | None) -> Journal:
     """The newest chain of a pair, on the Kaggle that is asked for or on any.
 
     Raises:
@@ -54,7 +54,7 @@ def chosen_journal(workspace: Workspace, pair: str, to: str | None, *, verb: str
     journals = Journals(existing_pair(workspace, pair))
     found = latest(journals, to) if to else next(reversed(journals.all()), None)
     if found is None:
-        raise NoChainError(pair=pair, target=to or "kaggle", verb=verb)
+        raise NoChainError(pair=pair, target=to or "kaggle", verb="tell of")
     return found
 
 

@@ -4,14 +4,14 @@ from typing import Any
 
 import click
 
-from generator.cli.chain_options import carry, json_option, to_option, verify_option
-from generator.cli.options import HELP_OPTIONS, pair_argument, workspace_option
+from generator.cli.chain_options import carry, json_option, verify_option
+from generator.cli.options import pair_argument, to_option, workspace_option
 from generator.kaggle.chain.options import PushOptions
 
 
-@click.command(context_settings=HELP_OPTIONS)
+@click.command()
 @pair_argument
-@to_option()
+@to_option(default="kaggle", show_default=True)
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
 @verify_option
 @workspace_option

@@ -20,6 +20,11 @@ def columns_of(stream: TextIO) -> int | None:
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
+def is_interactive() -> bool:
+    """True if there is somebody to ask."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def live_console() -> "Console | None":
     """Returns the terminal on stderr, if it can show what changes in place and rich is installed."""
     if not sys.stderr.isatty():

@@ -26,7 +26,7 @@ _LINES, _LONGEST = 2_000, 65_536
 _GRACE_SECONDS = 5.0
 _UNSIGNED = ("authorize colab-cli", "No valid default credentials", "default credentials were not found")
 _SESSION = re.compile(r"\[(?P<name>[^\]]*)\] (?P<endpoint>\S+) \| Hardware: (?P<hardware>\S+)")
-_FIGURE = re.compile(r"(Current balance|Usage rate): (\d+(?:\.\d+)?)")
+_BALANCE = re.compile(r"Current balance: (\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,6 @@ class Assigned:
     name: str
     endpoint: str
     hardware: str
-
-
-@dataclass(frozen=True)
-class Units:
-    """The compute units of the account: how many are left, and how many an hour go at the moment."""
-
-    balance: float
-    per_hour: float
 
 
 @dataclass(frozen=True)
@@ -128,15 +120,13 @@ class CommandLine:
         lines = self.run("sessions", seconds=120)
         return [Assigned(**found.groupdict()) for line in lines if (found := _SESSION.match(line))]
 
-    def units(self) -> Units | None:
+    def units(self) -> float | None:
         """The account's compute units; None if the server does not say, which is no reason to fail."""
-        found: dict[str, float] = {}
         with suppress(CommandError):
             for line in self.run("usage", seconds=60):
-                if match := _FIGURE.match(line):
-                    found[match[1]] = float(match[2])
-        balance, per_hour = found.get("Current balance"), found.get("Usage rate")
-        return None if balance is None or per_hour is None else Units(balance, per_hour)
+                if found := _BALANCE.match(line):
+                    return float(found[1])
+        return None
 
     @contextmanager
     def _started(self, arguments: Sequence[str]) -> "Iterator[subprocess.Popen[str]]":

@@ -1,6 +1,5 @@
 """The options of a training on Colab, and what they amount to, checked as far as it can be here."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,12 +10,11 @@ from generator.colab.transfer import size_of
 from generator.competition.facts import Value
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
-from generator.pair.parameters import parse_assignment
 from generator.pair.shared_cells import check_shared_cells
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.output_folder import OutputFolder
-from generator.run.parameters import ROOTS, RootParameterError, read_notebook_parameters
+from generator.run.parameters import assigned, read_notebook_parameters
 from generator.untrusted import printable
 
 INPUT, WORKING = "/content/input", "/content/working"
@@ -92,7 +90,7 @@ class PlannedTraining:
             )
         check_shared_cells(folder)
         defaults = read_notebook_parameters(folder.notebook(Role.TRAIN)).defaults
-        said = dict(_assignment(text, defaults) for text in options.assignments)
+        said = dict(assigned(text, defaults) for text in options.assignments)
         machine = options.machine or usual_machine(spec.accelerator)
         hours = options.hours or spec.session_hours
         # The results are fetched from outside, and the machine is given back behind that.
@@ -120,10 +118,3 @@ class PlannedTraining:
     def sends_data(self) -> bool:
         """True if the competition's files are sent from here."""
         return self.data.is_dir() and size_of(self.data, limit=MOST_SENT) <= MOST_SENT
-
-
-def _assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
-    name, value = parse_assignment(text, defaults)
-    if name in ROOTS:
-        raise RootParameterError(name=name)
-    return name, value

@@ -63,11 +63,6 @@ class Receipt:
     began: str = ""
     ended: str = ""
 
-    @property
-    def is_over(self) -> bool:
-        """True if the machine is known to be gone."""
-        return self.stage is Stage.RETURNED
-
 
 @dataclass
 class ReceiptFile:

@@ -25,27 +25,12 @@ from generator.untrusted import JsonObject
 
 FOLDER = "/content/tandem"
 
-
-@dataclass(frozen=True)
-class Patience:
-    """How long things may take, in seconds.
-
-    Attributes:
-        asking: Until there is a machine.
-        command: Any other command that does not compute.
-        beat: Between two signs of life.
-        silence: Without a sign of life after which the machine releases itself.
-        retry: Between attempts to give it back.
-    """
-
-    asking: float = 600
-    command: float = 600
-    beat: float = 240
-    silence: float = 1_500
-    retry: float = 5
-
-
-PATIENCE = Patience()
+# In seconds.
+ASKING = 600.0  # until there is a machine
+COMMAND = 600.0  # any other command that does not compute
+BEAT = 240.0  # between two signs of life
+SILENCE = 1_500.0  # without a sign of life, after which the machine releases itself
+RETRY = 5.0  # between attempts to give it back
 
 
 @dataclass(frozen=True)
@@ -60,7 +45,7 @@ class Rental:
         """Executes a program or a notebook; `seconds` is the limit of a cell, and nearly that of all of them."""
         variables = [part for name, value in environment.items() for part in ("--env", f"{name}={value}")]
         options = ("-s", self.session, "-f", str(file), "--timeout", f"{seconds:.0f}", *variables)
-        return self.command_line.answer("exec", *options, seconds=seconds + PATIENCE.command, tell=tell)
+        return self.command_line.answer("exec", *options, seconds=seconds + COMMAND, tell=tell)
 
     def ask(self, name: str, /, **arguments: Any) -> JsonObject:
         """Runs one of the programs of `remote`, and returns its answer.
@@ -70,7 +55,7 @@ class Rental:
         """
         file = self.private / f"{name}.py"
         file.write_text(program(name, **arguments), encoding="utf-8")
-        answer = self.execute(file, seconds=PATIENCE.command, tell=_ignore)
+        answer = self.execute(file, seconds=COMMAND, tell=lambda _line: None)
         for line in reversed(answer.lines):
             if line.startswith(ANSWER):
                 with suppress(ValueError, RecursionError):
@@ -83,7 +68,7 @@ class Rental:
         Raises:
             CommandError: It did not arrive.
         """
-        self.command_line.run("upload", "-s", self.session, str(file), name, seconds=PATIENCE.command)
+        self.command_line.run("upload", "-s", self.session, str(file), name, seconds=COMMAND)
 
     def download(self, name: str, file: Path) -> None:
         """Fetches a file.
@@ -91,11 +76,11 @@ class Rental:
         Raises:
             CommandError: It did not arrive.
         """
-        self.command_line.run("download", "-s", self.session, name, str(file), seconds=PATIENCE.command)
+        self.command_line.run("download", "-s", self.session, name, str(file), seconds=COMMAND)
 
     def restart(self) -> None:
         """Ends what its kernel computes; the files stay."""
-        self.command_line.run("restart-kernel", "-s", self.session, seconds=PATIENCE.command)
+        self.command_line.run("restart-kernel", "-s", self.session, seconds=COMMAND)
 
     @contextmanager
     def alive(self) -> Iterator[None]:
@@ -104,7 +89,7 @@ class Rental:
         sign.write_text("alive\n")
 
         def beat() -> None:
-            while not over.wait(PATIENCE.beat):
+            while not over.wait(BEAT):
                 with suppress(ColabError):
                     self.upload(sign, f"{FOLDER}/alive")
 
@@ -148,9 +133,9 @@ def give_back(command_line: CommandLine, file: ReceiptFile) -> bool:
     session = file.receipt.session
     for attempt in range(3):
         if attempt:
-            time.sleep(PATIENCE.retry)
+            time.sleep(RETRY)
         with suppress(ColabError):
-            command_line.run("stop", "-s", session, seconds=PATIENCE.command)
+            command_line.run("stop", "-s", session, seconds=COMMAND)
             left = [each for each in command_line.sessions() if _may_be(each, file)]
             if not left:
                 file.note(stage=Stage.RETURNED)
@@ -171,7 +156,7 @@ def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile) -> Non
     high_memory = ["--high-mem"] if file.receipt.high_memory and machine.has_shapes else []
     # Ended half-way, it may leave a machine that it does not know of.
     with deferred_interrupts():
-        command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=PATIENCE.asking)
+        command_line.run("new", "-s", session, *machine.options, *high_memory, seconds=ASKING)
         file.note(stage=Stage.RENTED)
     found = next((each for each in command_line.sessions() if each.name == session), None)
     if found is not None and found.hardware.upper() != machine.name.upper():
@@ -180,8 +165,8 @@ def _rent(command_line: CommandLine, machine: Machine, file: ReceiptFile) -> Non
 
 def _look(rental: Rental, machine: Machine, file: ReceiptFile) -> None:
     """Starts the watch, and makes sure that the machine says of itself what was asked for."""
-    seconds = file.receipt.hours * 3600 + 2 * PATIENCE.command
-    limits = {"seconds": seconds, "silence": PATIENCE.silence}
+    seconds = file.receipt.hours * 3600 + 2 * COMMAND
+    limits = {"seconds": seconds, "silence": SILENCE}
     found = rental.ask("prepare", alive=f"{FOLDER}/alive", **limits)
     file.note(machine=dict(found))
     check_device(found, machine)
@@ -196,7 +181,3 @@ def check_device(found: JsonObject, machine: Machine) -> None:
     if not machine.is_device(found.text("platform"), found.text("device_kind")):
         got = accelerator_in_words(found) or found.text("problem") or "something unknown"
         raise SubstituteError(asked=machine.name, got=f"{got} ({found.text('platform') or 'no platform'})")
-
-
-def _ignore(_: str) -> None:
-    pass

@@ -10,19 +10,19 @@ from pathlib import Path
 from generator.colab.command_line import CommandLine
 from generator.colab.errors import ColabError, NoReceiptError, StillRentedError, TransferError
 from generator.colab.options import INPUT, MOST_SENT, WORKING, KaggleLogin, PlannedTraining
-from generator.colab.receipt import Receipt, ReceiptFile, now, read_receipt
+from generator.colab.receipt import Receipt, ReceiptFile, Stage, now, read_receipt
 from generator.colab.rental import FOLDER, Rental, check_device, give_back, rented
 from generator.colab.sent_notebook import CellFailure, first_failure, notebook_to_send, without_secrets
 from generator.colab.transfer import fetch_folder, send_folder
 from generator.competition import builtin
 from generator.errors import TandemError
-from generator.files import read_bytes
-from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_object, read_handover
+from generator.files import read_bytes, read_json
+from generator.pair.handover import FILE_NAME, HandOver, read_handover
 from generator.pair.mounted_data import ensure_data
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.private_folder import private_folder
-from generator.untrusted import JsonObject, printable, quoted
+from generator.untrusted import printable, quoted
 
 MARKER, CHECKPOINTS = "accelerator.json", "checkpoints"
 
@@ -72,8 +72,7 @@ def train_on_colab(
         session = f"tandem-{re.sub('[^a-z0-9]+', '-', planned.options.pair.lower())[:24]}-{uuid.uuid4().hex[:6]}"
         asked = Receipt(planned.options.pair, session, planned.machine.name, planned.options.high_memory, planned.hours)
         file = ReceiptFile(planned.options.workspace, replace(asked, began=now()))
-        units = command_line.units()
-        file.note(units=(units.balance if units else None, None))
+        file.note(units=(command_line.units(), None))
         training = _Training(planned, command_line, login, file, private, tell)
         try:
             return training.carry()
@@ -108,7 +107,9 @@ class _Training:
     tell: Callable[[str], None]
 
     def carry(self) -> ColabResult:
-        earlier, output = self._earlier(), self.planned.output
+        output = self.planned.output
+        # The last training here, if it is to be gone on from, is moved out of the way of this one.
+        earlier = output.set_aside() if self.planned.options.resume else None
         with output.files.beside(output.working(Role.TRAIN)) as results:
             return self._carry(earlier, results)
 
@@ -121,8 +122,7 @@ class _Training:
                 self._send(rental, earlier)
                 failure = self._execute(rental)
                 self._fetch(rental, results, restart=failure is not None)
-                after = self.command_line.units()
-                self.file.note(units=(self.file.receipt.units[0], after.balance if after else None))
+                self.file.note(units=(self.file.receipt.units[0], self.command_line.units()))
         finally:
             self.tell(f"the machine is {self.file.receipt.stage}")
         if failure is not None:
@@ -180,14 +180,14 @@ class _Training:
         except ColabError:
             if not restart:
                 raise
-        self.file.note(accelerator=dict(_marker(results)))
+        self.file.note(accelerator=dict(read_json(results / MARKER)))
 
     def _accepted(self, results: Path) -> ColabResult:
         """The result, once it is made sure that it is whole and of the machine that was asked for."""
         handover = read_handover(results)
         if not handover.is_whole:
             raise TransferError(what=FILE_NAME, problem="its hash is not the one that stands in it")
-        check_device(_marker(results), self.planned.machine)
+        check_device(read_json(results / MARKER), self.planned.machine)
         output = self._place(results)
         score = handover.out_of_fold
         found = {"metric": score.metric, "score": score.value} if score else {}
@@ -204,10 +204,6 @@ class _Training:
         output.files.write(output.notebook(Role.TRAIN), read_bytes(self._executed))
         return output.working(Role.TRAIN)
 
-    def _earlier(self) -> Path | None:
-        """The last training here, if it is to be gone on from; it is moved out of the way of this one."""
-        return self.planned.output.set_aside() if self.planned.options.resume else None
-
     @property
     def _executed(self) -> Path:
         return self.file.path.with_name(f"{Role.TRAIN}.ipynb")
@@ -222,13 +218,5 @@ def _check_nothing_is_rented(planned: PlannedTraining, command_line: CommandLine
         last = read_receipt(planned.options.workspace, planned.options.pair)
     except NoReceiptError:
         return
-    if not last.is_over and any(each.name == last.session for each in command_line.sessions()):
+    if last.stage is not Stage.RETURNED and any(each.name == last.session for each in command_line.sessions()):
         raise StillRentedError(pair=planned.options.pair, session=last.session)
-
-
-def _marker(folder: Path) -> JsonObject:
-    """The device that the notebook found, as far as it says."""
-    try:
-        return json_object(folder / MARKER)
-    except (FileNotFoundError, DamagedError):
-        return JsonObject()

@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 
 from generator.colab.errors import TransferError
+from generator.colab.remote.pack import main as pack
 from generator.colab.rental import FOLDER, Rental
 
 PIECE_BYTES = 32 * 2**20
@@ -30,20 +31,14 @@ def send_folder(rental: Rental, folder: Path, target: str) -> None:
         CommandError: A command failed.
         TransferError: What arrived is not what was sent.
     """
-    archive = rental.private / "sent.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=1, dereference=True) as packed:
-        packed.add(folder, arcname=".")
-    pieces: list[str] = []
-    digest = hashlib.sha256()
-    piece = rental.private / "piece"
-    with archive.open("rb") as whole:
-        while content := whole.read(PIECE_BYTES):
-            digest.update(content)
-            piece.write_bytes(content)
-            pieces.append(f"{FOLDER}/sent.{len(pieces)}")
-            rental.upload(piece, pieces[-1])
-    promised = digest.hexdigest()
-    arrived = rental.ask("unpack", archive=f"{FOLDER}/sent", pieces=pieces, sha256=promised, target=target)
+    archive = rental.private / "sent"
+    packed = pack({"folder": folder, "archive": archive, "piece_bytes": PIECE_BYTES, "follow": True})
+    pieces = {Path(piece): f"{FOLDER}/{Path(piece).name}" for piece in packed["pieces"]}
+    for piece, name in pieces.items():
+        rental.upload(piece, name)
+        piece.unlink()
+    promised, names = packed["sha256"], list(pieces.values())
+    arrived = rental.ask("unpack", archive=f"{FOLDER}/sent", pieces=names, sha256=promised, target=target)
     if arrived.text("sha256") != promised:
         raise TransferError(what=folder.name, problem="the machine has other bytes than were sent")
 
@@ -55,7 +50,7 @@ def fetch_folder(rental: Rental, folder: str, target: Path) -> None:
         CommandError: A command failed.
         TransferError: What arrived is not what was sent, or too much.
     """
-    packed = rental.ask("pack", folder=folder, archive=f"{FOLDER}/results", piece_bytes=PIECE_BYTES)
+    packed = rental.ask("pack", folder=folder, archive=f"{FOLDER}/results", piece_bytes=PIECE_BYTES, follow=False)
     pieces = packed.get("pieces")
     if not isinstance(pieces, list) or not pieces:
         return

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from generator.errors import PairError
-from generator.files import open_file
+from generator.files import read_json
 from generator.pair.choices import Choice, MadeBy
-from generator.untrusted import JsonObject, is_slug, printable
+from generator.untrusted import is_slug, printable
 
 PLACEHOLDER_OWNER = "your-kaggle-username"
 """Stands where no user name is known; `push` refuses it."""
@@ -58,7 +58,7 @@ def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield name, "KAGGLE_USERNAME"
     for folder in _folders(environment):
         for file_name in ("kaggle.json", "credentials.json"):
-            if name := _username_in(folder / file_name):
+            if name := read_json(folder / file_name, most=_LARGEST_CONFIGURATION).text("username"):
                 yield name, f"the user name in Kaggle's {file_name}"
 
 
@@ -72,12 +72,3 @@ def _folders(environment: Mapping[str, str]) -> Iterator[Path]:
         yield Path(shared) / "kaggle"
     elif home:
         yield Path(home) / ".config" / "kaggle"
-
-
-def _username_in(path: Path) -> str | None:
-    try:
-        with open_file(path) as file:
-            content = file.read(_LARGEST_CONFIGURATION + 1)
-    except OSError:
-        return None
-    return JsonObject.parsed(content).text("username") if len(content) <= _LARGEST_CONFIGURATION else None

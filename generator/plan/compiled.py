@@ -4,11 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from generator.plan.measurement import MeasuringOptions
+from generator.plan.measurement import PlanOptions
 from generator.tpu_compiler.step_cost import StepCost
 from generator.untrusted import printable
 
-TOPOLOGY = "v5e:2x4"
 _LARGE_BATCH = 128
 
 
@@ -20,7 +19,7 @@ class Compiled:
     missing: str = ""
 
 
-def compiled_steps(asked: MeasuringOptions, batch: int, tell: Callable[[str], None]) -> Compiled:
+def compiled_steps(options: PlanOptions, batch: int, tell: Callable[[str], None]) -> Compiled:
     """Compiles the training step at the pair's own batch and at a large one, as neither tells of the other.
 
     A TPU lays out a small batch with padding, which a large one need not have.
@@ -31,10 +30,10 @@ def compiled_steps(asked: MeasuringOptions, batch: int, tell: Callable[[str], No
     from generator.tpu_compiler.targets import pair_notebook
 
     costs: list[StepCost] = []
-    target = pair_notebook(asked.workspace, asked.pair, asked.assignments)
+    target = pair_notebook(options.workspace, options.pair, options.assignments)
     for size in sorted({batch, _LARGE_BATCH}):
         tell(f"Compiling the step for a TPU, {size} examples a core")
-        report = compile_steps(target, CompileOptions(topology=TOPOLOGY, batch_per_core=size), progress=tell)
+        report = compile_steps(target, CompileOptions(batch_per_core=size), progress=tell)
         costs += [cost for cost in report.steps if cost.what == "train" and cost.topology != "cpu"]
         said = [problem.sentence for problem in report.problems if problem.is_error]
     return Compiled(tuple(costs), "" if costs else printable((said or ["it did not compile the step"])[0]))

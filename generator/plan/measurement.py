@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import RunError
-from generator.files import open_file
+from generator.files import read_json
 from generator.pair.folder import existing_pair
-from generator.pair.workspace import PairFolder, Role, Workspace
+from generator.pair.workspace import Role, Workspace
 from generator.plan import probe
-from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener
 from generator.run.execution import Execution
 from generator.run.input_mounts import lay_out, mounts, read_sources
@@ -27,7 +26,7 @@ from generator.untrusted import JsonObject, printable
 TRAIN_CELL = "train"
 _LONGEST_ANSWER = 1 << 16
 _ABOVE_LINE = 1.001
-_REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
+REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
 _SMALLEST, _LARGEST = 1e-9, 10**12
 
 
@@ -42,13 +41,25 @@ class MeasurementError(RunError):
 
 
 @dataclass(frozen=True)
-class MeasuringOptions:
-    """What is measured: a pair of a workspace, with its data or a specimen of them, its parameters set as for a run."""
+class PlanOptions:
+    """The options of `tandem plan`.
+
+    Attributes:
+        workspace: Where the pair is.
+        pair: Its name.
+        assignments: Its parameters, as for a run.
+        specimen: Whether a specimen of its data is measured.
+        examples: The examples of an epoch, where they are known to be others than those that are measured.
+        asks_compiler: Whether to ask a TPU's compiler.
+        timed_steps: Training steps to take here, to compare what they last with what is predicted.
+    """
 
     workspace: Workspace
     pair: str
     assignments: tuple[str, ...] = ()
     specimen: bool = False
+    examples: int | None = None
+    asks_compiler: bool = True
     timed_steps: int = 0
 
 
@@ -112,7 +123,7 @@ class Measurement:
     is_specimen: bool
 
 
-def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
+def measure(options: PlanOptions, listener: Listener) -> Measurement:
     """Runs the training notebook's own cells up to its first epoch, in a process of their own, and measures there.
 
     Raises:
@@ -120,23 +131,22 @@ def measure(options: MeasuringOptions, listener: Listener) -> Measurement:
         MeasurementError: The notebook has no cell `train`, or did not reach it.
     """
     require_packages()
-    pair = existing_pair(options.workspace, options.pair)
-    if not pair.notebook(Role.TRAIN).is_file():
-        raise NotebookMissingError(path=pair.notebook(Role.TRAIN))
     with private_folder() as private:
-        said = _said(_executed(options, pair, private, listener))
+        # Any notebook could have written the probe's answer in its place.
+        said = read_json(_executed(options, private, listener), most=_LONGEST_ANSWER)
     if not said:
         raise MeasurementError(pair=options.pair, problem="it ended before its first epoch")
     return _measurement(said, options)
 
 
-def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listener: Listener) -> Path:
+def _executed(options: PlanOptions, private: Path, listener: Listener) -> Path:
     """Executes the cells in a private folder, and returns the file that the probe writes there."""
     from generator.run.engine import execute
 
-    notebook, sources = pair.notebook(Role.TRAIN), read_sources(pair, Role.TRAIN)
-    wanted = mounts(sources, options.workspace, outputs={}, specimen=options.specimen)
+    pair = existing_pair(options.workspace, options.pair)
+    notebook = pair.notebook(Role.TRAIN)
     parameters = set_parameters({Role.TRAIN: read_notebook_parameters(notebook)}, options.assignments, smoke=False)
+    wanted = mounts(read_sources(pair, Role.TRAIN), options.workspace, outputs={}, specimen=options.specimen)
     working, input_root, copy = private / "working", private / "input", private / "measured.ipynb"
     copy.write_text(_with_probe(notebook, options), encoding="utf-8")
     working.mkdir()
@@ -155,7 +165,7 @@ def _executed(options: MeasuringOptions, pair: PairFolder, private: Path, listen
     return working / "probe.json"
 
 
-def _with_probe(notebook: Path, options: MeasuringOptions) -> str:
+def _with_probe(notebook: Path, options: PlanOptions) -> str:
     """The notebook up to its cell `train`, with the probe before it."""
     import nbformat
 
@@ -170,16 +180,7 @@ def _with_probe(notebook: Path, options: MeasuringOptions) -> str:
     return str(v4.writes(measured))
 
 
-def _said(path: Path) -> JsonObject:
-    """The answer of the probe, which any notebook could have written in its place; empty if it is none."""
-    try:
-        with open_file(path) as file:
-            return JsonObject.parsed(file.read(_LONGEST_ANSWER))
-    except OSError:
-        return JsonObject()
-
-
-def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
+def _measurement(said: JsonObject, options: PlanOptions) -> Measurement:
     """The answer of the notebook's process, which ran a stranger's code: only numbers are taken from it."""
     cost, pipeline, machine = said.section("cost"), said.section("input"), said.section("machine")
     counts = {name: _count(said, name) for name in ("epochs", "folds", "batch", "parameters", "held_out")}
@@ -197,7 +198,7 @@ def _measurement(said: JsonObject, options: MeasuringOptions) -> Measurement:
         **counts,
         example_bytes=_positive(said, "batch_bytes") / counts["batch"],
         learning_rate=learning_rate,
-        follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / _REFERENCE_BATCH,
+        follows_root=learning_rate > _ABOVE_LINE * base * counts["batch"] / REFERENCE_BATCH,
         ready_seconds=_positive(said, "ready_seconds"),
         loop_seconds=_positive(said, "loop_seconds"),
         machine=rates,

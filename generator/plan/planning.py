@@ -8,27 +8,10 @@ from generator.accelerators.prediction import Prediction, predict
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
 from generator.plan.compiled import Compiled, compiled_steps
-from generator.plan.measurement import Measurement, MeasuringOptions, measure
+from generator.plan.measurement import REFERENCE_BATCH, Measurement, PlanOptions, measure
 from generator.plan.recommendation import Plan, plan_training
 from generator.plan.workload import this_machine, workload_of
 from generator.run.events import Listener
-
-_REFERENCE_BATCH = 128  # that a LEARNING_RATE is for
-
-
-@dataclass(frozen=True)
-class PlanOptions:
-    """The options of `tandem plan`.
-
-    Attributes:
-        measuring: What to measure.
-        examples: The examples of an epoch, where they are known to be others than those that are measured.
-        asks_compiler: Whether to ask a TPU's compiler.
-    """
-
-    measuring: MeasuringOptions
-    examples: int | None = None
-    asks_compiler: bool = True
 
 
 @dataclass(frozen=True)
@@ -84,21 +67,20 @@ def plan_pair(options: PlanOptions, listener: Listener, tell: Callable[[str], No
     Raises:
         TandemError: The pair, its data or its packages are missing, or its notebook fails.
     """
-    asked = options.measuring
-    spec = read_pair(existing_pair(asked.workspace, asked.pair))
-    measured = measure(asked, listener)
-    compiled = (
-        compiled_steps(asked, measured.batch, tell) if options.asks_compiler else Compiled((), "it was not asked")
-    )
+    spec = read_pair(existing_pair(options.workspace, options.pair))
+    measured = measure(options, listener)
+    compiled = Compiled((), "it was not asked")
+    if options.asks_compiler:
+        compiled = compiled_steps(options, measured.batch, tell)
     work = workload_of(measured, compiled.costs, examples=options.examples)
     plan = plan_training(work, batch=measured.batch, sees_tpu=spec.framework != "tensorflow")
     here = predict(work, this_machine(measured), measured.batch)
-    return PlannedPair(asked.pair, spec.framework, measured, compiled, plan, here)
+    return PlannedPair(options.pair, spec.framework, measured, compiled, plan, here)
 
 
 def _root(batch: int) -> float:
-    return math.sqrt(batch / _REFERENCE_BATCH)
+    return math.sqrt(batch / REFERENCE_BATCH)
 
 
 def _line_then_root(batch: int) -> float:
-    return min(batch / _REFERENCE_BATCH, _root(batch))
+    return min(batch / REFERENCE_BATCH, _root(batch))

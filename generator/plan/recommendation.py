@@ -1,6 +1,6 @@
 """The plan of a training: what it takes on each accelerator, which one to take, and what the figures teach."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
@@ -87,7 +87,7 @@ def _lessons(work: Workload, predictions: Sequence[Prediction], recommended: Pre
         times = f"{milliseconds(each.host)} of them and {milliseconds(each.device)} of the device"
         cores = f"{each.accelerator.cores} cores starve {each.accelerator.title}"
         lessons.append(f"{cores}: a batch takes {times}, which could use {loss:.1f} times as many.")
-    tpu = _find(predictions, lambda each: each.accelerator.machine_shape == catalog().training.machine_shape)
+    tpu = next((each for each in predictions if each.accelerator == catalog().training), None)
     if tpu is not None:
         lessons += _batches(work, tpu)
         if recommended.accelerator.kind is AcceleratorKind.CPU and recommended.total < tpu.total:
@@ -107,7 +107,3 @@ def _batches(work: Workload, tpu: Prediction) -> list[str]:
 def _computing(work: Workload, made: Prediction) -> float:
     steps = work.examples // (made.batch * made.accelerator.devices)
     return steps * made.device * work.epochs * work.folds
-
-
-def _find(predictions: Sequence[Prediction], is_meant: Callable[[Prediction], bool]) -> Prediction | None:
-    return next((each for each in predictions if is_meant(each)), None)

@@ -13,7 +13,7 @@ a record by which `tandem push --rehearsed` knows the cells again:
     │   └── limits       time and memory at the size of the real test
     ├── sessions         a notebook in a sandbox like Kaggle's session, and where it ended
     ├── image            the environment with the versions of Kaggle's GPU image
-    └── page, record     what is left of it; `result` is its data, `errors` what can be wrong before it begins
+    └── record       what is left of it, and its page; `result` is its data
 
 Only `cli` imports it. It runs notebooks by `generator.sessions`, and knows nothing of the local Kaggle or the chain.
 """

@@ -9,8 +9,7 @@ from pathlib import Path, PurePosixPath
 from generator.competition.bounded_lzma import require_no_lzma
 from generator.competition.facts import Task
 from generator.files import PathOutsideError, contained
-from generator.rehearsal.errors import NoTestSetError
-from generator.rehearsal.test_set import TestSet
+from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.writing import files_below, link
 from generator.sessions.trees import remove_tree
 from generator.untrusted import quoted

@@ -5,19 +5,18 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from generator.competition.facts import Task
 from generator.competition.submission import SubmissionError, summarize, tolerance_of, validate
 from generator.competition.survey.facts import Survey
 from generator.rehearsal.answers import Answers, difference, read_answers
 from generator.rehearsal.archives import archives_of, pack_archives, require_room, unpack_archives
-from generator.rehearsal.errors import NoTestSetError
-from generator.rehearsal.limits import Limits, size_trial
+from generator.rehearsal.limits import size_trial
 from generator.rehearsal.reading import read_test_set
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions
-from generator.rehearsal.test_set import TestSet
+from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
+from generator.run.pair_run import CheckedPair
 from generator.sessions.runner import SessionOrder
 from generator.sessions.trees import remove_tree
 from generator.untrusted import printable
@@ -33,26 +32,20 @@ class InferenceWish:
     """The inference to come.
 
     Attributes:
-        session: What all sessions have in common; `mounts` has the competition's data at `place`.
+        pair: The pair.
+        session: What all sessions have in common, its limits on Kaggle among it; `mounts` has the data at `place`.
         place: Where the competition is mounted.
         survey: What is in its data.
-        task: What was made of it.
-        submission: The file that the notebook writes.
         examples: How many examples of the test are taken.
         rows: How many the real test has, None if nobody says so.
-        limits: Those of the session on Kaggle.
-        is_code_competition: Whether the notebook is run again there.
     """
 
+    pair: CheckedPair
     session: SessionOrder
     place: PurePosixPath
     survey: Survey
-    task: Task
-    submission: str
     examples: int
     rows: int | None
-    limits: Limits
-    is_code_competition: bool
 
     @property
     def data(self) -> Path:
@@ -69,10 +62,10 @@ def hidden_test_trials(sessions: Sessions, wish: InferenceWish, folder: Path, to
         folder: Where the varied data may be written.
         told: Is called with each verdict as soon as it is there.
     """
-    archives = archives_of(wish.task)
+    archives = archives_of(wish.pair.spec.task)
     try:
         data = _unpacked(wish.data, archives, folder / "unpacked") if archives else wish.data
-        test = read_test_set(data, wish.survey, wish.task, most=wish.examples)
+        test = read_test_set(data, wish.survey, wish.pair.spec.task, most=wish.examples)
         if archives:
             require_room(data, archives, test)
     except NoTestSetError as error:
@@ -129,12 +122,12 @@ class _Trials:
                 session = running[name].result()
                 found[name] = self._judge(variation, test, session, known)
                 if name == first and found[name].verdict is Verdict.PASSED:
-                    known = read_answers(session.files.working / self.wish.submission)
+                    known = read_answers(session.files.working / self.wish.pair.submission_file)
                 remove_tree(session.files.path)  # ten of them might be 20 GB each
             self.told(found[name])
         trials = [found[each.name] for each in VARIATIONS]
         rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
-        limits = size_trial(trials, self.wish.limits, rows=rows)
+        limits = size_trial(trials, self.wish.session, rows=rows)
         self.told(limits)
         return [*trials, limits]
 
@@ -165,8 +158,8 @@ class _Trials:
         if session.is_done:
             problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
             if not problem and variation.keeps_answers and known is not None:
-                answers = read_answers(session.files.working / self.wish.submission)
-                problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.task).texts)
+                answers = read_answers(session.files.working / self.wish.pair.submission_file)
+                problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.pair.spec.task).texts)
         return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
 
 
@@ -176,12 +169,12 @@ def _rows_of(test: TestSet) -> int:
 
 def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | None = None) -> str:
     """What is wrong with the submission of a notebook that came to its end, as a sentence, or nothing."""
-    submission = session.files.working / wish.submission
+    task, submission = wish.pair.spec.task, session.files.working / wish.pair.submission_file
     if not (submission.is_file() and submission.resolve().is_relative_to(session.files.working.resolve())):
-        return f"The notebook ended without writing {printable(wish.submission)}."
+        return f"The notebook ended without writing {printable(wish.pair.submission_file)}."
     try:
-        if wish.task.sample_submission:
-            validate(submission, data / wish.task.sample_submission, tolerance=tolerance_of(wish.task))
+        if task.sample_submission:
+            validate(submission, data / task.sample_submission, tolerance=tolerance_of(task))
         elif (found := summarize(submission).rows) != rows and rows is not None:
             return f"The submission has {found:,} rows, and the test {rows:,}."
     except SubmissionError as error:
@@ -200,29 +193,18 @@ def _verdict(wish: InferenceWish, variation: Variation, session: Session, proble
     )
     if session.is_done and not problem:
         return trial
-    if not session.is_done:
-        is_reasoned = variation.may_stop and session.stop is not None and session.stop.is_own
-        verdict = Verdict.STOPPED if is_reasoned else Verdict.FAILED
-        shown = printable(session.end.failure.partition(":")[0])
-        return replace(
-            trial,
-            verdict=verdict,
-            found=session.reason,
-            when=session.when,
-            on_kaggle=_on_kaggle(wish, variation, shown),
-        )
-    word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
-    return replace(
-        trial,
-        verdict=Verdict.FAILED,
-        found=problem,
-        when="when the submission is scored",
-        on_kaggle=_on_kaggle(wish, variation, word),
-    )
+    if session.is_done:
+        word = "a wrong score" if "another answer" in problem else "Submission Scoring Error"
+        ended = replace(trial, verdict=Verdict.FAILED, found=problem, when="when the submission is scored")
+    else:
+        word = printable(session.end.failure.partition(":")[0])
+        verdict = Verdict.STOPPED if variation.may_stop and session.stop.is_own else Verdict.FAILED
+        ended = replace(trial, verdict=verdict, found=session.stop.reason, when=session.when)
+    return replace(ended, on_kaggle=_on_kaggle(wish, variation, word))
 
 
 def _on_kaggle(wish: InferenceWish, variation: Variation, word: str) -> str:
-    if not wish.is_code_competition:
+    if not wish.pair.spec.competition.is_code_competition:
         if variation is VARIATIONS[0]:
             return f"{word}: there would be no valid file to submit."
         return ""  # it scores the file, and does not run the notebook again

@@ -2,19 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, linear_regression
 
 from generator.rehearsal.result import Trial, Verdict
+from generator.sessions.runner import SessionOrder
 
 _MOST = 10**12  # more rows than this no test has
 _GIB = 2**30
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The limits of a session: `seconds`, and `memory` in bytes."""
-
-    seconds: float
-    memory: int
 
 
 @dataclass(frozen=True)
@@ -33,39 +27,38 @@ class Line:
         return _MOST if self.slope <= 0 else max(0, min(_MOST, int((limit - self.start) / self.slope)))
 
 
-def line_through(points: Sequence[tuple[int, float]]) -> Line:
+def line_through(rows: Sequence[float], values: Sequence[float]) -> Line:
     """The line of least squares through points of two different numbers of rows at least; it does not fall."""
-    rows = sum(x for x, _ in points) / len(points)
-    values = sum(y for _, y in points) / len(points)
-    slope = sum((x - rows) * (y - values) for x, y in points) / sum((x - rows) ** 2 for x, _ in points)
-    return Line(values - max(0.0, slope) * rows, max(0.0, slope))
+    slope, start = linear_regression(rows, values)
+    return Line(start, slope) if slope > 0 else Line(fmean(values), 0.0)
 
 
-def size_trial(trials: Sequence[Trial], limits: Limits, *, rows: int) -> Trial:
+def size_trial(trials: Sequence[Trial], session: SessionOrder, *, rows: int) -> Trial:
     """The trial of the limits, which is computed from those that passed.
 
     Args:
         trials: What was tried on tests of different sizes.
-        limits: Those of the session on Kaggle.
+        session: A session with the limits of those on Kaggle.
         rows: How many rows the real test is taken to have.
     """
     name, tried = "time and memory", f"What they would be for {rows:,} rows, from what they were for fewer."
     done = [trial for trial in trials if trial.verdict is Verdict.PASSED and trial.rows and trial.seconds]
     if len({trial.rows for trial in done}) < 2:  # noqa: PLR2004 - a line
         return Trial(name, tried, Verdict.SKIPPED, "It takes two tests of different sizes that were answered.")
-    time = line_through([(trial.rows, trial.seconds) for trial in done])
-    memory = line_through([(trial.rows, float(trial.peak_memory)) for trial in done])
-    seconds, peak = time.at(rows), memory.at(rows)
-    fits = min(time.rows_within(limits.seconds), memory.rows_within(limits.memory))
+    sizes = [trial.rows for trial in done]
+    time = line_through(sizes, [trial.seconds for trial in done])
+    memory = line_through(sizes, [trial.peak_memory for trial in done])
+    seconds, peak, longest = time.at(rows), memory.at(rows), session.time_limit.total_seconds()
+    fits = min(time.rows_within(longest), memory.rows_within(session.memory_limit))
     room = "No number of rows comes near a limit." if fits == _MOST else f"About {_rounded(fits):,} rows would fit."
-    taken = f"{peak / _GIB:.1f} of {limits.memory / _GIB:.0f} GiB"
-    what = f"About {_hours(seconds)} of {_hours(limits.seconds)}, and {taken}. {room}"
+    taken = f"{peak / _GIB:.1f} of {session.memory_limit / _GIB:.0f} GiB"
+    what = f"About {_hours(seconds)} of {_hours(longest)}, and {taken}. {room}"
     trial = Trial(name, tried, Verdict.PASSED, what, rows=rows)
-    if seconds <= limits.seconds and peak <= limits.memory:
+    if seconds <= longest and peak <= session.memory_limit:
         return trial
-    is_slow = time.rows_within(limits.seconds) < memory.rows_within(limits.memory)
+    is_slow = time.rows_within(longest) < memory.rows_within(session.memory_limit)
     word = "Notebook Timeout" if is_slow else "Notebook Exceeded Allowed Compute"
-    when = f"after {_hours(limits.seconds)}" if is_slow else "when its memory is full"
+    when = f"after {_hours(longest)}" if is_slow else "when its memory is full"
     return Trial(name, tried, Verdict.FAILED, what, when, on_kaggle=f"{word}.", rows=rows)
 
 

@@ -3,7 +3,7 @@
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -13,8 +13,7 @@ from generator.competition.tables.errors import UnreadableTableError
 from generator.competition.tables.formats import TableFormat
 from generator.competition.tables.rows import table_rows
 from generator.competition.tfrecord import NotRecordsError, features_of, first_records
-from generator.rehearsal.errors import NoTestSetError
-from generator.rehearsal.test_set import Example, Row, TestFile, TestSet
+from generator.rehearsal.test_set import Example, NoTestSetError, Row, TestFile, TestSet
 from generator.untrusted import quoted
 
 _MOST_FILES = 2_000_000
@@ -39,21 +38,6 @@ def read_test_set(folder: Path, survey: Survey, task: Task, *, most: int) -> Tes
 
 
 @dataclass
-class _Rows:
-    """The rows of a test table by the example that they are of, in the order of the table."""
-
-    names: tuple[str, ...]
-    key_of: Callable[[Row, int], str]
-    of: dict[str, list[Row]] = field(default_factory=dict)
-
-    def take(self, rows: Iterable[Row], chosen: Mapping[str, None]) -> None:
-        """Keeps the rows of the chosen examples."""
-        for place, row in enumerate(rows):
-            if (key := self.key_of(row, place)) in chosen:
-                self.of.setdefault(key, []).append(row)
-
-
-@dataclass
 class _Reader:
     """Reads a test; `keys` are the ids of all its examples, once they are known."""
 
@@ -69,18 +53,18 @@ class _Reader:
         table, sample = (self._table(path) for path in (self.task.test_table, self.task.sample_submission))
         files = list(self._files())
         records = dict(self._records(files)) if self._text("labels_from") == "records" else {}
-        rows = _Rows(table.column_names if table is not None else (), self._key_of(table))
+        names = table.column_names if table is not None else ()
         if table is not None:
-            self.keys = dict.fromkeys(rows.key_of(row, place) for place, row in enumerate(self._rows(table)))
+            self.keys = dict.fromkeys(key for key, _ in self._keyed_rows(table))
         else:
             self.keys = dict.fromkeys(records) if records else self._keys_of_files(sample, files)
         answers = self._answers(sample)
         chosen = dict.fromkeys(islice(answers or self.keys, self.most))
-        if table is not None:
-            rows.take(self._rows(table), chosen)
-        elif chosen:
-            rows.of.update({key: [] for key in chosen})
-        if not chosen or (absent := chosen.keys() - rows.of.keys()):
+        rows: dict[str, list[Row]] = {} if table is not None else {key: [] for key in chosen}
+        for key, row in self._keyed_rows(table) if table is not None else ():
+            if key in chosen:
+                rows.setdefault(key, []).append(row)
+        if not chosen or (absent := chosen.keys() - rows.keys()):
             why = f"the sample has the id {quoted(min(absent))}, which no example has." if chosen else "it is empty."
             raise NoTestSetError(why=why)
         by_name = self._by_name([] if records else files)
@@ -90,37 +74,30 @@ class _Reader:
                 origin=key,
                 rows=tuple(of_example),
                 answers=tuple(answers.get(key, ())),
-                files=tuple(TestFile(path, path) for path in self._named(key, of_example, rows.names, by_name)),
+                files=tuple(TestFile(path, path) for path in self._named(key, of_example, names, by_name)),
                 record=records.get(key, b""),
             )
-            for key, of_example in rows.of.items()
+            for key, of_example in rows.items()
         ]
         where = {example.key: place for place, example in enumerate(examples)}
-        test = TestSet(
+        made_of, group = self._texts("id_columns"), self._text("group_column")
+        return TestSet(
             examples=tuple(examples),
             answers=tuple(where[key] for key in chosen),
             table=table,
-            columns=rows.names,
+            columns=names,
             sample=sample,
             record_id=self._text("record_id") if records else "",
             has_given_ids=not any("/" in key for key in chosen),
             taken=frozenset(self._taken(files, by_name, is_records=bool(records))),
-        )
-        return self._described(test)
-
-    def _described(self, test: TestSet) -> TestSet:
-        """The test with what the task says of it."""
-        made_of, group = self._texts("id_columns"), self._text("group_column")
-        return replace(
-            test,
             id_column=self.task.id_column,
-            key_columns=tuple(dict.fromkeys([self.task.id_column, *self._media(test.columns)])),
+            key_columns=tuple(dict.fromkeys([self.task.id_column, *self._media(names)])),
             id_columns=tuple(made_of),
             id_separator=self._text("id_separator") or "_",
             group_column=made_of[0] if made_of and group not in made_of else group,
             categories=frozenset(self._texts("category_columns")),
             folder=self._text("test_folder"),
-            first_id=self._first_id(test.columns),
+            first_id=self._first_id(names),
         )
 
     def _media(self, names: tuple[str, ...]) -> list[str]:
@@ -158,9 +135,13 @@ class _Reader:
         except (UnreadableTableError, OSError, ValueError, csv.Error) as error:
             raise NoTestSetError(why=f"{quoted(table.path)} cannot be read: {quoted(str(error))}.") from error
 
-    def _key_of(self, table: Table | None) -> Callable[[Row, int], str]:
+    def _keyed_rows(self, table: Table) -> Iterator[tuple[str, Row]]:
+        """The rows of the test table, each with the id of the example that it is of."""
+        key_of = self._key_of(table.column_names)
+        yield from ((key_of(row, place), row) for place, row in enumerate(self._rows(table)))
+
+    def _key_of(self, names: tuple[str, ...]) -> Callable[[Row, int], str]:
         """Returns what makes the id of a row of the test table and its place."""
-        names = table.column_names if table is not None else ()
         if self.task.id_column in names:
             place = names.index(self.task.id_column)
             return lambda row, _: row[place]
@@ -169,9 +150,9 @@ class _Reader:
             places, separator = [names.index(column) for column in columns], self._text("id_separator") or "_"
             return lambda row, _: separator.join(row[at] for at in places)
         first = self._first_id(names)
-        if names and first is None:
+        if first is None:
             raise NoTestSetError(why=f"the test table has no column {quoted(self.task.id_column)}.")
-        return lambda _, at: str((first or 0) + at)
+        return lambda _, at: str(first + at)
 
     def _first_id(self, names: tuple[str, ...]) -> int | None:
         """The id of the first row where ids count the rows, which the sample says where the task does not."""

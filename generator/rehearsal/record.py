@@ -1,22 +1,24 @@
-"""The record of a rehearsal, by which the cells are known again that passed it.
+"""What is left of a rehearsal: a page, and the record by which the cells are known again that passed it.
 
-It lies in the output folder, which is sent around as little as the page. Whoever forges it spares themselves a
+The record lies in the output folder, which is sent around as little as the page. Whoever forges it spares themselves a
 rehearsal and nobody else: nothing but `push --rehearsed` relies on it.
 """
 
 import hashlib
 import json
+from datetime import datetime
 from pathlib import Path
 
-from generator.errors import TandemError
-from generator.files import read_bytes, read_text
+from generator.errors import RunError, TandemError
+from generator.files import read_json, read_text
+from generator.page_templates import PageTemplates
 from generator.pair.folder import existing_pair
 from generator.pair.notebook import digest_of_cells
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.rehearsal.errors import NotRehearsedError
 from generator.rehearsal.result import Rehearsal, Trial
 from generator.run.input_mounts import read_sources
-from generator.untrusted import JsonObject
+from generator.run.report import duration
+from generator.untrusted import JsonObject, printable
 from generator.workspace_files import WorkspaceFiles
 
 RECORD, PAGE = "rehearsal.json", "rehearsal.html"
@@ -60,6 +62,24 @@ def _fields(trial: Trial) -> dict[str, object]:
     return {**vars(trial), "verdict": str(trial.verdict), "seconds": round(trial.seconds, 1)}
 
 
+def write_page(rehearsal: Rehearsal, files: WorkspaceFiles) -> None:
+    """Writes the page, whole or not at all.
+
+    Raises:
+        FileWriteError: It could not be written.
+    """
+    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+        "rehearsal.html.j2",
+        rehearsal=rehearsal,
+        written=f"{datetime.now():%Y-%m-%d %H:%M}",
+        parts=[
+            ("Training on eight devices", "training", rehearsal.training),
+            ("The hidden test", "hidden-test", rehearsal.hidden_test),
+        ],
+    )
+    files.write(rehearsal.report, page.encode("utf-8", "replace"))
+
+
 def write_record(rehearsal: Rehearsal, cells: str, files: WorkspaceFiles) -> None:
     """Writes the record beside the page."""
     text = json.dumps({"cells": cells, **as_fields(rehearsal)}, indent=2) + "\n"
@@ -70,27 +90,24 @@ def check_rehearsed(workspace: Workspace, pair: str, *, specimen: bool = False) 
     """Makes sure that the pair, as its cells stand now, has passed a rehearsal; with `specimen`, on made-up data too.
 
     Raises:
-        TandemError: There is no such pair.
-        NotRehearsedError: It has not, or not with these cells.
+        TandemError: There is no such pair, or it has not, or not with these cells.
     """
-    folder = existing_pair(workspace, pair)
-    record = _read(workspace.output(pair) / RECORD)
+    why = _what_lacks(existing_pair(workspace, pair), read_json(workspace.output(pair) / RECORD), specimen=specimen)
+    if why:
+        name = printable(pair)
+        raise RunError(f"The pair {name} {why}: run `tandem rehearse {name}` first, or push it without --rehearsed.")
+
+
+def _what_lacks(folder: PairFolder, record: JsonObject, *, specimen: bool) -> str:
+    """What keeps a pair from having passed, as a predicate; nothing if it has."""
     try:
         cells = cells_of(folder)
-    except TandemError as error:
-        raise NotRehearsedError(pair=pair, why="has a notebook, or metadata, that cannot be read") from error
+    except TandemError:
+        return "has a notebook, or metadata, that cannot be read"
     if not record:
-        raise NotRehearsedError(pair=pair, why="has never been rehearsed here")
+        return "has never been rehearsed here"
     if record.text("cells") != cells:
-        raise NotRehearsedError(pair=pair, why="has been changed since its rehearsal")
+        return "has been changed since its rehearsal"
     if record.flag("specimen") and not specimen:
-        raise NotRehearsedError(pair=pair, why="was rehearsed on a specimen alone, which counts with --specimen")
-    if not record.flag("passed"):
-        raise NotRehearsedError(pair=pair, why="did not pass its rehearsal")
-
-
-def _read(path: Path) -> JsonObject:
-    try:
-        return JsonObject.parsed(read_bytes(path))
-    except OSError:
-        return JsonObject()
+        return "was rehearsed on a specimen alone, which counts with --specimen"
+    return "" if record.flag("passed") else "did not pass its rehearsal"

@@ -12,14 +12,12 @@ from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.competition.survey import survey_folder
 from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
-from generator.rehearsal.image import GpuImage, find_image
+from generator.rehearsal.image import find_image, image_in_words
 from generator.rehearsal.inference import RERUN, InferenceWish, hidden_test_trials
-from generator.rehearsal.limits import Limits
-from generator.rehearsal.page import write_page
-from generator.rehearsal.record import PAGE, cells_of, write_record
+from generator.rehearsal.record import PAGE, cells_of, write_page, write_record
 from generator.rehearsal.result import Rehearsal, Trial, Verdict
-from generator.rehearsal.sessions import Session, Sessions, sessions
-from generator.rehearsal.training import FEW_EPOCHS, TrainingWish, start_trainings, training_trials
+from generator.rehearsal.sessions import Session, Sessions
+from generator.rehearsal.training import FEW_EPOCHS, start_trainings, training_trials
 from generator.rehearsal.variations import VARIATIONS
 from generator.run.input_mounts import SOURCE_KINDS, mounts
 from generator.run.pair_run import CheckedPair
@@ -80,13 +78,13 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
         report=output / PAGE,
         is_code_competition=pair.spec.competition.is_code_competition,
         specimen=options.specimen,
-        image=image.description,
+        image=image_in_words(image),
     )
     at_a_time = min(_MOST_AT_A_TIME, os.cpu_count() or 1)
     with (
         handled_signals(signal.default_int_handler),
         files.beside(output.absolute()) as stage,
-        sessions(stage / "sessions", at_a_time=at_a_time) as running,
+        Sessions(stage / "sessions", at_a_time=at_a_time) as running,
     ):
         result.isolation = running.isolation
         _Rehearsing(options, pair, image, stage, running, listener, result).execute()
@@ -102,7 +100,7 @@ class _Rehearsing:
 
     options: RehearsalOptions
     pair: CheckedPair
-    image: GpuImage
+    image: Path | None
     stage: Path
     sessions: Sessions
     listener: Listener
@@ -128,17 +126,7 @@ class _Rehearsing:
         self.listener(f"{trial.name}: {trial.verdict}")
 
     def _train(self) -> Session:
-        parameters = self.pair.parameters[Role.TRAIN]
-        wish = TrainingWish(
-            notebook=self.pair.folder.notebook(Role.TRAIN),
-            framework=self.pair.spec.framework,
-            mounts=self._mounts(Role.TRAIN, {}),
-            parameters=parameters.values,
-            defaults=parameters.defaults,
-            hours=self.pair.spec.session_hours,
-            internet=self.pair.sources[Role.TRAIN].internet,
-        )
-        started = start_trainings(self.sessions, wish, self.stage)
+        started = start_trainings(self.sessions, self.pair, self._mounts(Role.TRAIN, {}), self.stage)
         eight, *one = [each.result() for each in started]
         for trial in training_trials(self.pair.spec.framework, eight, one[0] if one else None):
             self._tell(trial, self.result.training)
@@ -151,8 +139,6 @@ class _Rehearsing:
         data = mounted[place]
         machine = next(each for each in catalog().accelerators.values() if each.kind is AcceleratorKind.GPU)
         memory = round(machine.host_memory_gib * _GIB) if machine.host_memory_gib else SessionOrder.memory_limit
-        limits = Limits(seconds=3_600 * spec.inference_hours, memory=memory)
-        name = self.pair.parameters[Role.INFER].value("SUBMISSION_FILE")
         # In a rerun an inference server waits for Kaggle's gateway, and here nobody would come: the competition's own
         # local gateway asks instead.
         is_served = (data / "kaggle_evaluation").is_dir()
@@ -165,22 +151,13 @@ class _Rehearsing:
             environment={} if is_served else RERUN,
             accelerator=AcceleratorKind.GPU,
             time_limit=timedelta(hours=spec.inference_hours),
-            memory_limit=limits.memory,
-            python=self.image.python,
+            memory_limit=memory,
+            python=self.image,
             internet=sources[Role.INFER].internet,
         )
         has_files = bool(spec.task.details.get("test_folder"))
-        wish = InferenceWish(
-            session=session,
-            place=place,
-            survey=survey_folder(data),
-            task=spec.task,
-            submission=name if isinstance(name, str) else "submission.csv",
-            examples=self.options.examples or (_FILES if has_files else _ROWS),
-            rows=self.options.hidden_rows,
-            limits=limits,
-            is_code_competition=spec.competition.is_code_competition,
-        )
+        examples = self.options.examples or (_FILES if has_files else _ROWS)
+        wish = InferenceWish(self.pair, session, place, survey_folder(data), examples, rows=self.options.hidden_rows)
         self.result.hidden_test += hidden_test_trials(self.sessions, wish, self.stage, self._say)
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:

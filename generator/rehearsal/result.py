@@ -85,8 +85,6 @@ class Rehearsal:
     @property
     def is_passed(self) -> bool:
         """True if both notebooks were tried and nothing failed."""
-        was_tried = [any(trial.verdict is not Verdict.SKIPPED for trial in part) for part in self._parts()]
+        parts = (self.training, self.hidden_test)
+        was_tried = [any(trial.verdict is not Verdict.SKIPPED for trial in part) for part in parts]
         return all(was_tried) and not self.failed
-
-    def _parts(self) -> tuple[list[Trial], list[Trial]]:
-        return self.training, self.hidden_test

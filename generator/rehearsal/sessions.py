@@ -2,12 +2,11 @@
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from generator.errors import TandemError
 from generator.run.notebook_file import read_notebook
@@ -27,16 +26,16 @@ _FRAME = re.compile(
 
 @dataclass(frozen=True)
 class Stop:
-    """The place where a notebook ended early; `is_own` says that it did so by a `raise` in a cell, with a reason.
+    """Why a notebook ended early, and in which cell; `is_own` says that it did so by a `raise` there, with a reason.
 
     `line` is the last one of a cell that was reached, where the reason does not say enough.
     """
 
-    cell: str
-    section: str
-    line: str
     reason: str
-    is_own: bool
+    cell: str = ""
+    section: str = ""
+    line: str = ""
+    is_own: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,12 @@ class Session:
     Attributes:
         end: What Kaggle would say of it.
         files: What it wrote, and the notebook as executed.
-        stop: Where it ended, if that was in a cell.
+        stop: Why it ended; says nothing if it came to its end.
     """
 
     end: SessionEnd
     files: SessionFolder
-    stop: Stop | None = None
+    stop: Stop
 
     @property
     def is_done(self) -> bool:
@@ -59,27 +58,30 @@ class Session:
         return not self.end.failure
 
     @property
-    def reason(self) -> str:
-        """The reason why it did not."""
-        return self.stop.reason if self.stop is not None else printable(self.end.failure)
-
-    @property
     def when(self) -> str:
         """The place where it ended, in words."""
-        place = f", in the cell {self.stop.cell}" if self.stop is not None and self.stop.cell else ""
-        section = f" ({self.stop.section})" if place and self.stop is not None and self.stop.section else ""
-        line = f": {self.stop.line}" if self.stop is not None and self.stop.line else ""
+        place = f", in the cell {self.stop.cell}" if self.stop.cell else ""
+        section = f" ({self.stop.section})" if place and self.stop.section else ""
+        line = f": {self.stop.line}" if self.stop.line else ""
         return f"after {self.end.seconds:.0f} s{place}{section}{line}"
 
 
 class Sessions:
-    """Runs notebooks, some at a time, each in a folder of its own below `folder`."""
+    """Runs notebooks for the length of a block, some at a time, each in a folder of its own below `folder`."""
 
-    def __init__(self, folder: Path, pool: ThreadPoolExecutor, stop: threading.Event) -> None:
+    def __init__(self, folder: Path, *, at_a_time: int) -> None:
         self._folder = folder
-        self._pool = pool
-        self._stop = stop
+        self._pool = ThreadPoolExecutor(at_a_time)
+        self._stop = threading.Event()
         self._runner = NotebookRunner()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops those that still run."""
+        self._stop.set()
+        self._pool.shutdown(cancel_futures=True)
 
     @property
     def isolation(self) -> str:
@@ -98,20 +100,8 @@ class Sessions:
         """Runs a session to its end."""
         order.files.make()
         end = self._runner.run(order, stop=self._stop)
-        ended = Session(end, order.files)
-        return ended if ended.is_done else replace(ended, stop=_stop(order.files.executed))
-
-
-@contextmanager
-def sessions(folder: Path, *, at_a_time: int) -> Iterator[Sessions]:
-    """Sessions for as long as the block lasts; those that still run at its end are stopped."""
-    stop = threading.Event()
-    pool = ThreadPoolExecutor(at_a_time)
-    try:
-        yield Sessions(folder, pool, stop)
-    finally:
-        stop.set()
-        pool.shutdown(cancel_futures=True)
+        stopped = _stop(order.files.executed) if end.failure else None
+        return Session(end, order.files, stopped or Stop(printable(end.failure)))
 
 
 def _stop(executed: Path) -> Stop | None:

@@ -1,12 +1,24 @@
-"""The test set of a competition as data: its examples, each with its rows, its answers in the sample and its files."""
+"""The test set of a competition as data: its examples, each with its rows, its answers in the sample and its files.
+
+NoTestSetError          a test of which no hidden one can be made here; the trials on it are left out
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from generator.competition.survey.facts import Table
+from generator.errors import RunError
 
 Row = tuple[str, ...]
+
+
+class NoTestSetError(RunError):
+    """A test set of a form that is not understood well enough to be changed; `why` is a sentence."""
+
+    def __init__(self, *, why: str) -> None:
+        self.why = why
+        super().__init__(f"No hidden test can be made of the data: {why}")
 
 
 @dataclass(frozen=True)

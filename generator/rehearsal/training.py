@@ -3,19 +3,20 @@
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.competition.facts import Value
 from generator.files import PathOutsideError, contained
 from generator.pair.handover import HandOver, HandOverError, read_handover
+from generator.pair.workspace import Role
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions
 from generator.rehearsal.watching import ENVIRONMENT, Seen, seen_in, write_watched
+from generator.run.pair_run import CheckedPair
 from generator.sessions.runner import SessionOrder
 from generator.sessions.session_log import read_all
 
@@ -31,49 +32,32 @@ _TOLERANCE = 1e-3
 _MOST_COMPILATIONS = 2  # the second step may find its state laid out in another way than the first
 
 
-@dataclass(frozen=True)
-class TrainingWish:
-    """The training to come: the notebook with its framework, its inputs, and what its parameters are set to."""
-
-    notebook: Path
-    framework: str
-    mounts: Mapping[PurePosixPath, Path]
-    parameters: Mapping[str, Value]
-    defaults: Mapping[str, Value]
-    hours: float
-    internet: bool
-
-    @property
-    def batch(self) -> int | None:
-        """The batch of one replica, None if the notebook has no parameter for it."""
-        value = self.parameters.get("BATCH_SIZE", self.defaults.get("BATCH_SIZE"))
-        return value if isinstance(value, int) else None
-
-
-def start_trainings(sessions: Sessions, wish: TrainingWish, folder: Path) -> "list[Future[Session]]":
+def start_trainings(
+    sessions: Sessions, pair: CheckedPair, mounts: Mapping[PurePosixPath, Path], folder: Path
+) -> "list[Future[Session]]":
     """Starts the training on eight devices, and on one with the same global batch if that can be set."""
-    started = [sessions.start(_order(sessions, wish, folder, devices=DEVICES, batch=wish.batch))]
-    if wish.batch is not None:
-        started.append(sessions.start(_order(sessions, wish, folder, devices=1, batch=wish.batch * DEVICES)))
+    batch = pair.parameters[Role.TRAIN].value("BATCH_SIZE")  # of one replica
+    batches = {DEVICES: {"BATCH_SIZE": batch}, 1: {"BATCH_SIZE": batch * DEVICES}} if isinstance(batch, int) else {}
+    started = []
+    for devices, changed in (batches or {DEVICES: {}}).items():
+        name = f"train-{devices}"
+        watched = folder / f"{name}.ipynb"
+        source = pair.folder.notebook(Role.TRAIN)
+        watched.write_text(write_watched(source, framework=pair.spec.framework, devices=devices), encoding="utf-8")
+        order = SessionOrder(
+            title=name,
+            notebook=watched,
+            files=sessions.files(name),
+            mounts=mounts,
+            parameters={**pair.parameters[Role.TRAIN].values, **changed},
+            environment=ENVIRONMENT,
+            accelerator=AcceleratorKind.TPU,
+            devices=devices,
+            time_limit=timedelta(hours=pair.spec.session_hours),
+            internet=pair.sources[Role.TRAIN].internet,
+        )
+        started.append(sessions.start(order))
     return started
-
-
-def _order(sessions: Sessions, wish: TrainingWish, folder: Path, *, devices: int, batch: int | None) -> SessionOrder:
-    name = f"train-{devices}"
-    watched = folder / f"{name}.ipynb"
-    watched.write_bytes(write_watched(wish.notebook, framework=wish.framework, devices=devices))
-    return SessionOrder(
-        title=name,
-        notebook=watched,
-        files=sessions.files(name),
-        mounts=wish.mounts,
-        parameters=wish.parameters if batch is None else {**wish.parameters, "BATCH_SIZE": batch},
-        environment=ENVIRONMENT,
-        accelerator=AcceleratorKind.TPU,
-        devices=devices,
-        time_limit=timedelta(hours=wish.hours),
-        internet=wish.internet,
-    )
 
 
 def training_trials(framework: str, eight: Session, one: Session | None) -> Iterator[Trial]:
@@ -87,7 +71,7 @@ def training_trials(framework: str, eight: Session, one: Session | None) -> Iter
     )
     if not eight.is_done:
         kaggle = "The training would stop there, and cost the quota until then."
-        yield replace(ran, verdict=Verdict.FAILED, found=eight.reason, when=eight.when, on_kaggle=kaggle)
+        yield replace(ran, verdict=Verdict.FAILED, found=eight.stop.reason, when=eight.when, on_kaggle=kaggle)
         return
     if framework == "torch" and not seen.devices:
         found = "PyTorch/XLA is not installed here, so that the notebook ran on the CPU as one device."
@@ -121,7 +105,7 @@ def _same_losses(framework: str, handover: HandOver | None, one: Session | None)
         return replace(trial, found="The notebook has no parameter BATCH_SIZE to set the same global batch by.")
     trial = replace(trial, seconds=one.end.seconds, peak_memory=one.end.peak_memory)
     if not one.is_done:
-        return replace(trial, found=f"On one device it stopped {one.when}: {one.reason}")
+        return replace(trial, found=f"On one device it stopped {one.when}: {one.stop.reason}")
     other = _handover(one)
     losses = [each.folds[0].losses if each is not None and each.folds else () for each in (handover, other)]
     pairs = list(zip_longest(*losses, fillvalue=math.nan))
@@ -143,8 +127,11 @@ def _compilations(seen: Seen) -> Trial:
     steps = {name: count for name, count in seen.compiled.items() if "step" in name.lower() or "train" in name.lower()}
     if not steps:
         return replace(trial, verdict=Verdict.SKIPPED, found="No compilation of a step was seen.")
-    said = ", ".join(f"{name} {_times(count)}" for name, count in sorted(steps.items())[:5])
-    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or _has_shapes(name, seen)]
+    times = {name: "once" if count == 1 else f"{count} times" for name, count in sorted(steps.items())[:5]}
+    said = ", ".join(f"{name} {often}" for name, often in times.items())
+    # A step of training is compiled for several shapes where its last batch is not full.
+    ragged = {name for name in steps if "train" in name.lower() and seen.shapes[name] > 1}
+    again = [name for name in steps if steps[name] > _MOST_COMPILATIONS or name in ragged]
     if not again:
         return replace(trial, found=f"Compiled: {said}.")
     shapes = max(seen.shapes[name] for name in again)
@@ -157,15 +144,6 @@ def _compilations(seen: Seen) -> Trial:
         when="whenever a step has not been seen in that form",
         on_kaggle=kaggle,
     )
-
-
-def _has_shapes(name: str, seen: Seen) -> bool:
-    """True if a step of training is compiled for several shapes, as for a last batch that is not full."""
-    return "train" in name.lower() and seen.shapes[name] > 1
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
 
 
 def _whole(handover: HandOver | None, working: Path) -> Trial:

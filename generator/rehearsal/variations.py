@@ -38,11 +38,6 @@ class Variation:
     may_stop: bool = False
 
 
-def as_it_is(test: TestSet) -> TestSet:
-    """The test that everybody sees."""
-    return test
-
-
 def larger(test: TestSet) -> TestSet | None:
     """The test with nine copies of each example, under ids of their own."""
     if not test.has_given_ids:
@@ -129,7 +124,7 @@ def of_none(test: TestSet) -> TestSet:
 
 
 VARIATIONS = (
-    Variation("as it is", "The test as everybody sees it.", as_it_is),
+    Variation("as it is", "The test as everybody sees it.", lambda test: test),
     Variation(f"{LARGER} times larger", f"{LARGER} times as many examples, under ids of their own.", larger),
     Variation("another order", "The rows of the test shuffled, and those of the sample in yet another order.",
               in_another_order),

@@ -4,14 +4,13 @@ The notebook's own cells stay as they are. What the cell finds it prints; the no
 is the notebook's word.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from generator.files import read_text
+from generator.pair.notebook_changes import with_first_cell
 from generator.untrusted import JsonObject, printable
 
 _MARK = "tandem-rehearsal"
@@ -104,16 +103,13 @@ class Seen:
     steps: int
 
 
-def write_watched(notebook: Path, *, framework: str, devices: int) -> bytes:
+def write_watched(notebook: Path, *, framework: str, devices: int) -> str:
     """A copy of a notebook with the cell in front that looks on."""
     source = _WATCHER
     values = {"uses_tensorflow": str(framework == "tensorflow"), "mark": _MARK, "devices": str(devices)}
     for name, value in values.items():
         source = source.replace(f"{{{name}}}", value)
-    content: dict[str, Any] = json.loads(read_text(notebook))
-    cell: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": _MARK, "metadata": {}, "outputs": []}
-    content["cells"].insert(0, {**cell, "source": source.strip()})
-    return json.dumps(content).encode()
+    return with_first_cell(read_text(notebook), name=_MARK, source=source.strip())
 
 
 def seen_in(lines: Iterable[str]) -> Seen:

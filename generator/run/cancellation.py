@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from enum import Enum
+from functools import partial
 
 from generator.pair.signals import handled_signals
 from generator.run.kernel import Kernel
@@ -12,19 +12,15 @@ from generator.run.kernel import Kernel
 GRACE_SECONDS = 3.0
 
 
-class StopReason(Enum):
-    """Why a notebook ends before its last cell although no cell failed."""
-
-    SIGNAL = "signal"
-    TIMEOUT = "timeout"
-
-
 class StoppedError(Exception):
-    """The notebook was made to end; turned into what the caller expects before it leaves the engine."""
+    """The notebook was made to end; turned into what the caller expects before it leaves the engine.
 
-    def __init__(self, reason: StopReason) -> None:
-        super().__init__(reason)
-        self.reason = reason
+    Its time was up if `is_late`; else a signal asked for the end.
+    """
+
+    def __init__(self, *, is_late: bool) -> None:
+        super().__init__()
+        self.is_late = is_late
 
 
 class Stop:
@@ -36,7 +32,7 @@ class Stop:
     """
 
     def __init__(self) -> None:
-        self.reason: StopReason | None = None
+        self._error: StoppedError | None = None
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         self._kernel: Kernel | None = None
@@ -44,11 +40,11 @@ class Stop:
         self._grace: asyncio.TimerHandle | None = None
         self._closing = False
 
-    def request(self, reason: StopReason) -> None:
+    def request(self, *, is_late: bool) -> None:
         """Makes the task end; all but the first request are ignored, so that hammering Ctrl-C loses nothing."""
-        if self.reason is not None:
+        if self._error is not None:
             return
-        self.reason = reason
+        self._error = StoppedError(is_late=is_late)
         if self._kernel is not None:
             self._interrupting = self._loop.create_task(self._kernel.interrupt())
             self._grace = self._loop.call_later(GRACE_SECONDS, self._cancel)
@@ -57,8 +53,8 @@ class Stop:
 
     def check(self) -> None:
         """Raises StoppedError if a stop was requested."""
-        if self.reason is not None:
-            raise StoppedError(self.reason)
+        if self._error is not None:
+            raise self._error
 
     def close(self) -> None:
         """From now on the kernel is being shut down."""
@@ -77,12 +73,12 @@ class Stop:
 
     def on_signals(self) -> AbstractContextManager[None]:
         """Turns the signals that ask for an end into a request, where this is the main thread."""
-        return handled_signals(lambda *_: self._loop.call_soon_threadsafe(self.request, StopReason.SIGNAL))
+        return handled_signals(lambda *_: self._loop.call_soon_threadsafe(partial(self.request, is_late=False)))
 
     @contextmanager
     def after(self, seconds: float | None) -> Iterator[None]:
         """Turns the end of this time into a request."""
-        timer = None if seconds is None else self._loop.call_later(seconds, self.request, StopReason.TIMEOUT)
+        timer = None if seconds is None else self._loop.call_later(seconds, partial(self.request, is_late=True))
         try:
             yield
         finally:

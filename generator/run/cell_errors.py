@@ -11,6 +11,7 @@ from pathlib import Path
 
 from generator.errors import RunError
 from generator.installation import install_command
+from generator.run.notebook_outline import PlannedCell
 from generator.run.terminal_text import strip_ansi
 from generator.untrusted import printable
 
@@ -22,16 +23,6 @@ _FROM_EXTRAS = dict.fromkeys(("timm", "torch", "transformers"), "torch") | dict.
     ("flax", "jax", "keras", "optax", "orbax", "safetensors", "tensorflow"), "run"
 )
 _CELL_FRAME = re.compile(r"(?:Cell|Input) In ?\[(\d+)\](?:, line (\d+)|, in <cell line: (\d+)>)")
-
-
-@dataclass(frozen=True)
-class ExecutedCell:
-    """A code cell as far as a failure needs to know it; `execution_count` is the n of `In[n]`."""
-
-    name: str
-    section: str
-    source: str
-    execution_count: int | None
 
 
 @dataclass(frozen=True)
@@ -47,33 +38,33 @@ class RaisedError:
 class Excerpt:
     """The place at which an exception arose; `line` counts from 1, and is None where the traceback tells none."""
 
-    cell: ExecutedCell
+    cell: PlannedCell
     line: int | None
 
     def lines(self) -> list[tuple[int, str]]:
         """The numbered lines around the place."""
-        source = self.cell.source.split("\n")
+        source = self.cell.cell.source.split("\n")
         if self.line is None:
             return list(enumerate(source[: 2 * _LINES_AROUND], start=1))
         first = max(1, self.line - _LINES_AROUND)
         return list(enumerate(source[first - 1 : self.line + _LINES_AROUND], start=first))
 
 
-def locate(error: RaisedError, *, running: ExecutedCell, executed: Sequence[ExecutedCell]) -> Excerpt:
+def locate(error: RaisedError, *, running: PlannedCell, executed: Sequence[PlannedCell]) -> Excerpt:
     """Find the deepest frame of the traceback that lies in a cell, which may be another one than the running one."""
-    by_count = {cell.execution_count: cell for cell in executed} | {running.execution_count: running}
+    by_count = {each.cell.execution_count: each for each in (*executed, running)}
     for found in reversed(list(_CELL_FRAME.finditer(strip_ansi(error.traceback)))):
-        cell, line = by_count.get(int(found[1])), int(found[2] or found[3])
-        if cell is not None and line <= cell.source.count("\n") + 1:
-            return Excerpt(cell=cell, line=line)
-    return Excerpt(cell=running, line=None)
+        planned, line = by_count.get(int(found[1])), int(found[2] or found[3])
+        if planned is not None and line <= planned.cell.source.count("\n") + 1:
+            return Excerpt(planned, line)
+    return Excerpt(running, None)
 
 
 class CellError(RunError):
     """A cell raised an exception."""
 
     def __init__(
-        self, *, notebook: str, running: ExecutedCell, excerpt: Excerpt, error: RaisedError, kept: Path
+        self, *, notebook: str, running: PlannedCell, excerpt: Excerpt, error: RaisedError, kept: Path
     ) -> None:
         self.notebook = notebook
         self.running = running
@@ -99,7 +90,7 @@ class NotebookTimeoutError(RunError):
         )
 
 
-def _headline(notebook: str, running: ExecutedCell, excerpt: Excerpt) -> str:
+def _headline(notebook: str, running: PlannedCell, excerpt: Excerpt) -> str:
     at = f" at line {excerpt.line}" if excerpt.line is not None else ""
     section = f" (section {printable(running.section)})" if running.section else ""
     if excerpt.cell is running:

@@ -24,10 +24,10 @@ from papermill.engines import (  # type: ignore[import-untyped]
 from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
 from generator.pair.signals import handled_signals
-from generator.run.cancellation import Stop, StoppedError, StopReason
-from generator.run.cell_errors import CellError, ExecutedCell, NotebookTimeoutError, RaisedError, locate
+from generator.run.cancellation import Stop, StoppedError
+from generator.run.cell_errors import CellError, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
-from generator.run.execution import CellTiming, ExecutedNotebook, Execution
+from generator.run.execution import ExecutedNotebook, Execution
 from generator.run.kernel import Kernel, KernelDiedError, started_kernel
 from generator.run.notebook_outline import PlannedCell, plan
 from generator.run.terminal_text import PrintedLines, without_overwritten
@@ -73,7 +73,7 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
         listener(NotebookFinished(execution.title, seconds, complete))
     if received:
         raise KeyboardInterrupt
-    return ExecutedNotebook(execution.saved_as, seconds, tuple(run.timings), failure)
+    return ExecutedNotebook(execution.saved_as, seconds, run.sections, failure)
 
 
 def _without_placeholders(path: Path) -> str:
@@ -136,17 +136,17 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
 
 
 class NotebookRun:
-    """The execution of one notebook; `timings` grows with every code cell that ended.
+    """The execution of one notebook; `sections` grow with every code cell that ended.
 
     It does not begin where a signal that asks for an end is in `received`.
     """
 
     def __init__(self, execution: Execution, listener: Listener, received: Sequence[int]) -> None:
         self._received = received
-        self.timings: list[CellTiming] = []
+        self.sections: dict[str, float] = {}
         self._execution = execution
         self._listener = listener
-        self._executed: list[ExecutedCell] = []
+        self._executed: list[PlannedCell] = []
         self._running = ""
 
     def execute(self, notebook: NotebookExecutionManager) -> None:
@@ -160,7 +160,7 @@ class NotebookRun:
             with asyncio.Runner() as runner:
                 runner.run(self._execute(notebook))
         except StoppedError as stopped:
-            if stopped.reason is StopReason.SIGNAL:
+            if not stopped.is_late:
                 raise KeyboardInterrupt from None
             raise NotebookTimeoutError(
                 notebook=self._execution.title,
@@ -175,7 +175,7 @@ class NotebookRun:
         self._listener(NotebookStarted(self._execution.title, len(cells)))
         with stop.on_signals(), stop.after(self._execution.timeout):
             if self._received:
-                stop.request(StopReason.SIGNAL)
+                stop.request(is_late=False)
             try:
                 async with started_kernel(self._execution.kernel) as kernel:
                     try:
@@ -202,7 +202,7 @@ class NotebookRun:
                 if _is_clean_exit(error):
                     break
                 raise self._cell_error(planned, error)
-            self._executed.append(_executed(planned))
+            self._executed.append(planned)
         client.set_widgets_metadata()
 
     @contextmanager
@@ -212,7 +212,7 @@ class NotebookRun:
             yield
         finally:
             seconds = time.monotonic() - started
-            self.timings.append(CellTiming(planned.name, planned.section, seconds))
+            self.sections[planned.section] = self.sections.get(planned.section, 0.0) + seconds
             self._listener(CellFinished(planned.name, seconds))
 
     async def _execute_cell(
@@ -254,11 +254,10 @@ class NotebookRun:
         )
 
     def _cell_error(self, planned: PlannedCell, error: RaisedError) -> CellError:
-        running = _executed(planned)
         return CellError(
             notebook=self._execution.title,
-            running=running,
-            excerpt=locate(error, running=running, executed=self._executed),
+            running=planned,
+            excerpt=locate(error, running=planned, executed=self._executed),
             error=replace(error, message=self._in_the_users_words(error.message)),
             kept=self._execution.saved_as,
         )
@@ -267,11 +266,6 @@ class NotebookRun:
         for mount, folder in self._execution.mounted.items():
             message = message.replace(str(mount), str(folder))
         return message
-
-
-def _executed(planned: PlannedCell) -> ExecutedCell:
-    cell = planned.cell
-    return ExecutedCell(planned.name, planned.section, cell.source, cell.execution_count)
 
 
 def _raised(cell: NotebookNode, error: CellExecutionError) -> RaisedError:

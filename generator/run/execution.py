@@ -10,15 +10,6 @@ from generator.run.kernel import KernelSetup
 
 
 @dataclass(frozen=True)
-class CellTiming:
-    """The time that one code cell took, and the H2 heading above it ("" above the first)."""
-
-    name: str
-    section: str
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Execution:
     """One notebook's run to come: what to execute, where its result is saved, and with which parameters.
 
@@ -36,16 +27,12 @@ class Execution:
 
 @dataclass(frozen=True)
 class ExecutedNotebook:
-    """A notebook that was run: to its end if `failure` is None."""
+    """A notebook that was run: to its end if `failure` is None.
+
+    `sections` are the seconds of its code cells by the H2 heading above them ("" above the first), in their order.
+    """
 
     path: Path
     seconds: float
-    cells: tuple[CellTiming, ...]
+    sections: Mapping[str, float]
     failure: RunError | None = None
-
-    def sections(self) -> dict[str, float]:
-        """Seconds by section, in the order of the notebook."""
-        seconds: dict[str, float] = {}
-        for cell in self.cells:
-            seconds[cell.section] = seconds.get(cell.section, 0.0) + cell.seconds
-        return seconds

@@ -2,6 +2,7 @@
 
 KernelMetadataError    a kernel-metadata.json that is missing or not understood
 InputMissingError      a source that it names is not on this machine
+SpecimenMissingError   there is no specimen to run on
 """
 
 import json
@@ -15,7 +16,6 @@ from generator.errors import RunError
 from generator.files import read_bytes
 from generator.pair.mounted_data import ensure_data
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.errors import SpecimenMissingError
 from generator.untrusted import JsonObject, printable
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -37,6 +37,15 @@ class InputMissingError(RunError):
         super().__init__(
             f'{printable(str(metadata))} names the {kind} "{printable(source)}", which is not on this machine: '
             f"there is no folder {printable(str(looked))}. Put its files there, as Kaggle would mount them{shortcut}."
+        )
+
+
+class SpecimenMissingError(RunError):
+    """There is no specimen to run on."""
+
+    def __init__(self, *, folder: Path, competition: str) -> None:
+        super().__init__(
+            f"There is no specimen in {printable(str(folder))}. Write one with `tandem specimen {competition}`."
         )
 
 
@@ -79,11 +88,6 @@ class KernelSources:
     ref: str
     sources: Mapping[SourceKind, tuple[str, ...]]
     internet: bool
-
-    @property
-    def competitions(self) -> tuple[str, ...]:
-        """The slugs of the competitions whose data it reads."""
-        return self.sources[SOURCE_KINDS[0]]
 
 
 def read_sources(pair: PairFolder, role: Role) -> KernelSources:

@@ -34,26 +34,6 @@ _RENDERING_SECONDS = 5.0  # of a whole notebook; one that was not made for this 
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A picture that a cell showed; `source` is a `data:` URL."""
-
-    source: str
-    section: str
-    cell: str
-
-    @property
-    def description(self) -> str:
-        """The text to read where it cannot be seen."""
-        return f"{self.section}: {self.cell}" if self.section else self.cell
-
-    @property
-    def aspect(self) -> float:
-        """Width over height, within what a page can lay out."""
-        width, height = png_size(self.source) or (3, 2)
-        return min(max(width / height, _NARROWEST), _WIDEST)
-
-
-@dataclass(frozen=True)
 class Output:
     """One output of a code cell; `kind` is stream, stderr, error, figure, table, text, or note, which says of one.
 
@@ -63,6 +43,12 @@ class Output:
     kind: str
     html: Markup
     source: str = ""
+
+    @property
+    def aspect(self) -> float:
+        """Width over height of a figure, within what a page can lay out."""
+        width, height = png_size(self.source) or (3, 2)
+        return min(max(width / height, _NARROWEST), _WIDEST)
 
 
 @dataclass(frozen=True)
@@ -76,16 +62,12 @@ class CellView:
     outputs: tuple[Output, ...] = ()
     seconds: float | None = None
     is_failed: bool = False
-    is_unreached: bool = False
     is_folded: bool = False
 
-
-@dataclass(frozen=True)
-class NotebookView:
-    """A whole notebook as the page shows it."""
-
-    cells: tuple[CellView, ...]
-    figures: tuple[Figure, ...]
+    @property
+    def is_unreached(self) -> bool:
+        """True if it would have been executed, and was not."""
+        return self.code is not None and self.seconds is None
 
 
 @dataclass(frozen=True)
@@ -113,18 +95,13 @@ class _Renderer:
             return None
 
 
-def view_notebook(path: Path, *, seconds: Mapping[str, float]) -> NotebookView:
-    """Reads an executed notebook.
-
-    Args:
-        path: The notebook as papermill saved it.
-        seconds: How long each cell took, by name; cells that are not in it were not reached.
-    """
-    return _view(read_notebook(path), seconds=seconds)
+def view_notebook(path: Path) -> tuple[CellView, ...]:
+    """Reads a notebook, executed or not; how long its cells took is what papermill wrote into them."""
+    return _view(read_notebook(path))
 
 
-def view_content(content: bytes, *, name: str) -> NotebookView:
-    """Reads the bytes of a notebook, executed or not; how long its cells took is what papermill wrote into them.
+def view_content(content: bytes, *, name: str) -> tuple[CellView, ...]:
+    """Reads the bytes of a notebook.
 
     Args:
         content: The bytes.
@@ -133,23 +110,17 @@ def view_content(content: bytes, *, name: str) -> NotebookView:
     Raises:
         NotebookReadError: They are no notebook.
     """
-    notebook = parse_notebook(content, path=Path(name))
-    return _view(notebook, seconds=_recorded_seconds(notebook.cells))
+    return _view(parse_notebook(content, path=Path(name)))
 
 
-def _recorded_seconds(cells: Sequence[Any]) -> dict[str, float]:
-    seconds = {}
-    for cell in cells:
-        record = cell.metadata.get("papermill")
-        duration = record.get("duration") if isinstance(record, Mapping) else None
-        if isinstance(duration, int | float) and 0 <= duration < math.inf:
-            seconds[str(cell.get("id", ""))] = float(duration)
-    return seconds
+def _recorded_seconds(metadata: Mapping[str, Any]) -> float | None:
+    record = metadata.get("papermill")
+    duration = record.get("duration") if isinstance(record, Mapping) else None
+    return float(duration) if isinstance(duration, int | float) and 0 <= duration < math.inf else None
 
 
-def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
+def _view(notebook: Any) -> tuple[CellView, ...]:
     cells: list[CellView] = []
-    figures: list[Figure] = []
     section = ""
     renderer = _Renderer(until=time.monotonic() + _RENDERING_SECONDS)
     for position, cell in enumerate(notebook.cells, start=1):
@@ -166,14 +137,12 @@ def _view(notebook: Any, *, seconds: Mapping[str, float]) -> NotebookView:
                     markdown=None,
                     code=renderer.code(cell.source),
                     outputs=outputs,
-                    seconds=seconds.get(name),
+                    seconds=_recorded_seconds(cell.metadata),
                     is_failed=any(output.kind == "error" for output in outputs),
-                    is_unreached=name not in seconds,
                     is_folded=_is_folded(cell.metadata),
                 )
             )
-            figures += [Figure(output.source, section, name) for output in outputs if output.source]
-    return NotebookView(cells=tuple(cells), figures=tuple(figures))
+    return tuple(cells)
 
 
 def _is_folded(metadata: Mapping[str, Any]) -> bool:

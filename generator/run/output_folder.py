@@ -187,10 +187,6 @@ class OutputFolder:
                 self.files.remove_tree(finished)
         self.files.remove_empty([self.interrupted.path])
 
-    def remove_report(self) -> None:
-        """Removes the page about the last run."""
-        self.files.remove(self.report)
-
     def _move(self, source: Path, target: Path) -> None:
         if source.exists():
             self.files.move(source, target)

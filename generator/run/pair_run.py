@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
-from generator.competition.facts import Value
 from generator.competition.submission import SubmissionSummary, summarize, tolerance_of, validate
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
@@ -20,7 +19,6 @@ from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.baseline import baseline_process
-from generator.run.errors import NotebookMissingError
 from generator.run.events import Listener, OutputKept, ReportWritten
 from generator.run.execution import Execution
 from generator.run.input_mounts import KernelSources, Mount, lay_out, mounts, read_sources
@@ -92,20 +90,21 @@ class CheckedPair:
             TandemError: It cannot be run, and why.
         """
         folder = existing_pair(workspace, name)
-        for role in Role:
-            if not folder.notebook(role).is_file():
-                raise NotebookMissingError(path=folder.notebook(role))
-        spec = read_pair(folder)
         defaults = {role: read_notebook_parameters(folder.notebook(role)) for role in Role}
-        own, limits = defaults[Role.TRAIN], at_most or {}
-        lowered = [f"{key}={most}" for key, most in limits.items() if _is_more(own.value(key), most)]
+        spec = read_pair(folder)
+        lowered = []
+        for key, most in (at_most or {}).items():
+            own = defaults[Role.TRAIN].value(key)
+            lowered += [f"{key}={most}"] if isinstance(own, int) and own > most else []
         parameters = set_parameters(defaults, [*lowered, *assignments], smoke=smoke)
         check_shared_cells(folder)
         return cls(folder, spec, parameters, {role: read_sources(folder, role) for role in Role})
 
-
-def _is_more(value: Value | None, most: int) -> bool:
-    return isinstance(value, int) and value > most
+    @property
+    def submission_file(self) -> str:
+        """The file that inference writes."""
+        name = self.parameters[Role.INFER].value("SUBMISSION_FILE")
+        return name if isinstance(name, str) else "submission.csv"
 
 
 def run_pair(options: RunOptions, listener: Listener) -> RunResult:
@@ -195,8 +194,7 @@ class _PairRun:
         self._empty_output(Role.INFER)
         threading.Thread(target=self._import_what_the_end_needs, daemon=True).start()
         self._execute_notebook(Role.INFER, wanted)
-        name = self.pair.parameters[Role.INFER].value("SUBMISSION_FILE")
-        submission = self.output.working(Role.INFER) / (name if isinstance(name, str) else "submission.csv")
+        submission = self.output.working(Role.INFER) / self.pair.submission_file
         if not submission.is_file():
             raise RunError(f"The inference notebook ended without writing {printable(str(submission))}.")
         self.result.submission = self._checked(submission)
@@ -248,7 +246,7 @@ class _PairRun:
         if kept is not None:
             self.listener(OutputKept(kept))
         self.output.empty(role)
-        self.output.remove_report()
+        self.output.files.remove(self.output.report)
 
     def _execute_notebook(self, role: Role, wanted: list[Mount]) -> None:
         from generator.run.engine import execute

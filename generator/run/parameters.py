@@ -5,22 +5,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from generator.competition.facts import Value
+from generator.errors import RunError
 from generator.pair.notebook import NotebookReadError
 from generator.pair.parameters import PARAMETERS_TAG, ParameterError, parse_assignment, read_parameters
 from generator.pair.workspace import Role
 from generator.run.notebook_file import read_notebook
+from generator.untrusted import printable
 
 ROOTS = ("INPUT_ROOT", "WORKING_ROOT")
 OFF_COLAB: Mapping[str, Value] = {"RESULTS": "", "RELEASE_RUNTIME": False}
 """What keeps a notebook that was rendered for Colab from doing there what only Colab can."""
-
-
-class RootParameterError(ParameterError):
-    """A root that the run has to choose itself."""
-
-    def __init__(self, *, name: str) -> None:
-        option = "--workspace" if name == "INPUT_ROOT" else "--output"
-        super().__init__(f"The run sets {name} itself: it is the mirror of Kaggle's folder. Use {option} instead.")
 
 
 @dataclass(frozen=True)
@@ -44,9 +38,12 @@ def read_notebook_parameters(notebook: Path) -> NotebookParameters:
     """Reads the parameters cell of a notebook; without one there are no parameters.
 
     Raises:
+        RunError: There is no such file.
         NotebookReadError: The file is no notebook.
         ParametersCellError: The cell holds more than plain values.
     """
+    if not notebook.is_file():
+        raise RunError(f"{printable(str(notebook))} does not exist. Write the pair afresh with `tandem generate`.")
     tagged = []
     for position, cell in enumerate(read_notebook(notebook).cells, start=1):
         tags = cell.metadata.get("tags", [])
@@ -76,16 +73,23 @@ def set_parameters(
         role: {name: value for name, value in own.items() if name in parameters.defaults}
         for role, parameters in notebooks.items()
     }
+    known = {name: value for parameters in notebooks.values() for name, value in parameters.defaults.items()}
     for assignment in assignments:
-        name = assignment.partition("=")[0].strip()
-        if name in ROOTS:
-            raise RootParameterError(name=name)
-        having = [role for role, parameters in notebooks.items() if name in parameters.defaults]
-        for role in having or [next(iter(notebooks))]:
-            defaults = notebooks[role].defaults if having else _all_defaults(notebooks)
-            values[role][name] = parse_assignment(assignment, defaults)[1]
+        name, _ = assigned(assignment, known)
+        for role, parameters in notebooks.items():
+            if name in parameters.defaults:
+                values[role][name] = parse_assignment(assignment, parameters.defaults)[1]
     return {role: NotebookParameters(parameters.defaults, values[role]) for role, parameters in notebooks.items()}
 
 
-def _all_defaults(notebooks: Mapping[Role, NotebookParameters]) -> dict[str, Value]:
-    return {name: value for parameters in notebooks.values() for name, value in parameters.defaults.items()}
+def assigned(text: str, defaults: Mapping[str, Value]) -> tuple[str, Value]:
+    """Reads `NAME=VALUE` for any of these parameters but the roots.
+
+    Raises:
+        ParameterError: There is no such parameter, it is of another type, or it is one that the run chooses itself.
+    """
+    name, value = parse_assignment(text, defaults)
+    if name in ROOTS:
+        option = "--workspace" if name == "INPUT_ROOT" else "--output"
+        raise ParameterError(f"The run sets {name} itself: it is the mirror of Kaggle's folder. Use {option} instead.")
+    return name, value

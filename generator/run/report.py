@@ -12,8 +12,7 @@ from generator.pair.notebook import NotebookReadError
 from generator.pair.workspace import Role
 from generator.run.conclusions import conclusions, constant_baseline, model_baseline
 from generator.run.execution import ExecutedNotebook
-from generator.run.notebook_view import NotebookView, view_notebook
-from generator.run.parameters import NotebookParameters
+from generator.run.notebook_view import CellView, view_notebook
 from generator.run.result import RunResult
 from generator.run.safe_html import code_styles
 from generator.untrusted import python_literal
@@ -31,30 +30,13 @@ class Tile(NamedTuple):
     note: str = ""
 
 
-class ParameterValue(NamedTuple):
-    """The value and the default of a parameter in one notebook, as Python literals."""
-
-    value: str
-    default: str
-
-
-class Bar(NamedTuple):
-    """The time of a section, as a share of the longest one in percent."""
-
-    label: str
-    seconds: float
-    percent: float
-
-
 class NotebookPart(NamedTuple):
-    """The page's part on one notebook; `problem` says why there is no view of it."""
+    """The page's part on one notebook: its seconds by section, and its cells; `problem` says why there are none."""
 
-    role: Role
     word: str
-    seconds: float
-    is_failed: bool
-    bars: list[Bar]
-    view: NotebookView
+    executed: ExecutedNotebook
+    times: dict[str, float]
+    cells: tuple[CellView, ...]
     problem: str
 
 
@@ -65,16 +47,20 @@ def write_report(result: RunResult) -> None:
         FileWriteError: It could not be written.
     """
     parts = list(_parts(result))
-    page = PageTemplates(Path(__file__).parent, duration=duration).render(
+    page = PageTemplates(Path(__file__).parent, duration=duration, literal=_literal).render(
         "report.html.j2",
         run=result,
         written=f"{datetime.now():%Y-%m-%d %H:%M}",
         tiles=list(_tiles(result)),
         findings=conclusions(result).findings,
         next_steps=list(_next_steps(result)),
-        parameters=_parameter_values(result),
+        parameters=list(dict.fromkeys(name for each in result.parameters.values() for name in each.defaults)),
+        roles=list(Role),
         notebooks=parts,
-        figures=[(part.word, figure) for part in parts for figure in part.view.figures],
+        longest=max((seconds for part in parts for seconds in part.times.values()), default=0.0) or 1.0,
+        figures=[
+            (part.word, cell, each) for part in parts for cell in part.cells for each in cell.outputs if each.source
+        ],
         code_styles=code_styles(),
     )
     # The run has made sure of the folder.
@@ -130,18 +116,6 @@ def _next_steps(result: RunResult) -> Iterator[str]:
         yield f"The submission has {result.submission.rows:,} rows and {checked}: {result.submission.path}"
 
 
-def _parameter_values(result: RunResult) -> dict[str, list[ParameterValue | None]]:
-    """By parameter what each notebook has for it, in the order of the roles; None where a notebook does not have it."""
-    names = dict.fromkeys(name for parameters in result.parameters.values() for name in parameters.defaults)
-    return {name: [_parameter_value(result.parameters.get(role), name) for role in Role] for name in names}
-
-
-def _parameter_value(parameters: NotebookParameters | None, name: str) -> ParameterValue | None:
-    if parameters is None or name not in parameters.defaults:
-        return None
-    return ParameterValue(_literal(parameters.value(name)), _literal(parameters.defaults[name]))
-
-
 def _literal(value: Value | None) -> str:
     try:
         return python_literal(value)
@@ -150,27 +124,16 @@ def _literal(value: Value | None) -> str:
 
 
 def _parts(result: RunResult) -> Iterator[NotebookPart]:
-    times = {role: _times(notebook) for role, notebook in result.notebooks.items()}
-    longest = max((seconds for each in times.values() for seconds in each.values()), default=0.0) or 1.0
     for role, notebook in result.notebooks.items():
-        bars = [Bar(label, seconds, 100 * seconds / longest) for label, seconds in times[role].items()]
-        view, problem = NotebookView((), ()), ""
+        cells, problem = tuple[CellView, ...](), ""
         try:
-            view = view_notebook(notebook.path, seconds={cell.name: cell.seconds for cell in notebook.cells})
+            cells = view_notebook(notebook.path)
         except (FileReadError, NotebookReadError) as error:
             problem = error.message
-        yield NotebookPart(
-            role=role,
-            word=_WORDS[role],
-            seconds=notebook.seconds,
-            is_failed=notebook.failure is not None,
-            bars=bars,
-            view=view,
-            problem=problem,
-        )
+        yield NotebookPart(_WORDS[role], notebook, _times(notebook), cells, problem)
 
 
 def _times(notebook: ExecutedNotebook) -> dict[str, float]:
     """Seconds by section, with what the kernel took to start and to end."""
-    sections = {section or "Before the first section": seconds for section, seconds in notebook.sections().items()}
+    sections = {section or "Before the first section": seconds for section, seconds in notebook.sections.items()}
     return {**sections, "Kernel": max(0.0, notebook.seconds - sum(sections.values()))}

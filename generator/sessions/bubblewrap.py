@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.sessions.isolation import (
-    KAGGLES_PATHS,
+    INPUT,
     SYSTEM_FILES,
     SYSTEM_FOLDERS,
+    WORKING,
     Launch,
     input_folders,
     python_folders,
@@ -93,12 +94,12 @@ class Bubblewrap:
             options += ["--bind", str(folder), at]
         for folder in python_folders(order):
             options += ["--ro-bind", str(folder), str(folder)]
-        options += ["--dir", KAGGLES_PATHS.input_root]
+        options += ["--dir", INPUT]
         for at, folder in input_folders(order).items():
             options += ["--ro-bind", str(folder), at]
         # The folders between the mounts belong to file systems in memory, which nobody measures: nothing may be
         # written to them either.
-        options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", KAGGLES_PATHS.working]
+        options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKING]
         return self._launch(options, program, memory=order.memory_limit, tasks=order.process_limit)
 
     def works(self) -> bool:

@@ -1,11 +1,11 @@
-"""The seam between a session and what keeps it apart from this machine, if only a process of its own."""
+"""What any isolation of a session from this machine has to do, and the least one: a process of its own."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import generator
 from generator.sessions.runner import SessionOrder
@@ -21,42 +21,27 @@ SYSTEM_FILES = (
     *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
 )
 
-
-@dataclass(frozen=True)
-class SessionPaths:
-    """The paths of a session, as its notebook sees them.
-
-    `session` is where the worker finds the notebook and saves what came of it; `home` is lost with the session. Where
-    they `are_kaggles`, what must not be changed or reached cannot be.
-    """
-
-    input_root: str
-    working: str
-    session: str
-    home: str
-    are_kaggles: bool
-
-
-KAGGLES_PATHS = SessionPaths(
-    input_root="/kaggle/input",
-    working="/kaggle/working",
-    session="/kaggle/session",
-    home="/root",
-    are_kaggles=True,
-)
+INPUT, WORKING, HOME = "/kaggle/input", "/kaggle/working", "/root"
+SESSION = "/kaggle/session"
+"""Where the worker finds the notebook, and saves what came of it."""
 
 
 @dataclass(frozen=True)
 class Launch:
     """A program to execute on this machine, and its variables beside the session's own.
 
-    It sees `paths`, and inherits file descriptors, which are closed here when this is left.
+    It inherits file descriptors, which are closed here when this is left. It sees Kaggle's paths, and then what must
+    not be changed or reached cannot be; or `elsewhere` has the paths of this machine that stand for them.
     """
 
     arguments: tuple[str, ...]
-    paths: SessionPaths = KAGGLES_PATHS
     inherited: tuple[int, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+    def path(self, kaggles: str) -> str:
+        """The path that stands for one of Kaggle's."""
+        return self.elsewhere.get(kaggles, kaggles)
 
     def __enter__(self) -> Self:
         return self
@@ -66,27 +51,12 @@ class Launch:
             os.close(descriptor)
 
 
-class Isolation(Protocol):
-    """A way to run a process apart from this machine."""
-
-    @property
-    def description(self) -> str:
-        """A description of what it does and does not do, in a few words for people."""
-
-    @property
-    def is_sandbox(self) -> bool:
-        """True if it holds back a notebook that wants to get out."""
-
-    def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
-        """The program to execute on this machine for one to run in the session, whose folders are made already."""
-
-
 def session_folders(order: SessionOrder) -> dict[str, Path]:
     """The folders of this machine that a session may write to, by where it sees them."""
     return {
-        KAGGLES_PATHS.working: order.files.working,
-        KAGGLES_PATHS.session: order.files.private / "session",
-        KAGGLES_PATHS.home: order.files.private / "home",
+        WORKING: order.files.working,
+        SESSION: order.files.private / "session",
+        HOME: order.files.private / "home",
         "/tmp": order.files.private / "scratch",  # noqa: S108 - a folder of the session's own
         "/kaggle/temp": order.files.private / "temp",
         # Shared memory is on the disk as well, where it is measured with the rest.
@@ -96,7 +66,7 @@ def session_folders(order: SessionOrder) -> dict[str, Path]:
 
 def input_folders(order: SessionOrder) -> Mapping[str, Path]:
     """The folders of this machine that a session may read, by where it sees them."""
-    return {f"{KAGGLES_PATHS.input_root}/{place}": folder for place, folder in order.mounts.items()}
+    return {f"{INPUT}/{place}": folder for place, folder in order.mounts.items()}
 
 
 def python_folders(order: SessionOrder) -> list[Path]:
@@ -130,12 +100,5 @@ class PlainProcess:
             link = Path(root, place)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(folder, target_is_directory=True)
-        folders = session_folders(order)
-        paths = SessionPaths(
-            input_root=str(root),
-            working=str(order.files.working),
-            session=str(folders["/kaggle/session"]),
-            home=str(folders["/root"]),
-            are_kaggles=False,
-        )
-        return Launch(tuple(program), paths)
+        own = {at: str(folder) for at, folder in session_folders(order).items()}
+        return Launch(tuple(program), elsewhere={INPUT: str(root), **own})

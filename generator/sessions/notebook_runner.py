@@ -1,6 +1,5 @@
 """Executes notebooks for real: a worker process in a sandbox, watched from outside."""
 
-import json
 import logging
 import os
 import shutil
@@ -21,11 +20,12 @@ import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.sessions.bubblewrap import Bubblewrap
 from generator.sessions.environment import process_variables, session_variables
-from generator.sessions.isolation import Isolation, Launch, PlainProcess, SessionPaths, session_folders
+from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Launch, PlainProcess, session_folders
 from generator.sessions.resource_limits import GRACE, Watch
 from generator.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.sessions.session_log import SessionLog
 from generator.sessions.worker import EXECUTED, NOTEBOOK, WorkOrder
+from generator.untrusted import JsonObject, storable
 
 DIED = "The session's process died. It may have run out of memory."
 _EMULATED = {
@@ -39,6 +39,9 @@ _PIECE, _LAST_PIECES = 4_096, 16
 _LONGEST_FAILURE = 500
 _LARGEST_NOTEBOOK = 256 * 2**20
 _LOG = logging.getLogger(__name__)
+
+Isolation = Bubblewrap | PlainProcess
+"""A way to run a process apart from this machine; `is_sandbox` says that it holds back what wants to get out."""
 
 
 def best_isolation() -> Isolation:
@@ -86,7 +89,7 @@ class NotebookRunner(Runner):
             ]
             for thread in listening:
                 thread.start()
-            _give(process, _work(order, launch.paths))
+            _give(process, _work(order, launch))
             reason = watch.until_end(process)
         watch.kill_children()
         for thread in listening:
@@ -113,21 +116,21 @@ def _program() -> list[str]:
     return [sys.executable, "-P", "-c", code]
 
 
-def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
-    roots = {} if paths.are_kaggles else {"INPUT_ROOT": paths.input_root, "WORKING_ROOT": paths.working}
+def _work(order: SessionOrder, launch: Launch) -> WorkOrder:
+    roots = {"INPUT_ROOT": launch.path(INPUT), "WORKING_ROOT": launch.path(WORKING)} if launch.elsewhere else {}
     inputs = [str(folder) for folder in order.mounts.values()]
     return WorkOrder(
         title=order.title,
-        session=paths.session,
-        working=paths.working,
+        session=launch.path(SESSION),
+        working=launch.path(WORKING),
         parameters={**roots, **order.parameters},
         variables=session_variables(order),
-        read_only=() if paths.are_kaggles else (paths.input_root, *inputs),
-        offline=not order.internet and not paths.are_kaggles,
+        read_only=(launch.path(INPUT), *inputs) if launch.elsewhere else (),
+        offline=not order.internet and bool(launch.elsewhere),
         seconds=order.time_limit.total_seconds(),
         largest_file=order.output_limit,
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
-        most_processes=order.process_limit if paths.are_kaggles else 0,
+        most_processes=0 if launch.elsewhere else order.process_limit,
         python=str(order.python or ""),
     )
 
@@ -135,8 +138,8 @@ def _work(order: SessionOrder, paths: SessionPaths) -> WorkOrder:
 @contextmanager
 def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
-    (session_folders(order)["/root"] / _PACKAGES).mkdir(parents=True)
-    home = launch.paths.home
+    (session_folders(order)[HOME] / _PACKAGES).mkdir(parents=True)
+    home = launch.path(HOME)
     variables = {
         **process_variables(),
         **launch.variables,
@@ -162,7 +165,7 @@ def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[b
         yield process
     finally:
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
-        _end(process, grace=0.0 if launch.paths.are_kaggles else GRACE)
+        _end(process, grace=GRACE if launch.elsewhere else 0.0)
 
 
 def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
@@ -192,25 +195,20 @@ def _take_down(stdout: IO[bytes] | None, log: SessionLog, end: Callable[[str], N
     What is printed goes to the log, the reason why the notebook ended to `end`: nothing where it ended well.
     """
     while stdout is not None and (line := stdout.readline(_LONGEST_LINE)):
-        # A message may be none, and the disk may be full: then the log has a gap, and the session goes on.
-        with suppress(ValueError, TypeError, AttributeError, RecursionError, OSError):
-            message = json.loads(line)
-            if "end" in message:
-                end(_as_text(message["end"])[:_LONGEST_FAILURE])
-            elif "text" in message:
-                stream = "stderr" if message.get("stream") == "stderr" else "stdout"
-                log.write(_as_text(message["text"]), stream=stream)
+        message = JsonObject.parsed(line)
+        if "end" in message:
+            end(storable(message.text("end"))[:_LONGEST_FAILURE])
+        elif "text" in message:
+            # The disk may be full: then the log has a gap, and the session goes on.
+            with suppress(OSError):
+                stream = "stderr" if message.text("stream") == "stderr" else "stdout"
+                log.write(storable(message.text("text")), stream=stream)
 
 
 def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
     """Reads a pipe in pieces, until there is no more."""
     while stream is not None and (piece := os.read(stream.fileno(), _PIECE)):
         yield piece
-
-
-def _as_text(said: object) -> str:
-    """Whatever was said as a text that can be kept: JSON has halves of characters, which no database takes."""
-    return str(said).encode(errors="replace").decode()
 
 
 def _keep(executed: Path, at: Path) -> None:

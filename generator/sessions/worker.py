@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
-from generator.run.events import CellStarted, Event, OutputLine
+from generator.run.events import Event, OutputLine
 
 NOTEBOOK, EXECUTED = "notebook.ipynb", "executed.ipynb"
 THREW = "Notebook Threw Exception"
@@ -126,8 +126,6 @@ def _parameters(notebook: Path, work: WorkOrder) -> dict[str, Value]:
 def _listen(event: Event, /) -> None:
     if isinstance(event, OutputLine):
         _say({"stream": event.stream, "text": f"{event.text}\n"})
-    elif isinstance(event, CellStarted):
-        _say({"cell": event.name, "index": event.index, "total": event.total})
 
 
 def _say(message: Mapping[str, Any]) -> None:

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from generator.run.input_mounts import lay_out
 from generator.run.kernel import KernelSetup, environment
@@ -26,7 +26,6 @@ from generator.untrusted import JsonObject, printable
 
 Progress = Callable[[str], None]
 
-_CORES = 8  # of the CPU, that stand for those of a TPU
 _SAY_AGAIN_SECONDS = 15.0
 _LONGEST_LINE = 1 << 20
 _LONGEST_ANSWER = 1 << 15  # half of what a pipe holds
@@ -38,23 +37,31 @@ class Job:
 
     target: NotebookTarget
     options: CompileOptions
-    topology: Topology | None
+    topology: Topology
     private: Path
     compiler: str
+    cache: ResultCache
 
-    @contextmanager
-    def started(self, cache: ResultCache) -> Iterator["Worker"]:
-        """Starts the worker, and leaves nothing of it behind."""
+    def run(self, told: Told, progress: Progress, *, until: float) -> None:
+        """Takes in what the worker tells, until it is done or the time is over, and leaves nothing of it behind."""
         input_root, working = self.private / "input", self.private / "working"
         working.mkdir()
         lay_out(list(self.target.mounted), input_root)
         read_only = (input_root, *(mount.source for mount in self.target.mounted))
         setup = KernelSetup(self.private, working, read_only, variables=self._variables())
-        events, told = os.pipe()
+        events, telling = os.pipe()
         asked, answers = os.pipe()
-        order = self._order(read_only, input_root, working) | {"events": told, "answers": asked}
-        said = (self.private / "said.txt").open("wb+")
-        with said, tempfile.TemporaryFile() as stdin:
+        order = {
+            **asdict(self.options),
+            **asdict(self.topology),
+            "topology": self.topology.name,
+            "cells": code_cells(self.target, input_root=input_root, working=working),
+            "read_only": [str(path) for path in read_only],
+            "compiler": self.compiler,
+            "events": telling,
+            "answers": asked,
+        }
+        with (self.private / "said.txt").open("wb+") as said, tempfile.TemporaryFile() as stdin:
             stdin.write(json.dumps(order).encode())
             stdin.seek(0)
             process = subprocess.Popen(
@@ -65,86 +72,57 @@ class Job:
                 stdin=stdin,
                 stdout=said,
                 stderr=said,
-                pass_fds=(told, asked),
+                pass_fds=(telling, asked),
                 start_new_session=True,
             )
-            os.close(told)
+            os.close(telling)
             os.close(asked)
             os.set_blocking(answers, False)  # nobody need read them, and the time limit is looked at here
             with os.fdopen(events, "rb") as incoming, os.fdopen(answers, "wb") as outgoing:
                 try:
-                    yield Worker(process, incoming, outgoing.fileno(), self.private / "said.txt", cache)
+                    self._listen(incoming, outgoing.fileno(), told, progress, until)
                 finally:
                     with suppress(ProcessLookupError, PermissionError):
                         os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
 
-    def _order(self, read_only: tuple[Path, ...], input_root: Path, working: Path) -> dict[str, Any]:
-        batch = self.options.batch_per_core
-        return {
-            "cells": code_cells(self.target, input_root=input_root, working=working),
-            "read_only": [str(path) for path in read_only],
-            "topology": self.topology.name if self.topology else "cpu",
-            "memory_limit": self.topology.memory_limit if self.topology else None,
-            "is_single_chip": self.topology is not None and self.topology.is_single_chip,
-            "clock": self.topology.clock if self.topology else 1.0,
-            "cores": self.topology.cores if self.topology else _CORES,
-            "compiler": self.compiler,
-            "batch_per_core": batch,
-            "predict": self.options.predict,
-            "largest_batch": self.options.largest_batch,
-        }
-
     def _variables(self) -> dict[str, str]:
         home = self.private / "home"
         home.mkdir()
-        cores = self.topology.cores if self.topology else _CORES
         return {
             "HOME": str(home),
             "KERAS_BACKEND": "jax",
             "JAX_PLATFORMS": "cpu",
             "PJRT_DEVICE": "CPU",
-            "CPU_NUM_DEVICES": str(cores),
+            "CPU_NUM_DEVICES": str(self.topology.cores),
             "XLA_IR_DEBUG": "1",  # operations know the lines that they come from
             "XLA_HLO_DEBUG": "1",
             "MPLBACKEND": "agg",
             "TF_CPP_MIN_LOG_LEVEL": "3",
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={cores}",
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={self.topology.cores}",
             # libtpu looks for a TPU and for the service of Google's machines that describes it; and it takes a lock,
             # which compiling does not need.
             "TPU_SKIP_MDS_QUERY": "1",
             "TPU_WORKER_HOSTNAMES": "localhost",
-            "TPU_ACCELERATOR_TYPE": self.topology.accelerator_type if self.topology else "",
+            "TPU_ACCELERATOR_TYPE": self.topology.accelerator_type,
             "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
             "TPU_LOG_DIR": str(self.private / "tmp"),
         }
 
-
-@dataclass(frozen=True)
-class Worker:
-    """A process that compiles, and the pipes to it."""
-
-    process: "subprocess.Popen[bytes]"
-    events: IO[bytes]
-    answers: int
-    said: Path
-    cache: ResultCache
-
-    def listen(self, told: Told, progress: Progress, *, until: float) -> None:
-        """Takes in what the worker tells, until it is done or the time is over."""
+    def _listen(self, events: IO[bytes], answers: int, told: Told, progress: Progress, until: float) -> None:
         doing, since = "", time.monotonic()
         with selectors.DefaultSelector() as selector:
-            selector.register(self.events, selectors.EVENT_READ)
+            selector.register(events, selectors.EVENT_READ)
             rest = b""
             while True:
                 left = until - time.monotonic()
                 if left <= 0:
-                    told.problems.append(_too_late(doing))
+                    told.report.problems.append(_too_late(doing))
                     return
                 if not selector.select(min(left, _SAY_AGAIN_SECONDS)):
                     progress(f"{doing}, {time.monotonic() - since:.0f} s")
                     continue
-                chunk = os.read(self.events.fileno(), 1 << 16)
+                chunk = os.read(events.fileno(), 1 << 16)
                 *lines, rest = (rest + chunk).split(b"\n")
                 if not chunk or len(rest) > _LONGEST_LINE:
                     break
@@ -153,23 +131,23 @@ class Worker:
                     if line_of := printable(event.text("progress")[:200]):
                         doing, since = line_of, time.monotonic()
                         progress(doing)
-                    self._answer(event)
+                    self._answer(event, answers)
                     told.add(event)
         if not told.is_done:
-            told.problems.append(_died(self.said))
+            told.report.problems.append(_died(self.private / "said.txt"))
 
-    def _answer(self, event: JsonObject) -> None:
+    def _answer(self, event: JsonObject, answers: int) -> None:
         if key := event.text("ask"):
             known = json.dumps(self.cache.get(key)).encode()
             with suppress(BrokenPipeError, BlockingIOError):
-                os.write(self.answers, (known if len(known) <= _LONGEST_ANSWER else b"null") + b"\n")
+                os.write(answers, (known if len(known) <= _LONGEST_ANSWER else b"null") + b"\n")
         elif key := event.text("keep"):
             self.cache.put(key, event.section("figures"))
 
 
 def _too_late(doing: str) -> Problem:
     sentence = f"The time was over while the process {doing or 'started'}: not all of it was compiled."
-    return Problem("time-limit", False, sentence, "", None, "Give it more time; what was compiled is in the cache.")
+    return Problem("time-limit", sentence, "Give it more time; what was compiled is in the cache.")
 
 
 def _died(said: Path) -> Problem:
@@ -179,9 +157,6 @@ def _died(said: Path) -> Problem:
     quoted = " ".join(printable(line)[:300] for line in last)
     return Problem(
         "died",
-        True,
         f"The compiling process ended by itself. It said last: {quoted}",
-        "",
-        None,
         "Look at its memory: compiling a large model takes several GB.",
     )

@@ -18,7 +18,7 @@ from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.targets import NotebookTarget
 from generator.tpu_compiler.told import Told
-from generator.tpu_compiler.topologies import find_topology
+from generator.tpu_compiler.topologies import CPU, find_topology
 from generator.untrusted import JsonObject
 
 __all__ = ["CompileOptions", "compile_steps"]
@@ -55,14 +55,15 @@ def compile_steps(
     options, cache, started = options or CompileOptions(), cache or ResultCache(), time.monotonic()
     wanted = find_topology(options.topology)
     compiler = installed_version("libtpu") if options.use_libtpu else ""
-    topology = wanted if compiler else None
+    topology = wanted if compiler else CPU
     jaxlib = installed_version("jaxlib") or "that is missing"
     named = f"libtpu {compiler}" if compiler else f"XLA for the CPU, jaxlib {jaxlib}"
-    told = Told(topology)
-    if topology is None:
-        told.unknown.append(_NOT_KNOWN_WITHOUT)
+    report = CompileReport(topology.name, named)
+    told = Told(topology, report)
+    if topology is CPU:
+        report.unknown.append(_NOT_KNOWN_WITHOUT)
     if target.is_specimen:
-        told.unknown.append("The notebook ran on a specimen: shapes that come from the data may be others.")
+        report.unknown.append("The notebook ran on a specimen: shapes that come from the data may be others.")
     key = fingerprint(target, options)
     kept = cache.get(key) if key else None
     if kept is not None:
@@ -74,25 +75,18 @@ def compile_steps(
         with (
             handled_signals(signal.default_int_handler),
             private_folder() as private,
-            Job(target, options, topology, private, named).started(cache) as worker,
         ):
-            worker.listen(told, progress, until=started + options.time_limit)
+            job = Job(target, options, topology, private, named, cache)
+            job.run(told, progress, until=started + options.time_limit)
         if key and told.is_done:
             cache.put(key, {"events": told.events})
     told.finish()
-    if not told.steps and not told.problems and not told.is_unseen:
-        told.unknown.append(
+    if not report.steps and not report.problems and not told.is_unseen:
+        report.unknown.append(
             "No step was called under jax.jit, jax.pmap, Keras's fit, tf.function or torch_xla.sync: none was compiled."
         )
-    return CompileReport(
-        topology=topology.name if topology else "cpu",
-        compiler=named,
-        steps=tuple(told.steps),
-        problems=tuple(told.problems),
-        unknown=tuple(told.unknown),
-        largest_batch=told.largest,
-        seconds=time.monotonic() - started,
-    )
+    report.seconds = time.monotonic() - started
+    return report
 
 
 def _as_kept(event: JsonObject) -> JsonObject:

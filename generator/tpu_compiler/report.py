@@ -1,6 +1,6 @@
 """What a compilation of a notebook's steps told: plain data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from generator.tpu_compiler.step_cost import StepCost
 
@@ -11,20 +11,23 @@ class Problem:
 
     Attributes:
         kind: "error" (the notebook does not reach its step), "refused", "memory", "recompilation", "one-core",
-            "on-host", "padding" or "time-limit".
-        is_error: Whether the notebook would fail for it; else it costs time.
+            "on-host", "padding", "time-limit" or "died".
         sentence: What is wrong.
+        remedy: What to do.
         cell: The name of the cell, or "".
         line: The line of the cell, counted from 1, or None.
-        remedy: What to do.
     """
 
     kind: str
-    is_error: bool
     sentence: str
-    cell: str
-    line: int | None
     remedy: str
+    cell: str = ""
+    line: int | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the notebook would fail for it; else it costs time."""
+        return self.kind in ("error", "refused", "memory", "died")
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,9 @@ class LargestBatch:
     compilations: int
 
 
-@dataclass(frozen=True)
+@dataclass
 class CompileReport:
-    """The compiler's word on a notebook.
+    """The compiler's word on a notebook, filled in as it is heard.
 
     Attributes:
         topology: What was compiled for; "cpu" if the TPU's compiler is not there.
@@ -58,8 +61,8 @@ class CompileReport:
 
     topology: str
     compiler: str
-    steps: tuple[StepCost, ...]
-    problems: tuple[Problem, ...]
-    unknown: tuple[str, ...]
-    largest_batch: LargestBatch | None
-    seconds: float
+    steps: list[StepCost] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
+    largest_batch: LargestBatch | None = None
+    seconds: float = 0.0

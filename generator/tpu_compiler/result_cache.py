@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import TandemError
+from generator.files import read_json
 from generator.untrusted import JsonObject
 from generator.workspace_files import WorkspaceFiles
 
@@ -24,13 +25,7 @@ class ResultCache:
 
     def get(self, key: str) -> JsonObject | None:
         """What was kept under a key, or None."""
-        if not _KEY.fullmatch(key):
-            return None
-        try:
-            with (self._folder / f"{key}.json").open("rb") as file:
-                return JsonObject.parsed(file.read(_LARGEST)) or None
-        except OSError:
-            return None
+        return (read_json(self._folder / f"{key}.json", most=_LARGEST) or None) if _KEY.fullmatch(key) else None
 
     def put(self, key: str, value: dict[str, Any]) -> None:
         """Keeps a value, as a whole or not at all."""

@@ -47,10 +47,3 @@ class StepCost:
     cell: str = ""
     line: int | None = None
     in_cache: bool = False
-
-    @property
-    def fits(self) -> bool | None:
-        """Whether the step fits into the memory of a core; None where that is not known."""
-        if self.peak_memory is None or self.memory_limit is None:
-            return None
-        return self.peak_memory <= self.memory_limit

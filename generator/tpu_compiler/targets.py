@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from generator.competition.facts import Value
 from generator.pair.folder import existing_pair
-from generator.pair.parameters import PARAMETERS_TAG, parse_assignment, read_parameters
+from generator.pair.parameters import PARAMETERS_TAG, read_parameters
 from generator.pair.workspace import Role, Workspace
-from generator.run.errors import SpecimenMissingError
-from generator.run.input_mounts import InputMissingError, Mount, mounts, read_sources
+from generator.run.input_mounts import InputMissingError, Mount, SpecimenMissingError, mounts, read_sources
 from generator.run.notebook_file import read_notebook
-from generator.run.parameters import OFF_COLAB, ROOTS, read_notebook_parameters
+from generator.run.parameters import OFF_COLAB, ROOTS, assigned, read_notebook_parameters
 from generator.untrusted import python_literal
 
 _KAGGLE_INPUT, _KAGGLE_WORKING = "/kaggle/input", "/kaggle/working"
@@ -44,7 +43,7 @@ def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] 
     pair = existing_pair(workspace, name)
     sources = read_sources(pair, Role.TRAIN)
     defaults = read_notebook_parameters(pair.notebook(Role.TRAIN)).defaults
-    values = dict(parse_assignment(assignment, defaults) for assignment in assignments)
+    values = dict(assigned(assignment, defaults) for assignment in assignments)
     is_specimen = False
     try:
         mounted = mounts(sources, workspace, outputs={})
@@ -54,11 +53,6 @@ def pair_notebook(workspace: Workspace, name: str, assignments: tuple[str, ...] 
         except SpecimenMissingError:
             raise missing from None
     return NotebookTarget(pair.notebook(Role.TRAIN), tuple(mounted), values, is_specimen)
-
-
-def folder_mount(folder: Path, at: str) -> Mount:
-    """A folder of this machine below /kaggle/input, such as `competitions/titanic`."""
-    return Mount(at=PurePosixPath(at), source=folder.resolve())
 
 
 def code_cells(target: NotebookTarget, *, input_root: Path, working: Path) -> list[dict[str, Any]]:

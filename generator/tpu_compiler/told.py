@@ -1,11 +1,11 @@
 """The events of the worker, made a report: what a notebook's process says is read as anybody's text."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from generator.run.terminal_text import strip_ansi
-from generator.tpu_compiler.report import LargestBatch, Problem
+from generator.tpu_compiler.report import CompileReport, LargestBatch, Problem
 from generator.tpu_compiler.step_cost import StepCost
-from generator.tpu_compiler.topologies import Topology
+from generator.tpu_compiler.topologies import CPU, Topology
 from generator.untrusted import JsonObject, printable
 
 _LONGEST = 400
@@ -19,13 +19,10 @@ GIB = 1 << 30
 
 @dataclass
 class Told:
-    """What the worker told so far; `topology` is None where XLA's compiler for the CPU stands in."""
+    """What the worker told so far, which fills in a report."""
 
-    topology: Topology | None
-    steps: list[StepCost] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    unknown: list[str] = field(default_factory=list)
-    largest: LargestBatch | None = None
+    topology: Topology
+    report: CompileReport
     framework: str = "jax"
     is_done: bool = False
     is_unseen: bool = False  # the steps, for want of what would run them
@@ -39,8 +36,8 @@ class Told:
         self.framework = _text(event, "framework") or self.framework
         self.is_done = self.is_done or event.flag("done")
         self.is_unseen = self.is_unseen or event.flag("unseen")
-        if (unknown := _text(event, "unknown")) and unknown not in self.unknown:
-            self.unknown.append(unknown)
+        if (unknown := _text(event, "unknown")) and unknown not in self.report.unknown:
+            self.report.unknown.append(unknown)
         takers = {
             "failed": self._failed,
             "refused": self._refused,
@@ -58,60 +55,54 @@ class Told:
 
     def finish(self) -> None:
         """Adds the remedy that takes all events: the largest batch to one that does not fit."""
-        if self.largest is None:
+        largest, problems = self.report.largest_batch, self.report.problems
+        if largest is None:
             return
-        size = self.largest.batch_per_core
-        none = f"Make the model smaller: of {self.largest.compilations} smaller batches that were tried, none fits."
+        size = largest.batch_per_core
+        none = f"Make the model smaller: of {largest.compilations} smaller batches that were tried, none fits."
         remedy = f"Give a core at most {size} examples a step." if size else none
-        self.problems = [
-            Problem(each.kind, each.is_error, each.sentence, each.cell, each.line, remedy)
-            if each.kind == "memory"
-            else each
-            for each in self.problems
-        ]
+        problems[:] = [replace(each, remedy=remedy) if each.kind == "memory" else each for each in problems]
 
     @property
-    def _is_for_tpu(self) -> bool:
+    def _compiled_for(self) -> Topology:
         """A step that TensorFlow compiles is compiled for the CPU wherever libtpu is."""
-        return self.topology is not None and self.framework != "tensorflow"
+        return CPU if self.framework == "tensorflow" else self.topology
 
-    def _problem(self, kind: str, event: JsonObject, sentence: str, remedy: str, *, is_error: bool) -> None:
-        line = event.count("line") or None
-        self.problems.append(Problem(kind, is_error, sentence, _text(event, "cell"), line, remedy))
+    def _problem(self, kind: str, event: JsonObject, sentence: str, remedy: str) -> None:
+        self.report.problems.append(Problem(kind, sentence, remedy, _text(event, "cell"), event.count("line") or None))
 
     def _failed(self, event: JsonObject) -> None:
         sentence = f"The notebook stops before its steps are seen: {_text(event, 'failed')}"
-        if self.steps:
+        if self.report.steps:
             return
         remedy = "Run it here with `tandem run` first; if it wants files, give them to the check."
-        self._problem("error", event, sentence, remedy, is_error=True)
+        self._problem("error", event, sentence, remedy)
 
     def _refused(self, event: JsonObject) -> None:
-        name = f"The compiler for {self.topology.name}" if self._is_for_tpu and self.topology else "XLA"
+        name = "XLA" if self._compiled_for is CPU else f"The compiler for {self.topology.name}"
         sentence = f"{name} refuses the step {_text(event, 'step')}: {_first_sentence(event.text('refused'))}"
         remedy = "Move the operation to the host, into the input pipeline, or take one that the compiler has."
-        self._problem("refused", event, sentence, remedy, is_error=True)
+        self._problem("refused", event, sentence, remedy)
 
     def _recompilation(self, event: JsonObject) -> None:
         shapes = event.get("recompilation")
         seen = [printable(str(shape))[:80] for shape in shapes[:4]] if isinstance(shapes, list) else []
         sentence = f"The step {_text(event, 'step')} is compiled again for each new shape: {'; '.join(seen)}."
         remedy = "Give every step the same shapes: drop the last batch with drop_remainder=True, or fill it up."
-        self._problem("recompilation", event, sentence, remedy, is_error=False)
+        self._problem("recompilation", event, sentence, remedy)
 
     def _one_core(self, event: JsonObject) -> None:
-        cores = self.topology.cores if self.topology else 8
-        sentence = f"The step {_text(event, 'step')} runs on one of {cores} cores."
+        sentence = f"The step {_text(event, 'step')} runs on one of {self.topology.cores} cores."
         how = "keras.distribution.DataParallel, or a jax.sharding.Mesh over all devices"
         if self.framework == "torch":
             how = "torch_xla.runtime.use_spmd(), and mark_sharding over an xs.Mesh of all devices"
         remedy = f"Split the batch: {how}."
-        self._problem("one-core", event, sentence, remedy, is_error=False)
+        self._problem("one-core", event, sentence, remedy)
 
     def _on_host(self, event: JsonObject) -> None:
         sentence = f"PyTorch/XLA leaves {_text(event, 'on_host')} to the host, in the step {_text(event, 'step')}."
         remedy = "Take operations whose shapes are constant, such as torch.where for a mask, or move it to the loader."
-        self._problem("on-host", event, sentence, remedy, is_error=False)
+        self._problem("on-host", event, sentence, remedy)
 
     def _whole_batch(self, event: JsonObject) -> None:
         cores = event.count("whole_batch")
@@ -120,38 +111,38 @@ class Told:
         if self.framework == "torch":
             how = 'MpDeviceLoader with input_sharding, or xs.mark_sharding(batch, mesh, ("data", None, ...))'
         remedy = f"Split the batch over its first axis: {how}."
-        self._problem("one-core", event, sentence, remedy, is_error=False)
+        self._problem("one-core", event, sentence, remedy)
 
     def _memory(self, event: JsonObject) -> None:
-        needed, limit = event.count("memory"), self.topology.memory_limit if self.topology else 0
+        needed, limit = event.count("memory"), self.topology.memory_limit or 0
         needs = f"needs {needed / GIB:.1f} GiB" if needed else "needs more memory than there is"
         sentence = (
             f"A batch of {event.count('batch_per_core'):,} a core does not fit: the step {needs} "
             f"of a core's {limit / GIB:.1f} GiB."
         )
-        self._problem("memory", event, sentence, "Give a core a smaller batch.", is_error=True)
+        self._problem("memory", event, sentence, "Give a core a smaller batch.")
 
     def _largest_batch(self, event: JsonObject) -> None:
         found = event.section("largest")
         peak = found.count("peak_memory") or None
-        self.largest = LargestBatch(found.count("batch_per_core"), peak, found.count("compilations"))
+        self.report.largest_batch = LargestBatch(found.count("batch_per_core"), peak, found.count("compilations"))
 
     def _step(self, event: JsonObject) -> None:
-        figures = event.section("figures")
+        figures, topology = event.section("figures"), self._compiled_for
         padding = figures.number("padding")
         batch = event.count("batch_per_core")
         collectives = figures.section("collectives")
-        self.steps.append(
+        self.report.steps.append(
             StepCost(
                 what=_text(event, "what") or _text(event, "step"),
                 framework=_text(event, "framework") or self.framework,
-                topology=self.topology.name if self._is_for_tpu and self.topology else "cpu",
+                topology=topology.name,
                 cores=event.count("cores") or 1,
                 batch_per_core=batch,
                 flops=figures.number("flops") or 0.0,
                 bytes_moved=figures.number("bytes_moved") or 0.0,
                 peak_memory=figures.count("peak_memory") or None,
-                memory_limit=self.topology.memory_limit if self._is_for_tpu and self.topology else None,
+                memory_limit=topology.memory_limit,
                 padding=padding,
                 cycles_seconds=figures.number("cycles_seconds"),
                 collectives={printable(name)[:40]: collectives.count(name) for name in sorted(collectives)[:20]},
@@ -168,7 +159,7 @@ class Told:
             multiple = "" if batch % _MULTIPLE == 0 else f" A batch of {batch} a core is no multiple of {_MULTIPLE}."
             sentence = f"The step's results take {padding:.1f} times their size in memory, for padding.{multiple}"
             remedy = "Give a core more examples, in multiples of 8 and at best 128; features in multiples of 128."
-            self._problem("padding", event, sentence, remedy, is_error=False)
+            self._problem("padding", event, sentence, remedy)
 
 
 def _text(event: JsonObject, name: str) -> str:

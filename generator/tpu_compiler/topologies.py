@@ -11,14 +11,14 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Topology:
-    """The cores of a TPU, as they are connected.
+    """The cores of a TPU, as they are connected; or those of a CPU that stand for them.
 
     Attributes:
         name: What JAX and the compiler call it.
         accelerator_type: What a machine with it calls it, in TPU_ACCELERATOR_TYPE.
         cores: How many devices a framework sees.
-        memory_limit: Bytes of a core's memory that a program has; the rest is the system's. From what libtpu 0.0.42.1
-            says where a program needs more.
+        memory_limit: Bytes of a core's memory that a program has, None where that is not known; the rest is the
+            system's. From what libtpu 0.0.42.1 says where a program needs more.
         is_single_chip: Whether its machine has one chip, which the library does not take for granted.
         clock: Cycles a second that the compiler's estimates count in, taken as 1.5 GHz.
     """
@@ -26,7 +26,7 @@ class Topology:
     name: str
     accelerator_type: str
     cores: int
-    memory_limit: int
+    memory_limit: int | None
     is_single_chip: bool = False
     clock: float = 1.5e9
 
@@ -39,6 +39,9 @@ _ALL = (
     Topology("v6e:2x4", "v6e-8", 8, 32_000 * _MIB),
     Topology("v6e:1x1", "v6e-1", 1, 32_000 * _MIB, is_single_chip=True),
 )
+CPU = Topology("cpu", "", 8, None, clock=1.0)
+"""What XLA's compiler for the CPU compiles for, where it stands in for the TPU's."""
+
 TOPOLOGIES: Mapping[str, Topology] = {topology.name: topology for topology in _ALL}
 
 

@@ -353,13 +353,13 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
     """A compiler that finds every notebook's step too large; the notebooks that it was asked about."""
     asked: list[NotebookTarget] = []
     step = StepCost("train", "keras", "v5e:2x4", 8, 512, 3e12, 1e9, 20 << 30, 16 << 30, 1.5, 0.1, {}, 1_000, 4_096, 2.0)
-    steps = (step, replace(step, what="predict", parameters=0))
-    words = (Problem("memory", True, "It does not fit.", "own-cell", 2, "Give a core a smaller batch."),)
+    steps = [step, replace(step, what="predict", parameters=0)]
+    words = [Problem("memory", "It does not fit.", "Give a core a smaller batch.", "own-cell", 2)]
 
     def compile_steps(target: NotebookTarget, options: Any, *, progress: Callable[[str], None]) -> CompileReport:
         asked.append(target)
         progress(f"compiling for {options.topology}")
-        return CompileReport(options.topology, "libtpu 0", steps, words, ("Not everything is known.",), None, 2.5)
+        return CompileReport(options.topology, "libtpu 0", steps, words, ["Not everything is known."], None, 2.5)
 
     monkeypatch.setattr(compiler_word, "compile_steps", compile_steps)
     return asked

@@ -57,7 +57,7 @@ def run(root: Path, *, resume: bool = False) -> None:
     """What a run does with its folder."""
     output = OutputFolder(Workspace(root).output("digits"), root)
     with output.locked([Role.INFER] if resume else Role):
-        output.remove_report()
+        output.files.remove(output.report)
         if resume:
             output.set_aside()
         for role in Role:

@@ -18,8 +18,8 @@ import pytest
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.sessions.bubblewrap import Bubblewrap
-from generator.sessions.isolation import Isolation, PlainProcess
-from generator.sessions.notebook_runner import NotebookRunner, best_isolation
+from generator.sessions.isolation import PlainProcess
+from generator.sessions.notebook_runner import Isolation, NotebookRunner, best_isolation
 from generator.sessions.resource_limits import (
     MACHINE_IS_FULL,
     OUT_OF_MEMORY,

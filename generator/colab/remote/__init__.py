@@ -2,7 +2,7 @@
 
     prepare    starts what gives the machine back if nobody listens any more, and looks what the machine is
     unpack     puts what was sent in pieces where it belongs
-    pack       makes pieces of what is to be fetched
+    pack       makes pieces of what is to be fetched; here, of what is to be sent
 
 They import nothing of the kit, which is not there; `generator.colab.transfer` and `rental` send them.
 """

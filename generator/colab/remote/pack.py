@@ -1,4 +1,4 @@
-"""Makes pieces of what is to be fetched."""
+"""Makes pieces of what is to be carried, here and there."""
 
 import hashlib
 import json  # noqa: F401 - of the call behind this text
@@ -8,11 +8,11 @@ from typing import Any
 
 
 def main(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Returns the names of the pieces and the digest of the whole; no pieces if there is nothing."""
+    """Returns the names of the pieces and the digest of the whole; no pieces if there is no such folder."""
     folder, archive = Path(arguments["folder"]), Path(arguments["archive"])
-    if not folder.is_dir() or not any(folder.iterdir()):
+    if not folder.is_dir():
         return {"pieces": [], "sha256": ""}
-    with tarfile.open(archive, "w:gz", compresslevel=1) as packed:
+    with tarfile.open(archive, "w:gz", compresslevel=1, dereference=arguments["follow"]) as packed:
         packed.add(folder, arcname=".")
     pieces: list[str] = []
     digest = hashlib.sha256()

@@ -59,7 +59,7 @@ def shown_notebook(content: bytes, *, is_script: bool) -> ShownNotebook:
     if not text or is_long or sum(len(cell.source) for cell in cells) > _LARGEST_SOURCE:
         return ShownNotebook(problem="This notebook is too large to be shown; its output can be downloaded.")
     try:
-        return ShownNotebook(cells=view_content(content, name="notebook").cells)
+        return ShownNotebook(cells=view_content(content, name="notebook"))
     except TandemError:
         return ShownNotebook(problem="This is no notebook that can be shown.")
 

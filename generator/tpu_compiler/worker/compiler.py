@@ -19,7 +19,6 @@ _GIB = 1 << 30
 _NEEDED = re.compile(
     r"(?:Used|total memory required[^(]*\(|requires?) ?\(?([\d.]+)([KMGT]) of|temporaries \(([\d.]+)([KMGT])\)"
 )
-_AVAILABLE = re.compile(r"(?:of|available HBM \() ?([\d.]+)([KMGT]) ?(?:hbm|\))", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 Figures = dict[str, Any]
@@ -44,7 +43,7 @@ class Compiler:
 
     def figures(self, step: Step, lowered: Any) -> Figures:
         """What the compiler says of a step, or said; `error` is its message, where it refuses."""
-        key = self._key(lowered)
+        key = hashlib.sha256(f"{self._identity}\n{lowered.as_text()}".encode()).hexdigest()
         known = self._recall(key)
         if known is not None:
             return known | {"in_cache": True}
@@ -60,9 +59,6 @@ class Compiler:
         figures["compile_seconds"] = round(time.monotonic() - started, 2)
         self._told({"keep": key, "figures": figures})
         return figures
-
-    def _key(self, lowered: Any) -> str:
-        return hashlib.sha256(f"{self._identity}\n{lowered.as_text()}".encode()).hexdigest()
 
     def _read(self, lowered: Any, program: Any, cores: int) -> Figures:
         cost, memory = program.cost_analysis() or {}, program.memory_analysis()

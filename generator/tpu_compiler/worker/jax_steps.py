@@ -16,7 +16,7 @@ import jax.export
 
 from generator.tpu_compiler.worker.cells import EnoughSeenError, Notebook
 from generator.tpu_compiler.worker.step import Step, batch_places, model_of
-from generator.tpu_compiler.worker.tpu_mesh import TpuMesh
+from generator.tpu_compiler.worker.tpu_mesh import TpuMesh, shape_of
 
 _KERAS = {"train_step": "train", "predict_step": "predict", "test_step": "evaluate"}
 _STEP = re.compile(r"step|update|train|predict|eval|infer|forward|apply")
@@ -118,6 +118,8 @@ class WatchedFunction:
         self._watch, self._real, self._fun, self._options = watch, real, fun, options
         self._is_mapped = is_mapped
         self._jitted = real(fun, **options)
+        # That of a jitted function knows which of its arguments are static.
+        self._eval_shape = getattr(self._jitted, "eval_shape", None) or functools.partial(jax.eval_shape, self._jitted)
         self._results: dict[Any, Any] = {}
         functools.update_wrapper(self, fun, updated=())
 
@@ -136,18 +138,13 @@ class WatchedFunction:
         key = tuple((getattr(leaf, "shape", None), str(getattr(leaf, "dtype", type(leaf)))) for leaf in leaves)
         if key not in self._results:
             # A step that has an error of its own raises it here, as it would on a TPU.
-            shapes = self._shapes(*arguments, **named)
+            shapes = self._eval_shape(*arguments, **named)
             if what != "evaluate":
                 self._watch.catch(self._step(what, leaves, tree))
             self._results[key] = _stand_ins(shapes, leaves)
         elif what != "evaluate":
             self._watch.end_if_seen()
         return self._results[key]
-
-    def _shapes(self, *arguments: Any, **named: Any) -> Any:
-        # That of a jitted function knows which of its arguments are static.
-        of_jitted = getattr(self._jitted, "eval_shape", None)
-        return of_jitted(*arguments, **named) if of_jitted else jax.eval_shape(self._jitted, *arguments, **named)
 
     def _step(self, what: str, leaves: list[Any], tree: Any) -> Step:
         mesh = self._watch.mesh
@@ -168,7 +165,7 @@ class WatchedFunction:
 
             return call
 
-        abstract = [_shape_of(leaf) for leaf in leaves] if self._is_mapped else mesh.abstract(leaves)
+        abstract = [shape_of(leaf) for leaf in leaves] if self._is_mapped else mesh.abstract(leaves)
         model = model_of(self._fun)
         return Step(
             name=getattr(self._fun, "__name__", what),
@@ -183,13 +180,6 @@ class WatchedFunction:
             is_mapped=self._is_mapped,
             parameters=int(model.count_params()) if model is not None else 0,
         )
-
-
-def _shape_of(leaf: Any) -> Any:
-    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
-        return leaf
-    dtype = leaf.dtype if isinstance(leaf, jax.Array) else jax.dtypes.canonicalize_dtype(leaf.dtype)
-    return jax.ShapeDtypeStruct(leaf.shape, dtype)
 
 
 def _stand_ins(shapes: Any, leaves: list[Any]) -> Any:

@@ -37,22 +37,18 @@ class StepCompilation:
     def __init__(
         self, watch: CaughtSteps, compiler: Compiler, order: dict[str, Any], tell: Callable[[dict[str, Any]], None]
     ) -> None:
-        self._watch, self._compiler, self._tell = watch, compiler, tell
-        self._batch: int | None = order["batch_per_core"]
-        self._wants_prediction: bool = order["predict"]
-        self._wants_largest: bool = order["largest_batch"]
-        self._cores: int = order["cores"]
+        self._watch, self._compiler, self._order, self._tell = watch, compiler, order, tell
 
     def tell_all(self) -> None:
         """Compiles all."""
         if not self._watch.is_complete:
             self._tell({"unknown": "An epoch was not waited for to its end, where a ragged last batch would show."})
         for step in self._watch.steps:
-            if step.what == "predict" and not self._wants_prediction:
+            if step.what == "predict" and not self._order["predict"]:
                 continue
             if len(step.shapes) > 1:
                 self._tell({"recompilation": list(step.shapes), **_at(step)})
-            if self._compiler.is_for_tpu and 1 == step.cores < self._cores and step.what == "train":
+            if self._compiler.is_for_tpu and 1 == step.cores < self._order["cores"] and step.what == "train":
                 self._tell({"one_core": True, **_at(step)})
             elif step.cores > 1 and step.what == "train" and step.batch and step.parts == 1:
                 self._tell({"whole_batch": step.cores, **_at(step)})
@@ -62,11 +58,11 @@ class StepCompilation:
         if step.error is not None:
             self._refused_by_jax(step, step.error)
             return
-        batch, lowered = step.batch_per_core, step.lowered
-        if self._batch and self._batch != batch and batch:
+        batch, lowered, wanted = step.batch_per_core, step.lowered, self._order["batch_per_core"]
+        if wanted and wanted != batch and batch:
             try:
-                lowered = self._of_batch(step, self._batch)
-                batch = self._batch
+                lowered = self._of_batch(step, wanted)
+                batch = wanted
             except Exception as refusal:  # noqa: BLE001 - the notebook's own code is traced here
                 self._knows_no_other(step, batch, refusal)
         if not self._compiler.is_for_tpu and not self._exports(step):
@@ -84,7 +80,7 @@ class StepCompilation:
             size = batch_bytes(step) * batch // max(step.batch_per_core, 1)
             self._tell({"figures": figures, "batch_bytes": size, "framework": step.framework, **shared, **_at(step)})
             fit = Fit(batch, figures["peak_memory"], does_fit=True)
-        if step.what == "train" and batch and self._compiler.is_for_tpu and (error or self._wants_largest):
+        if step.what == "train" and batch and self._compiler.is_for_tpu and (error or self._order["largest_batch"]):
             self._find_largest(step, fit)
 
     def _find_largest(self, step: Step, fit: Fit) -> None:

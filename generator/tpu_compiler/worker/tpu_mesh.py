@@ -40,14 +40,15 @@ class TpuMesh:
         named = [leaf.sharding for leaf in leaves if _is_on_a_mesh(leaf)]
         first = self.devices[0] if self.devices else jax.devices()[0]
         alone: Any = NamedSharding(self.mesh(named[0].mesh), PartitionSpec()) if named else SingleDeviceSharding(first)
-        return [self._abstract(leaf, alone) for leaf in leaves]
+        return [shape_of(leaf, self.sharding(leaf.sharding) if _is_on_a_mesh(leaf) else alone) for leaf in leaves]
 
-    def _abstract(self, leaf: Any, alone: Any) -> Any:
-        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
-            return leaf
-        sharding = self.sharding(leaf.sharding) if _is_on_a_mesh(leaf) else alone
-        dtype = leaf.dtype if isinstance(leaf, jax.Array) else jax.dtypes.canonicalize_dtype(leaf.dtype)
-        return jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=sharding)
+
+def shape_of(leaf: Any, sharding: Any = None) -> Any:
+    """The shape of an array, as JAX lowers it; what is none stays as it is."""
+    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+        return leaf
+    dtype = leaf.dtype if isinstance(leaf, jax.Array) else jax.dtypes.canonicalize_dtype(leaf.dtype)
+    return jax.ShapeDtypeStruct(leaf.shape, dtype, sharding=sharding)
 
 
 def _is_on_a_mesh(leaf: Any) -> bool:
