@@ -18,9 +18,9 @@ from generator.kaggle.api_types import Quota
 from generator.pair.workspace import Workspace
 from generator.plan.compiled import Compiled
 from generator.plan.measurement import CpuStep, Machine, Measurement
-from generator.plan.picture import roofline_picture
 from generator.plan.planning import PlannedPair
 from generator.plan.recommendation import plan_training
+from generator.plan.roofline_chart import roofline_picture
 from generator.plan.workload import this_machine, workload_of
 from generator.tpu_compiler.step_cost import StepCost
 

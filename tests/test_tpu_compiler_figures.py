@@ -7,11 +7,11 @@ import pytest
 from generator.errors import TandemError
 from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
-from generator.tpu_compiler.told import Told
 from generator.tpu_compiler.topologies import find_topology
-from generator.tpu_compiler.worker.batch_line import program_of_length
+from generator.tpu_compiler.worker.batch_interpolation import program_of_length
 from generator.tpu_compiler.worker.batch_search import Fit, largest_batch
 from generator.tpu_compiler.worker.program_text import read_program
+from generator.tpu_compiler.worker_events import Told
 from generator.untrusted import JsonObject
 
 # Lines of what libtpu 0.0.42.1 says of a step on v5e:2x4, shortened.

@@ -125,14 +125,14 @@ def _kernels(
         kernels = read_pair(folder)
         if compiles is False or (compiles is None and not _may_run(folder)):
             return kernels, []
-        from generator.cli.compiler_word import pair_compiled
+        from generator.cli.compiler_report import pair_compiled
 
         return pair_compiled(kernels, workspace, target, topology=topology, is_asked_for=bool(compiles))
     kernels = read_target(Path(target), is_code_competition=options["code_competition"])
     # A notebook of anybody's is executed only when somebody says so.
     if not compiles:
         return kernels, []
-    from generator.cli.compiler_word import notebooks_compiled
+    from generator.cli.compiler_report import notebooks_compiled
 
     return notebooks_compiled(kernels, workspace, topology=topology)
 
@@ -172,7 +172,7 @@ def _json(findings: "list[Finding]", kernels: int, reports: "list[CompileReport]
     said: dict[str, Any] = {"kernels": kernels, **{name: counts[name] for name in _COLOURS}}
     said["findings"] = [_fields(finding) for finding in findings]
     if reports:
-        from generator.cli.compiler_word import compiler_fields
+        from generator.cli.compiler_report import compiler_fields
 
         said["compiled"] = [compiler_fields(report) for report in reports]
     return json.dumps(said, indent=2)
@@ -181,7 +181,7 @@ def _json(findings: "list[Finding]", kernels: int, reports: "list[CompileReport]
 def _compiler_lines(reports: "list[CompileReport]") -> list[str]:
     if not reports:
         return []
-    from generator.cli.compiler_word import compiler_lines
+    from generator.cli.compiler_report import compiler_lines
 
     return [line for report in reports for line in compiler_lines(report)]
 

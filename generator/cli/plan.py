@@ -82,7 +82,7 @@ def _planned(options: dict[str, Any]) -> "PlannedPair":
 
 def _write_picture(planned: "PlannedPair", options: dict[str, Any]) -> "Path":
     from generator.files import writing
-    from generator.plan.picture import roofline_picture
+    from generator.plan.roofline_chart import roofline_picture
     from generator.workspace_files import WorkspaceFiles
 
     workspace = options["workspace"]

@@ -17,7 +17,7 @@ from generator.errors import LocalKaggleError
 from generator.files import writing
 from generator.installation import install_command
 from generator.local_server import ServerRecord, default_root, read_record, remove_record, serve_command
-from generator.pair.signals import handled_signals
+from generator.pair.interrupts import handled_signals
 from generator.untrusted import printable
 
 if TYPE_CHECKING:

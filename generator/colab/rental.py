@@ -20,7 +20,7 @@ from generator.colab.machines import Machine
 from generator.colab.receipt import ReceiptFile, Stage
 from generator.colab.remote import ANSWER, program
 from generator.pair.handover import accelerator_in_words
-from generator.pair.signals import deferred_interrupts
+from generator.pair.interrupts import deferred_interrupts
 from generator.untrusted import JsonObject
 
 FOLDER = "/content/tandem"

@@ -18,8 +18,8 @@ from generator.competition import builtin
 from generator.errors import TandemError
 from generator.files import read_bytes, read_json
 from generator.pair.handover import FILE_NAME, HandOver, read_handover
+from generator.pair.interrupts import handled_signals
 from generator.pair.mounted_data import ensure_data
-from generator.pair.signals import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.run.private_folder import private_folder
 from generator.untrusted import printable, quoted

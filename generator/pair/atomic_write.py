@@ -14,7 +14,7 @@ from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import FileWriteError, reason
-from generator.pair.signals import deferred_interrupts
+from generator.pair.interrupts import deferred_interrupts
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
 from generator.workspace_files import UnsafePlaceError

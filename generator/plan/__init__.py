@@ -7,7 +7,7 @@ In goes a pair of a workspace, out come predictions, one recommendation, and a p
     ├── compiled         what Google's TPU compiler says of the step, where it is installed
     ├── workload         both, as a training that `accelerators.prediction` takes
     └── recommendation   the predictions beside one another, the one to take, and what they teach
-    picture              the roofline, as SVG
+    roofline_chart       the roofline, as SVG
 
 `cli` imports it; it imports `accelerators`, `pair`, `run` and `tpu_compiler`.
 """

@@ -11,7 +11,7 @@ from generator.competition.facts import Task
 from generator.files import PathOutsideError, contained
 from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.writing import files_below, link
-from generator.sessions.trees import remove_tree
+from generator.sessions.folder_trees import remove_tree
 from generator.untrusted import quoted
 
 _MOST_BYTES = 16 << 30

@@ -17,8 +17,8 @@ from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
 from generator.run.pair_run import CheckedPair
+from generator.sessions.folder_trees import remove_tree
 from generator.sessions.runner import SessionOrder
-from generator.sessions.trees import remove_tree
 from generator.untrusted import printable
 
 RERUN = {"KAGGLE_IS_COMPETITION_RERUN": "1"}

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.competition.survey import survey_folder
-from generator.pair.signals import handled_signals
+from generator.pair.interrupts import handled_signals
 from generator.pair.workspace import Role, Workspace
 from generator.rehearsal.image import find_image, image_in_words
 from generator.rehearsal.inference import RERUN, InferenceWish, hidden_test_trials

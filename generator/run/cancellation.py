@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
-from generator.pair.signals import handled_signals
+from generator.pair.interrupts import handled_signals
 from generator.run.kernel import Kernel
 
 # How long an interrupted cell has to end by itself: enough to write a checkpoint, short enough for a Ctrl-C.

@@ -23,7 +23,7 @@ from papermill.engines import (  # type: ignore[import-untyped]
 )
 from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
-from generator.pair.signals import handled_signals
+from generator.pair.interrupts import handled_signals
 from generator.run.cancellation import Stop, StoppedError
 from generator.run.cell_errors import CellError, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine

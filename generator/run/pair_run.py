@@ -14,8 +14,8 @@ from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
 from generator.pair.handover import HandOver, Score, read_handover
+from generator.pair.interrupts import handled_signals
 from generator.pair.shared_cells import check_shared_cells
-from generator.pair.signals import handled_signals
 from generator.pair.spec import PairSpec
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.run.baseline import baseline_process

@@ -6,7 +6,7 @@
         isolation        what every isolation has to be: bubblewrap where it works, else plain processes
         system_calls     what a sandbox refuses (seccomp)
         environment      the variables of a session
-        resource_limits, trees   its time, memory, processes and files, from outside
+        resource_limits, folder_trees   its time, memory, processes and files, from outside
         worker           the process inside: papermill, by the engine of `tandem run`
     session_log, session_folder   what is left of it
 

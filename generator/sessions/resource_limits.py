@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil  # type: ignore[import-untyped,unused-ignore]
 
+from generator.sessions.folder_trees import DEEPEST, blocks_of, is_too_deep, walk
 from generator.sessions.runner import SessionOrder
-from generator.sessions.trees import DEEPEST, blocks_of, is_too_deep, walk
 from generator.sessions.worker import TIMEOUT
 
 # How long a worker has to end a notebook in good order before everything is killed.

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from generator.sessions.trees import remove_tree
+from generator.sessions.folder_trees import remove_tree
 
 
 class SessionFolder:

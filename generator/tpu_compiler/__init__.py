@@ -11,7 +11,7 @@ In goes a notebook with a folder of inputs, out comes a `CompileReport` of plain
     targets             notebooks to compile: any, or the training of a pair with its data or a specimen
     compilation         the story: what is in the cache, or the process's word, made a report; `options` are its data
     ├── child           the process of its own: its start, what it tells, its time limit
-    ├── told            what the process says, made a report; `report` and `step_cost` are the data that comes out
+    ├── worker_events   what the process says, made a report; `report` and `step_cost` are the data that comes out
     ├── topologies      the TPUs that can be compiled for
     ├── result_cache    what the compiler said of a program before; `fingerprint` finds a whole report again
     └── worker/         the process, which nobody imports: it runs the notebook on 8 virtual devices, and gives every

@@ -20,8 +20,8 @@ from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.report import Problem
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.targets import NotebookTarget, code_cells
-from generator.tpu_compiler.told import Told
 from generator.tpu_compiler.topologies import Topology
+from generator.tpu_compiler.worker_events import Told
 from generator.untrusted import JsonObject, printable
 
 Progress = Callable[[str], None]

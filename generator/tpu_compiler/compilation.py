@@ -8,7 +8,7 @@ import signal
 import time
 
 from generator.installation import installed_version
-from generator.pair.signals import handled_signals
+from generator.pair.interrupts import handled_signals
 from generator.run.kernel import require_packages
 from generator.run.private_folder import private_folder
 from generator.tpu_compiler.child import Job, Progress
@@ -17,8 +17,8 @@ from generator.tpu_compiler.options import CompileOptions
 from generator.tpu_compiler.report import CompileReport
 from generator.tpu_compiler.result_cache import ResultCache
 from generator.tpu_compiler.targets import NotebookTarget
-from generator.tpu_compiler.told import Told
 from generator.tpu_compiler.topologies import CPU, find_topology
+from generator.tpu_compiler.worker_events import Told
 from generator.untrusted import JsonObject
 
 __all__ = ["CompileOptions", "compile_steps"]

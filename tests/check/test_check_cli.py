@@ -18,7 +18,7 @@ from generator.check.code import code_cell
 from generator.check.reading import read_target
 from generator.check.rules import RULES
 from generator.cli import check as check_verb
-from generator.cli import compiler_word
+from generator.cli import compiler_report
 from generator.tpu_compiler.report import CompileReport, Problem
 from generator.tpu_compiler.step_cost import StepCost
 from generator.tpu_compiler.targets import NotebookTarget
@@ -361,7 +361,7 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> list[NotebookTarget]:
         progress(f"compiling for {options.topology}")
         return CompileReport(options.topology, "libtpu 0", steps, words, ["Not everything is known."], None, 2.5)
 
-    monkeypatch.setattr(compiler_word, "compile_steps", compile_steps)
+    monkeypatch.setattr(compiler_report, "compile_steps", compile_steps)
     return asked
 
 

@@ -12,7 +12,7 @@ from desk import TRAIN, Desk
 from scripted import ScriptedRunner, writing
 
 from generator.sessions.bubblewrap import Bubblewrap
-from generator.sessions.trees import remove_tree
+from generator.sessions.folder_trees import remove_tree
 
 LEVELS = 1_200
 NOBODY = 65_534

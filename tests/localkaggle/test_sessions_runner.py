@@ -18,6 +18,7 @@ import pytest
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.sessions.bubblewrap import Bubblewrap
+from generator.sessions.folder_trees import remove_tree
 from generator.sessions.isolation import PlainProcess
 from generator.sessions.notebook_runner import Isolation, NotebookRunner, best_isolation
 from generator.sessions.resource_limits import (
@@ -33,7 +34,6 @@ from generator.sessions.runner import SessionEnd, SessionOrder
 from generator.sessions.scripts import notebook_of
 from generator.sessions.session_folder import SessionFolder
 from generator.sessions.session_log import read_all
-from generator.sessions.trees import remove_tree
 
 pytestmark = pytest.mark.slow
 

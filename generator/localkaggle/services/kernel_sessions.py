@@ -14,12 +14,12 @@ from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
 from generator.localkaggle.services.kernel_validation import PushError
+from generator.sessions.folder_trees import remove_tree, size_of
 from generator.sessions.queue import SessionQueue
 from generator.sessions.resource_limits import largest_memory
 from generator.sessions.runner import Runner, SessionEnd, SessionOrder
 from generator.sessions.scripts import notebook_of
 from generator.sessions.session_folder import SessionFolder
-from generator.sessions.trees import remove_tree, size_of
 
 CUT_OFF = "The server was stopped while this session ran."
 DELETED = "The notebook was deleted."

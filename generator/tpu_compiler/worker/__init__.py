@@ -10,8 +10,8 @@
     ├── torch_steps     stands in for PyTorch/XLA's execution: catches what is pending at torch_xla.sync
     │   ├── host_operations     which operations PyTorch/XLA leaves to the host, and at which lines
     │   ├── torch_program   makes of that a step like those of JAX
-    │   │   └── batch_line      writes its program for another batch, from those for two
-    │   └── torch_again     catches it a second time, at half of the batch
+    │   │   └── batch_interpolation   writes its program for another batch, from those for two
+    │   └── torch_second_run    catches it a second time, at half of the batch
     └── step_compilation    the caught steps, one after the other
         ├── compiler        compiles a step, and finds the place of what the compiler refuses
         │   └── program_text    reads the compiler's program: padding, cycles, collectives

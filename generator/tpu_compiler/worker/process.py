@@ -104,8 +104,8 @@ def _torch(notebook: Notebook, order: dict[str, Any], parent: Parent) -> None:
 
     from generator.tpu_compiler.worker.compiler import Compiler
     from generator.tpu_compiler.worker.step_compilation import StepCompilation
-    from generator.tpu_compiler.worker.torch_again import SecondRun
     from generator.tpu_compiler.worker.torch_program import TorchSteps
+    from generator.tpu_compiler.worker.torch_second_run import SecondRun
 
     jax.config.update("jax_enable_x64", True)  # PyTorch computes some numbers so
     if watch.is_on_one_core:

@@ -14,7 +14,7 @@ from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from generator.tpu_compiler.worker.batch_line import program_of_length
+from generator.tpu_compiler.worker.batch_interpolation import program_of_length
 from generator.tpu_compiler.worker.step import Step
 from generator.tpu_compiler.worker.torch_steps import CaughtStep, Shape, TorchWatch
 
