@@ -28,6 +28,8 @@ ENTRY %main.42 (p0: f32[64,128], p1: f32[16,10]) -> (f32[64,10]) {
   %all-reduce.1 = f32[64,10]{1,0:T(8,128)} all-reduce(%fusion.2), replica_groups={}, to_apply=%add
   %start = (f32[8]{0:T(128)}, f32[8]{0:T(128)}) all-reduce-start(%p1), to_apply=%add
   %done = f32[1]{0:T(128)S(1)} all-reduce-done(%start)
+  %xor.1 = u32[1]{0:T(128)S(6)} xor(%done, %done)
+  %rate.1 = f32[]{:T(128)} multiply(%done, %done)
 }
 """
 KEY = "ab" * 32
@@ -42,8 +44,8 @@ def test_both_forms_of_an_operation_between_cores_are_counted_once() -> None:
 
 
 def test_padding_compares_tiles_with_results_in_hbm_alone() -> None:
-    logical = 16 * 128 * 2 + 16 * 10 * 4 + 64 * 10 * 4
-    tiled = 16 * 128 * 2 + 16 * 128 * 4 + 64 * 128 * 4
+    logical = 16 * 128 * 2 + 16 * 10 * 4 + 64 * 10 * 4 + 4
+    tiled = 16 * 128 * 2 + 16 * 128 * 4 + 64 * 128 * 4 + 128 * 4
 
     assert read_program(PROGRAM).padding == round(tiled / logical, 3)
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 _COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute")
 _OPERATION = re.compile(rf" ({'|'.join(_COLLECTIVES)})(?:-start)?\(")
 _CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
-_TILED = re.compile(r"= (\w+)\[([\d,]+)\]\{([\d,]+):T\(([\d,]+)\)([^}]*)\}")
+_TILED = re.compile(r"= (\w+)\[([\d,]*)\]\{([\d,]*):T\(([\d,]+)\)([^}]*)\}")
 _BITS = re.compile(r"[a-z]+(\d+)")
-_ON_CHIP = "S(1)"  # the memory space of what never reaches HBM
+_ELSEWHERE = "S("  # any memory space but HBM: S(1) and, for scalars, S(6) are on the chip
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ def _results(entry: str) -> Iterator[tuple[int, int]]:
     """The bytes of each result in HBM, without padding and in tiles."""
     for kind, dimensions, order, tile, rest in _TILED.findall(entry):
         bits = _BITS.match(kind)
-        if _ON_CHIP in rest or not (bits or kind == "pred"):
+        if _ELSEWHERE in rest or not (bits or kind == "pred"):
             continue
         size = max(1, int(bits[1]) // 8) if bits else 1
-        shape = [int(length) for length in dimensions.split(",")]
+        shape = [int(length) for length in (dimensions or "1").split(",")]  # a number alone takes a tile as well
         tiled = list(shape)
-        for axis, by in zip(order.split(","), reversed(tile.split(",")), strict=False):
+        for axis, by in zip((order or "0").split(","), reversed(tile.split(",")), strict=False):
             tiled[int(axis)] = -(-tiled[int(axis)] // int(by)) * int(by)
         yield math.prod(shape) * size, math.prod(tiled) * size
