@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from miniature import Outcome
 from notebook_competitions import write_digits
-from notebook_session import Mirror, Notebook, Sessions, needs_torch
+from notebook_session import Mirror, Notebook, Sessions, needs_torch, rendered_cells
+from test_notebook_images import digits_task
 from unused_names import unused_names
 
 from generator.competition import builtin
@@ -83,3 +85,29 @@ def test_pytorch_predicts_what_jax_does_with_the_weights_of_jax(sessions: Sessio
     assert (kind, other) == ("flax", "torch")
     for row, wanted in zip(found, expected, strict=True):
         assert row == pytest.approx(wanted, abs=1e-5)
+
+
+@needs_torch
+def test_the_weights_of_a_resnet_of_jax_get_the_names_that_timm_has_for_them() -> None:
+    import jax.numpy as jnp
+    import torch
+    from flax import nnx
+
+    task = digits_task(channels=3, image_size=96)
+    in_torch = replace(task, details={**task.details, "inference_backend": "torch"})
+    train, infer = rendered_cells("jax", "train", task), rendered_cells("jax", "infer", in_torch)
+    names: dict[str, Any] = {"nnx": nnx, "jnp": jnp, "partial": partial}
+    for source in (train["bottleneck"], train["build-model"], infer["load-weights"]):
+        exec(compile(source, "<cell>", "exec"), names)  # noqa: S102 - the cells are what is tested
+    arguments = {"backbone": "resnet50", "image_size": 96, "channels": 3, "outputs": 5, "dropout": 0.2}
+    network = nnx.eval_shape(lambda: names["Network"](**arguments, rngs=nnx.Rngs(0)))
+    state = nnx.to_flat_state(nnx.state(network, (nnx.Param, nnx.BatchStat)))
+    arrays = {".".join(map(str, path)): torch.empty(variable.shape) for path, variable in state}
+
+    weights = names["in_torch"](arrays)
+
+    assert len(weights) == 53 * 5 + 2  # convolutions, each with its norm of four arrays, and the head
+    assert weights["cnn.layer2.0.downsample.0.weight"].shape == (512, 256, 1, 1)
+    assert weights["cnn.layer4.2.bn3.running_var"].shape == (2048,)
+    assert {name.split(".")[-1] for name in weights} == {"weight", "bias", "running_mean", "running_var"}
+    assert not [name for name in weights if "layers" in name]

@@ -117,9 +117,9 @@ def test_a_network_starts_from_weights_that_have_the_names_and_axes_of_pytorch()
     names["start_from"](block, weights | {"fc.bias": random.random(5), "bn1.num_batches_tracked": np.array(9)})
 
     assert np.array_equal(block.conv2.kernel[...][1, 2, 0, 1], weights["conv2.weight"][1, 0, 1, 2])
-    assert np.array_equal(block.downsample[0].kernel[...][0, 0], weights["downsample.0.weight"][:, :, 0, 0].T)
+    assert np.array_equal(block.downsample.layers[0].kernel[...][0, 0], weights["downsample.0.weight"][:, :, 0, 0].T)
     assert np.array_equal(block.bn3.scale[...], weights["bn3.weight"])
-    assert np.array_equal(block.downsample[1].var[...], weights["downsample.1.running_var"])
+    assert np.array_equal(block.downsample.layers[1].var[...], weights["downsample.1.running_var"])
     lacking = {name: array for name, array in weights.items() if name != "bn3.bias"}
     for others, problem in (
         (lacking, "bn3 is another one"),

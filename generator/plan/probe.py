@@ -157,7 +157,7 @@ def _lowered(notebook: dict[str, Any], model: Any, batch: Any) -> Any:
 
     if "nnx" in notebook:
         arrays, tree = jax.tree.flatten(notebook["nnx"].split(model))
-        return notebook["train_step"].lower(tree, arrays, notebook["on_devices"](batch))
+        return notebook["train_step"].lower(tree, arrays, *notebook["on_devices"](batch))
 
     def abstract(value: Any) -> Any:
         return jax.eval_shape(lambda: jax.numpy.zeros(value.shape, value.dtype))
