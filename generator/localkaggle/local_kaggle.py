@@ -61,7 +61,7 @@ class LocalKaggle:
                 f'"{printable(account)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
             )
         # Looked at first: a folder that cannot be hosted is no reason to take the root.
-        hosted = host(root.resolve(), competitions)
+        self.hosted = host(root.resolve(), competitions)
         self._root = RootFolder(root)
         self._database = Database(self._root.database, [kind.SCHEMA for kind in _KEEPERS])
         clock = clock or Clock()
@@ -80,11 +80,11 @@ class LocalKaggle:
         self.token = self.accounts.token(account)
         self.datasets = Datasets(self.site)
         self.models = Models(self.site)
-        self.competitions = Competitions(self.site, hosted)
         self._runner = runner or _sandbox()
-        sources = Sources(competitions=self.competitions, datasets=self.datasets, models=self.models)
+        sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
-        self.competitions.start(self.kernels)
+        self.competitions = Competitions(self.site, self.hosted, self.kernels)
+        self.competitions.start()
         services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
         self.methods = {name: handler for service in services for name, handler in service.methods().items()}
         # Last, since what the last server left may end at once, and is told to those who listen.

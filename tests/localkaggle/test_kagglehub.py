@@ -149,7 +149,7 @@ says["output"] = kagglehub.notebook_output_download(f"{me}/some-training")
 says["file"] = kagglehub.notebook_output_download(f"{me}/some-training/versions/1", path="fold 0/weights.bin")
 """,
         )
-        hosted = running.local_kaggle.competitions.data_folder("digits", hidden=False)
+        hosted = running.local_kaggle.hosted["digits"].data()
         data = tree_of(hosted)
 
     assert tree_of(Path(said["competition"])) == data

@@ -19,8 +19,8 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.service_context import Rerun
 from generator.localkaggle.services.competitions.records import Stage
+from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernel_sessions import CUT_OFF, KILLED, SessionRules
 from generator.sessions.resource_limits import TOO_MANY_PROCESSES
 from generator.sessions.runner import SessionOrder
@@ -333,10 +333,10 @@ def test_a_disk_without_room_ends_a_submission_and_not_the_session_that_wrote_it
 
 
 def test_a_rerun_that_is_reported_twice_counts_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    def deaf(_: Rerun) -> None:
+    def deaf(_: SessionRecord) -> None:
         raise RuntimeError("the server is killed here")
 
-    desk.kaggle.kernels.when_rerun_ended(deaf)
+    desk.kaggle.kernels.sessions.when_rerun_ended.append(deaf)
     ref = rerun(desk, {"submission.csv": submission_text(off_by=1)})
     first = desk.outcome(ref)
     (output,) = desk.root.glob("sessions/2/working/submission.csv")

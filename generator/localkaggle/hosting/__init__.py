@@ -5,7 +5,7 @@ facts, files and pages, and the score of a submission: `scoring` reads and check
 the arrays that the metric compares. `generator.localkaggle` imports it, and it imports `generator.competition`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from generator.competition.builtin import known, require
@@ -25,8 +25,8 @@ __all__ = [
 ]
 
 
-def host(root: Path, folders: Iterable[Path] = ()) -> tuple[Hosted, ...]:
-    """Every competition of a local Kaggle: the given folders, and the built-in ones whose names they leave free.
+def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:
+    """Every competition of a local Kaggle by its slug: the given folders, and the built-in ones that they leave free.
 
     Args:
         root: The server's folder; what the competitions need beside their own files is written below it, on first use.
@@ -39,4 +39,4 @@ def host(root: Path, folders: Iterable[Path] = ()) -> tuple[Hosted, ...]:
     for folder in folders:
         competition = read_folder(folder, store=root / "competitions")
         hosted[competition.facts.slug] = competition
-    return tuple(hosted.values())
+    return hosted

@@ -20,10 +20,10 @@ _NEVER = datetime(2099, 12, 31, 23, 59, tzinfo=UTC)
 class Catalog:
     """Finds competitions."""
 
-    def __init__(self, site: ServiceContext, hosted: Iterable[Hosted], submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, hosted: Mapping[str, Hosted], submissions: Submissions) -> None:
         self._site = site
         self._submissions = submissions
-        self._hosted: Mapping[str, Hosted] = {each.facts.slug: each for each in hosted}
+        self._hosted = hosted
 
     def find(self, slug: str) -> Hosted | None:
         """The competition of this name, if it is hosted here."""

@@ -12,11 +12,13 @@ from generator.files import PathOutsideError, contained
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.service_context import Rerun, Reruns, ServiceContext
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.free_space import has_room
+from generator.localkaggle.services.kernel_records import SessionRecord
+from generator.localkaggle.services.kernels import Kernels
 
 _LOG = logging.getLogger(__name__)
 
@@ -24,33 +26,29 @@ _LOG = logging.getLogger(__name__)
 class ScoringQueue:
     """Takes submissions from their arrival to their score."""
 
-    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, catalog: Catalog, submissions: Submissions, kernels: Kernels) -> None:
         self._site = site
         self._catalog = catalog
         self._submissions = submissions
-        self.reruns: Reruns
+        self.kernels = kernels
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scoring")
         self._closing = threading.Lock()
         self._is_closed = False
 
-    def start(self, reruns: Reruns) -> None:
-        """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here.
-
-        Submitted notebooks are sent to `reruns` from now on, first of all those that the stop left.
-        """
+    def start(self) -> None:
+        """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
         for submission in self._submissions.at(Stage.RECEIVING):
             self._submissions.fail(submission.ref, messages.CUT_OFF)
         for submission in self._submissions.at(Stage.WAITING):
             self.queue(submission.ref)
-        self.reruns = reruns
-        reruns.when_rerun_ended(self._rerun_ended)
+        self.kernels.sessions.when_rerun_ended.append(self._rerun_ended)
         for submission in self._submissions.at(Stage.ASKED):
             self.rerun(submission)
 
     def rerun(self, submission: Submission) -> None:
         """Runs a submitted notebook on the hidden test; what it writes is scored when it has ended."""
         try:
-            self.reruns.rerun(
+            self.kernels.rerun(
                 submission.owner,
                 submission.kernel,
                 submission.kernel_version,
@@ -88,16 +86,17 @@ class ScoringQueue:
             self._is_closed = True
         self._worker.shutdown(wait=True, cancel_futures=True)
 
-    def _rerun_ended(self, rerun: Rerun) -> None:
+    def _rerun_ended(self, rerun: SessionRecord) -> None:
         """Takes over what a rerun wrote; when this returns, the rerun may be forgotten."""
-        submission = self._submissions.find(rerun.submission)
+        submission = self._submissions.find(rerun.submission or 0)
         if submission is None or submission.stage not in (Stage.ASKED, Stage.RERUNNING):
             return
         if rerun.failure:
             self._submissions.fail(submission.ref, messages.rerun_failed(rerun.failure))
             return
         try:
-            written = contained(rerun.output / submission.file_name, root=rerun.output)
+            output = self.kernels.sessions.folder(rerun.id).working
+            written = contained(output / submission.file_name, root=output)
         except PathOutsideError:
             written = None
         if written is None or not written.is_file() or not os.access(written, os.R_OK):

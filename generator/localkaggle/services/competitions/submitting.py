@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from generator.accelerators.catalog import AcceleratorKind
 from generator.competition.metrics import parsed
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.file_names import checked_name
@@ -116,17 +117,18 @@ class Submitting:
         """The file that the submitted version wrote, if the version may be submitted at all."""
         owner, slug, number = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
-        version = self._scoring.reruns.finished_version(owner, slug, number) if owner == call.caller else None
+        version = self._scoring.kernels.finished_version(owner, slug, number) if owner == call.caller else None
         if version is None:
             raise ApiError(*messages.NO_KERNEL_VERSION)
+        settings, output = version
         if facts.is_code_competition:
-            if version.uses_internet and not facts.allows_internet:
+            if settings.internet and not facts.allows_internet:
                 raise ApiError(*messages.USES_INTERNET)
-            if version.uses_tpu:
+            if settings.accelerator.kind is AcceleratorKind.TPU:
                 raise ApiError(*messages.USES_TPU)
-        if file_name not in version.output:
+        if file_name not in output:
             raise ApiError(*messages.NO_OUTPUT_FILE)
-        return version.output[file_name]
+        return output[file_name]
 
     def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
         is_rerun = facts.is_code_competition
