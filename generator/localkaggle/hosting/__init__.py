@@ -11,18 +11,12 @@ from pathlib import Path
 from generator.competition.builtin import known, require
 from generator.localkaggle.hosting.built_in import HostedBuiltIn
 from generator.localkaggle.hosting.folder import HostedFolder, read_folder
-from generator.localkaggle.hosting.hosted import Hosted, HostedFacts, HostedPage, Question, Scores
+from generator.localkaggle.hosting.hosted import HostedFacts
 
-__all__ = [
-    "Hosted",
-    "HostedBuiltIn",
-    "HostedFacts",
-    "HostedFolder",
-    "HostedPage",
-    "Question",
-    "Scores",
-    "host",
-]
+Hosted = HostedBuiltIn | HostedFolder
+"""A competition and its secret. Every method may be called from any thread, and writes on first use only."""
+
+__all__ = ["Hosted", "HostedFacts", "host"]
 
 
 def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:

@@ -26,9 +26,8 @@ def metric_wording(metric: str) -> str:
     return _PLACEHOLDER.sub(f"{parameter:g}" if parameter is not None else "", facts.names[0])
 
 
-def built_in_pages(competition: Competition, task: Task) -> tuple[HostedPage, ...]:
+def built_in_pages(competition: Competition, task: Task, question: Question) -> tuple[HostedPage, ...]:
     """The pages of a built-in competition."""
-    question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
     pages = [
         HostedPage("description", "Description", _description(competition)),
         evaluation_page(question),
