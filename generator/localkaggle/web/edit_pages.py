@@ -59,7 +59,7 @@ def _edited(
     if not problem:
         fields = draft.fields(runs=page.form.get("then") != "save")
         try:
-            answer = page.api.call(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
+            answer = page.call(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
         except ApiError as error:
             problem = error.message
     problem = problem or answer["error"]
