@@ -28,8 +28,10 @@ class Competitions(Uploads):
         """The facts of a competition."""
         operation = Operation(f"look up the competition {slug}", slug)
         found = self._read(operation, COMPETITIONS, "get_competition", competition_name=slug)
+        # `ref` is an address: https://www.kaggle.com/competitions/titanic
+        named = (found.ref or found.url or "").rstrip("/").rpartition("/")[2]
         return RemoteCompetition(
-            slug=_slug(found) or slug,
+            slug=named or slug,
             title=found.title or "",
             metric=found.evaluation_metric or "",
             is_code_competition=bool(found.is_kernels_submissions_only),
@@ -142,11 +144,6 @@ class Competitions(Uploads):
             raise self._unexpected(operation, f"names no submission and says: {answer.message}")
         number: int = answer.ref
         return number
-
-
-def _slug(found: Any) -> str:
-    # `ref` is an address: https://www.kaggle.com/competitions/titanic
-    return str(found.ref or found.url or "").rstrip("/").rpartition("/")[2]
 
 
 def _submission(item: Any) -> Submission:

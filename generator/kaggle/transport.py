@@ -199,7 +199,8 @@ class Transport:
             )
 
         response = _translating(send, request)
-        _logger.debug("%s %s: %d", request.verb, _without_query(request.url), response.status)
+        # The query of a short-lived address is what makes it a credential.
+        _logger.debug("%s %s: %d", request.verb, request.url.partition("?")[0], response.status)
         return response
 
     def _kept_open(self) -> "PoolManager":
@@ -273,8 +274,3 @@ def _unreachable(request: Request, why: str, *, was_sent: bool) -> UnreachableEr
     return UnreachableError(
         doing=request.doing, host=request.host, why=why, was_sent=was_sent and not request.is_repeatable
     )
-
-
-def _without_query(url: str) -> str:
-    # The query of a short-lived address is what makes it a credential.
-    return url.partition("?")[0]

@@ -80,7 +80,11 @@ class LocalKaggle:
         self.token = self.accounts.token(account)
         self.datasets = Datasets(self.site)
         self.models = Models(self.site)
-        self._runner = runner or _sandbox()
+        if runner is None:
+            from generator.sessions.notebook_runner import NotebookRunner
+
+            runner = NotebookRunner()
+        self._runner = runner
         sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
         self.competitions = Competitions(self.site, self.hosted, self.kernels)
@@ -109,13 +113,7 @@ class LocalKaggle:
 
     def close(self) -> None:
         """Stops the sessions, and closes the database."""
-        self.kernels.close()
+        self.kernels.sessions.queue.close()
         self.competitions.close()
         self._database.close()
         self._root.release()
-
-
-def _sandbox() -> Runner:
-    from generator.sessions.notebook_runner import NotebookRunner
-
-    return NotebookRunner()

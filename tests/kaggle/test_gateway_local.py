@@ -36,7 +36,7 @@ def kaggle_here(one_server: Served) -> Iterator[Served]:
     one_server.set_faults()
     yield one_server
     one_server.set_faults()
-    assert one_server.local_kaggle.kernels.wait_until_idle()
+    assert one_server.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
 
 
 def gateway(served: Served, *, read: float = 20) -> Kaggle:
@@ -72,7 +72,7 @@ def finished(served: Served, files: dict[str, str | bytes], **changes: Any) -> K
     served.local_kaggle.kernels.sessions._runner.script = writing(files)
     push = kernel(served.account, **changes)
     gateway(served).push(push)
-    assert served.local_kaggle.kernels.wait_until_idle()
+    assert served.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
     return push
 
 

@@ -137,7 +137,7 @@ def test_competitions_and_the_output_of_notebooks_are_downloaded(tmp_path: Path)
     written = {"handoff.json": "{}", "fold 0/weights.bin": "w" * 5_000}
     with served(tmp_path / "site", runner=ScriptedRunner(writing(written))) as running:
         running.save_kernel("Some Training", notebook())
-        assert running.local_kaggle.kernels.wait_until_idle()
+        assert running.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
         said = run(
             running,
             tmp_path / "client",

@@ -135,7 +135,7 @@ def test_nothing_is_listed_while_a_session_may_still_write(tmp_path: Path) -> No
     (runner.orders[0].files.working / "half.txt").write_text("not all of it yet")
     before = (desk.status(), desk.output())
     runner.release()
-    desk.kaggle.kernels.wait_until_idle(10)
+    desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
 
     assert before == ("RUNNING", [])
     assert desk.output() == ["a.txt", "half.txt"]
@@ -200,7 +200,7 @@ def test_a_log_is_read_piece_by_piece_to_its_end(tmp_path: Path) -> None:
     _, first, _ = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN))
     session, waiting, is_over = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), position=first.position)
     runner.release()
-    desk.kaggle.kernels.wait_until_idle(10)
+    desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
     _, rest, _ = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), session=session, position=first.position)
     _, nothing, ended = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), session=session, position=rest.position)
 
@@ -301,7 +301,7 @@ def test_deleting_a_kernel_stops_its_session(tmp_path: Path) -> None:
     desk.ask("DeleteKernel", userName="tester", kernelSlug="waiting-one")
     desk.ask("DeleteKernel", **TRAIN)
 
-    assert desk.kaggle.kernels.wait_until_idle(10)
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
     assert list((tmp_path / "sessions").iterdir()) == []
     assert len(runner.orders) == 1
     assert desk.push(machineShape="TpuV5E8")["error"] == ""

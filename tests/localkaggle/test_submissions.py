@@ -210,7 +210,7 @@ def test_a_code_competition_takes_no_files(opening: Opening) -> None:
 
 def test_a_notebook_is_run_again_on_the_hidden_test_and_that_is_what_is_scored(opening: Opening) -> None:
     desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
-    assert desk.kaggle.kernels.wait_until_idle()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(60)
     desk.runner.hold()
     desk.runner.script = writing({"submission.csv": submission_text(off_by=0.25)})
     answer = desk.ask("CreateCodeSubmission", **KERNEL, fileName="submission.csv", submissionDescription="code")
@@ -371,7 +371,7 @@ def test_what_waited_for_its_score_is_scored_after_a_restart(opening: Opening) -
 
 def test_a_rerun_that_waits_is_run_after_a_restart(opening: Opening) -> None:
     desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
-    assert desk.kaggle.kernels.wait_until_idle()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(60)
     desk.runner.hold()
     desk.push("Takes the machine")
     desk.runner.wait_for_a_session(2)
@@ -388,7 +388,7 @@ def test_a_rerun_that_waits_is_run_after_a_restart(opening: Opening) -> None:
 
 def test_a_rerun_that_is_cut_off_by_a_killed_server_is_an_error(opening: Opening, tmp_path: Path) -> None:
     desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
-    assert desk.kaggle.kernels.wait_until_idle()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(60)
     desk.runner.hold()
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     desk.runner.wait_for_a_session(2)

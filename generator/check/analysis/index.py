@@ -4,7 +4,6 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 from generator.check.code import CodeCell, NotebookCode
@@ -68,6 +67,7 @@ class Index:
         self._around: dict[ast.AST, _Around] = {}
         self._by_kind: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         self._in_function: dict[ast.AST | None, list[ast.AST]] = defaultdict(list)
+        self._cell_numbers = {id(cell): number for number, cell in enumerate(code.cells)}
         for cell in code.cells:
             self._add(cell)
         self._aliases: dict[str, str] = {}
@@ -168,10 +168,6 @@ class Index:
     def order(self, node: ast.AST) -> tuple[int, int]:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
         return self._cell_numbers[id(self.cell(node))], getattr(node, "lineno", 0)
-
-    @cached_property
-    def _cell_numbers(self) -> dict[int, int]:
-        return {id(cell): number for number, cell in enumerate(self.code.cells)}
 
     def name(self, node: ast.AST) -> str:
         """The full name of what a dotted name stands for, also where a module was given a second name."""

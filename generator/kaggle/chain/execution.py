@@ -19,15 +19,11 @@ T = TypeVar("T")
 E = TypeVar("E", bound=TandemError)
 
 
-def _nobody(_: Event) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class RunContext:
     """The surroundings of a chain: who is told, how long it waits, and by which clocks."""
 
-    listener: Listener = _nobody
+    listener: Listener = lambda _: None
     polling: PollingPolicy = field(default_factory=PollingPolicy)
     clock: Clock = field(default_factory=Clock)
 

@@ -54,14 +54,6 @@ class Kernels:
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
 
-    def close(self) -> None:
-        """Stops the sessions that run."""
-        self.sessions.queue.close()
-
-    def wait_until_idle(self, seconds: float = 60.0) -> bool:
-        """Waits until no session waits or runs; False if that takes longer."""
-        return self.sessions.queue.wait_until_idle(seconds)
-
     def read_log(self, call: Call, *, session: int | None = None, position: int = 0) -> tuple[int, LogPiece, bool]:
         """A piece of the log of the kernel that a call names (`userName`, `kernelSlug`, perhaps `versionLabel`).
 
