@@ -31,19 +31,13 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
         message: What the submission says of itself before its tag.
     """
 
-    _noun = "submission"
+    _noun, _withdrawn = "submission", Kind.NOT_SUBMITTED
 
     def __init__(self, chain: ChainExecution, begun: Begun, push: Push, *, file: Path, message: str) -> None:
         self._competition_page = chain.page(f"competitions/{begun.competition}")
         self._url = f"{self._competition_page}/submissions"
-        super().__init__(
-            chain,
-            _STEP,
-            what=f"the submission to {begun.competition}",
-            poll=chain.poll("the submission", url=self._url),
-            withdrawn=Kind.NOT_SUBMITTED,
-            key={},
-        )
+        poll = chain.poll("the submission", url=self._url)
+        super().__init__(chain, _STEP, what=f"the submission to {begun.competition}", poll=poll)
         self._begun, self._push, self._file, self._message = begun, push, file, message
         self._beginning_of_tag = f"tandem {begun.pair} {chain.journal.number:04}-"
 
