@@ -35,9 +35,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
         self, chain: ChainExecution, name: str, kind: Handoff, *, ref: str, title: str, files: Mapping[str, Path]
     ) -> None:
         self._url = chain.page(f"{kind}s/{ref}")
-        super().__init__(
-            chain, _STEP, what=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url)
-        )
+        super().__init__(chain, _STEP, what=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url))
         self._key = {"what": name}
         self._name, self._kind, self._ref, self._title, self._files = name, kind, ref, title, files
         digest = hashlib.sha256(f"{kind} {ref}".encode())

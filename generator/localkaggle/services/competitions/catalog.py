@@ -9,7 +9,6 @@ from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
 from generator.localkaggle.rpc import ApiError, Call, Fields, page
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.records import Submission, Submissions
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -37,7 +36,7 @@ class Catalog:
         """
         hosted = self._hosted.get(call.text("competitionName"))
         if hosted is None:
-            raise ApiError(*messages.NOT_FOUND)
+            raise ApiError(404, "Competition not found")
         return hosted
 
     def get(self, call: Call) -> Fields:

@@ -13,7 +13,6 @@ from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.free_space import has_room
@@ -21,6 +20,24 @@ from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import Kernels
 
 _LOG = logging.getLogger(__name__)
+_CUT_OFF = "Kaggle Error: Something went wrong on our end. Please try again."
+# What a rerun ends with, by words of its session's failure; anything else is of the notebook's own doing.
+_FAILURES = (
+    (
+        ("execution duration", "time limit", "timeout"),
+        "Notebook Timeout: Your notebook hit the maximum allotted time for this type of competition.",
+    ),
+    (
+        ("allowed compute", "memory"),
+        "Notebook Exceeded Allowed Compute: Your notebook hit the maximum allotted compute, such as memory or disk.",
+    ),
+    (("server was stopped", "was deleted", "kaggle error"), _CUT_OFF),
+)
+_THREW = (
+    "Notebook Threw Exception: While rerunning your code, your notebook encountered an unhandled error. Note that the "
+    "hidden dataset can be larger/smaller/different than the public dataset."
+)
+_SCORING_FAILED = "Submission Scoring Error: Something went wrong while your submission was scored. Please try again."
 
 
 class ScoringQueue:
@@ -38,7 +55,7 @@ class ScoringQueue:
     def start(self) -> None:
         """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
         for submission in self._submissions.at(Stage.RECEIVING):
-            self._submissions.fail(submission.ref, messages.CUT_OFF)
+            self._submissions.fail(submission.ref, _CUT_OFF)
         for submission in self._submissions.at(Stage.WAITING):
             self.queue(submission.ref)
         self.kernels.sessions.when_rerun_ended.append(self._rerun_ended)
@@ -63,12 +80,13 @@ class ScoringQueue:
     def receive(self, submission: Submission, file: Path) -> None:
         """Keeps a copy of the submitted file, and has it scored."""
         if file.stat().st_size > LARGEST_SUBMISSION:
-            self._submissions.fail(submission.ref, messages.TOO_LARGE)
+            self._submissions.fail(submission.ref, "Submission Scoring Error: The submission file is too large.")
             return
         kept = self._submissions.file(submission)
         kept.parent.mkdir(parents=True, exist_ok=True)
         if not has_room(kept.parent, file.stat().st_size):
-            self._submissions.fail(submission.ref, messages.NO_ROOM)
+            failure = "Kaggle Error: There is no room for the submission on the disk of this server."
+            self._submissions.fail(submission.ref, failure)
             return
         shutil.copyfile(file, kept)
         self._submissions.received(submission.ref, kept.stat().st_size)
@@ -92,7 +110,8 @@ class ScoringQueue:
         if submission is None or submission.stage not in (Stage.ASKED, Stage.RERUNNING):
             return
         if rerun.failure:
-            self._submissions.fail(submission.ref, messages.rerun_failed(rerun.failure))
+            failed = (said for words, said in _FAILURES if any(word in rerun.failure.lower() for word in words))
+            self._submissions.fail(submission.ref, next(failed, _THREW))
             return
         try:
             output = self.kernels.sessions.folder(rerun.id).working
@@ -100,7 +119,8 @@ class ScoringQueue:
         except PathOutsideError:
             written = None
         if written is None or not written.is_file() or not os.access(written, os.R_OK):
-            self._submissions.fail(submission.ref, messages.FILE_NOT_FOUND)
+            missing = "Your notebook did not output the expected submission file when it was run again."
+            self._submissions.fail(submission.ref, f"Submission CSV Not Found: {missing}")
         else:
             self.receive(submission, written)
 
@@ -116,11 +136,11 @@ class ScoringQueue:
             self._score_by(hosted, submission)
         except Exception:  # noqa: BLE001 - the next submission is to be scored whatever is wrong with this one
             _LOG.exception("submission %d could not be scored", ref)
-            self._submissions.fail(ref, messages.SCORING_FAILED)
+            self._submissions.fail(ref, _SCORING_FAILED)
 
     def _score_by(self, hosted: Hosted, submission: Submission) -> None:
         if self._site.faults.strikes("score-fails", at=f"score/{submission.competition}"):
-            self._submissions.fail(submission.ref, messages.SCORING_FAILED)
+            self._submissions.fail(submission.ref, _SCORING_FAILED)
             return
         file = self._submissions.file(submission)
         try:
@@ -135,7 +155,11 @@ class ScoringQueue:
 def _told(hosted: Hosted, submission: Submission, problem: str) -> str:
     """The error of a submission that cannot be scored, as the team is told it."""
     if not hosted.facts.is_code_competition:
-        return messages.not_scored(problem)
+        return f"Evaluation Exception: {problem}"
     # A notebook can write the hidden test into its submission, to read it in what is quoted of it; the host may see it.
     _LOG.warning("submission %d to %s cannot be scored: %s", submission.ref, hosted.facts.slug, problem)
-    return messages.INCORRECT_FORMAT
+    return (
+        "Submission Scoring Error: Your notebook generated a submission file with incorrect format. Some examples "
+        "causing this are: wrong number of rows or columns, empty values, an incorrect data type for a value, or "
+        "invalid submission values from what is expected."
+    )

@@ -1,6 +1,7 @@
 """Submitting: files, notebooks, the day's allowance, and what became of it all."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 from generator.accelerators.catalog import AcceleratorKind
@@ -11,12 +12,12 @@ from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
 
 _LONGEST_DESCRIPTION = 5_000
+_ONLY_NOTEBOOKS = "Submission not allowed: This competition only accepts Submissions from Notebooks."
 
 
 class Submitting:
@@ -33,7 +34,7 @@ class Submitting:
         facts = self._catalog.named(call).facts
         self._require_entered(call)
         if facts.is_code_competition:
-            raise ApiError(*messages.ONLY_NOTEBOOKS)
+            raise ApiError(400, _ONLY_NOTEBOOKS)
         size = call.integer("contentLength")
         if not 0 <= size <= LARGEST_SUBMISSION:
             raise ApiError(400, f"A submission has at most {LARGEST_SUBMISSION:,} bytes.")
@@ -45,7 +46,7 @@ class Submitting:
         hosted = self._catalog.named(call)
         self._require_allowed(call)
         if hosted.facts.is_code_competition:
-            raise ApiError(*messages.ONLY_NOTEBOOKS)
+            raise ApiError(400, _ONLY_NOTEBOOKS)
         blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
         submission = self._added(call, hosted.facts, file_name=blob.name)
         self._scoring.receive(submission, blob.path)
@@ -103,15 +104,25 @@ class Submitting:
 
     def _require_entered(self, call: Call) -> None:
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=call.text("competitionName")):
-            raise ApiError(*messages.SUBMIT_RULES)
+            raise ApiError(403, "You must accept this competition's rules before you can submit.")
 
     def _require_allowed(self, call: Call) -> None:
         slug = call.text("competitionName")
         self._require_entered(call)
         if self._site.faults.strikes("submit-403", at=call.method, also=slug):
-            raise ApiError(*messages.FORBIDDEN)
+            raise ApiError(403, "Permission 'competitions.submit' was denied")
         if self._site.faults.strikes("submit-limit", at=call.method, also=slug):
-            raise messages.limit_reached(self._catalog.named(call).facts.daily_limit, self._site.clock.now())
+            raise self._limit_reached(self._catalog.named(call).facts)
+
+    def _limit_reached(self, facts: HostedFacts) -> ApiError:
+        now = self._site.clock.now()
+        tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        hours = (tomorrow - now).total_seconds() / 3600
+        return ApiError(
+            400,
+            f"Submission not allowed: Your team has used its daily Submission allowance ({facts.daily_limit}) today, "
+            f"please try again tomorrow UTC ({hours:.1f} hours from now).",
+        )
 
     def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
         """The file that the submitted version wrote, if the version may be submitted at all."""
@@ -119,15 +130,25 @@ class Submitting:
         # A team submits what it made itself: somebody else's notebook has to be forked first.
         version = self._scoring.kernels.finished_version(owner, slug, number) if owner == call.caller else None
         if version is None:
-            raise ApiError(*messages.NO_KERNEL_VERSION)
+            raise ApiError(404, "Notebook version not found, or it has not run successfully.")
         settings, output = version
         if facts.is_code_competition:
             if settings.internet and not facts.allows_internet:
-                raise ApiError(*messages.USES_INTERNET)
+                raise ApiError(
+                    400,
+                    "Your Notebook cannot use internet access in this competition. Please disable internet in the "
+                    "Notebook editor and save a new version.",
+                )
             if settings.accelerator.kind is AcceleratorKind.TPU:
-                raise ApiError(*messages.USES_TPU)
+                raise ApiError(
+                    400,
+                    "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the "
+                    "Notebook editor and save a new version.",
+                )
         if file_name not in output:
-            raise ApiError(*messages.NO_OUTPUT_FILE)
+            raise ApiError(
+                400, "The output file was not found in this Notebook version. Save a version that writes it."
+            )
         return output[file_name]
 
     def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
@@ -145,7 +166,7 @@ class Submitting:
         )
         ref = self._submissions.add(new, daily_limit=facts.daily_limit)
         if ref is None:
-            raise messages.limit_reached(facts.daily_limit, self._site.clock.now())
+            raise self._limit_reached(facts)
         return replace(new, ref=ref)
 
     def _own(self, call: Call, key: str) -> Submission:
