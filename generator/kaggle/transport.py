@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from generator import __version__
@@ -19,6 +19,7 @@ from generator.kaggle.errors import NotKaggleError, UnreachableError
 from generator.kaggle.redaction import Redaction
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsRead
     from urllib3 import BaseHTTPResponse, PoolManager
 
 USER_AGENT = f"tandem/{__version__}"
@@ -48,13 +49,6 @@ class Route:
     certificates: str = ""
 
 
-class Readable(Protocol):
-    """A body that is read while it is sent; a header has to announce its length."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """At most `size` bytes, none at the end."""
-
-
 @dataclass(frozen=True)
 class Request:
     """One request; `authorization` is a header's value, and has to be empty for any other origin than the API's.
@@ -68,7 +62,7 @@ class Request:
     url: str
     doing: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: "bytes | Readable | None" = None
+    body: "bytes | SupportsRead[bytes] | None" = None  # what is read while it is sent needs a length in a header
     authorization: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_repeatable: bool = True
