@@ -8,6 +8,7 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -100,5 +101,5 @@ _TEMPLATES = PageTemplates(
     hours=formats.hours,
     size=formats.size,
     file_path=formats.file_path,
-    moment=formats.moment_of,
+    moment=datetime.fromisoformat,
 )
