@@ -110,11 +110,6 @@ def page_of(call: Call, slug: str) -> str:
     return f"{call.base}/competitions/{slug}"
 
 
-def has_ended(facts: HostedFacts, now: datetime) -> bool:
-    """True if a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
-    return facts.deadline is None or facts.deadline <= now
-
-
 def is_private_now(facts: HostedFacts, now: datetime) -> bool:
     """True if the private part of the test decides, as it does from the end of a competition on."""
     return facts.deadline is not None and facts.deadline <= now

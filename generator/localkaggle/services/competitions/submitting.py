@@ -12,7 +12,7 @@ from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
+from generator.localkaggle.services.competitions.catalog import Catalog, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
 
@@ -177,7 +177,9 @@ class Submitting:
 
     def _fields(self, call: Call, submission: Submission) -> Fields:
         hosted = self._catalog.find(submission.competition)
-        shows_private = hosted is not None and has_ended(hosted.facts, self._site.clock.now())
+        # Until a competition is over, its private scores are hidden; one without an end has nothing to hide.
+        ends = hosted.facts.deadline if hosted is not None else None
+        shows_private = hosted is not None and (ends is None or ends <= self._site.clock.now())
         return {
             "ref": submission.ref,
             "fileName": submission.file_name,
