@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from generator.check.code import NotebookCode, code_cell, read_code
+from generator.check.cell_text import read_cell
+from generator.check.code import NotebookCode, read_code
 from generator.check.source import Fault, KernelSource, Part, Purpose
 from generator.competition.facts import Task
 from generator.errors import CheckError
@@ -116,7 +117,7 @@ def read_kernel(folder: Path) -> KernelSource:
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
             return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
-        code = NotebookCode(code_file, (code_cell("", text),))
+        code = NotebookCode(code_file, (read_cell("", text),))
         return KernelSource(code, metadata=metadata, metadata_path=path, text=text)
     return read_notebook(code_file, metadata=metadata)
 

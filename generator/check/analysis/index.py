@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from generator.check.code import CodeCell, NotebookCode
+from generator.check.cell_text import CodeCell
+from generator.check.code import NotebookCode
 from generator.check.finding import Place
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
