@@ -182,9 +182,8 @@ class _Story:
         self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=found.rows, sha256=digest)
 
     def _submit(self) -> None:
-        infer = self._chain.state.pushes[Role.INFER]
         file = self._restored_submission()
-        submission = TaggedSubmission(self._chain, self._begun, infer, file=file, message=self._options.message)
+        submission = TaggedSubmission(self._chain, file=file, message=self._options.message)
         submission.wait(submission.execute())
 
     def _restored_submission(self) -> Path:
