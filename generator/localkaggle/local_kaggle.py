@@ -84,9 +84,10 @@ class LocalKaggle:
             from generator.sessions.notebook_runner import NotebookRunner
 
             runner = NotebookRunner()
-        self._runner = runner
+        self.isolation = runner.isolation
+        """The isolation of notebooks from this machine, in a few words for people."""
         sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
-        self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
+        self.kernels = Kernels(self.site, runner=runner, sources=sources, rules=rules)
         self.competitions = Competitions(self.site, self.hosted, self.kernels)
         self.competitions.start()
         services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
@@ -94,11 +95,6 @@ class LocalKaggle:
         # Last, since what the last server left may end at once, and is told to those who listen.
         self.swept = self.kernels.sessions.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
-
-    @property
-    def isolation(self) -> str:
-        """The isolation of notebooks from this machine, in a few words for people."""
-        return self._runner.isolation
 
     def handle(self, call: Call) -> Answer:
         """Answers a call of the API.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from generator.competition.builtin import known, require
 from generator.localkaggle.hosting.built_in import HostedBuiltIn
-from generator.localkaggle.hosting.folder import HostedFolder, read_folder
+from generator.localkaggle.hosting.folder import HostedFolder
 from generator.localkaggle.hosting.hosted import HostedFacts
 
 Hosted = HostedBuiltIn | HostedFolder
@@ -31,6 +31,6 @@ def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:
     """
     hosted: dict[str, Hosted] = {slug: HostedBuiltIn(root / "competitions" / slug, require(slug)) for slug in known()}
     for folder in folders:
-        competition = read_folder(folder, store=root / "competitions")
+        competition = HostedFolder(folder, store=root / "competitions")
         hosted[competition.facts.slug] = competition
     return hosted
