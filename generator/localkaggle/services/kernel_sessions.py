@@ -127,7 +127,8 @@ class KernelSessions:
             end = self._run(session, stop)
         except Exception as error:  # noqa: BLE001 - whatever it is, the session is over and says so
             _LOG.exception("session %d of %s failed", number, session.ref)
-            end = SessionEnd(machine_failed(error))
+            why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
+            end = SessionEnd(f"{MACHINE_FAILED}{why}")
         remove_tree(self.folder(number).private)
         failure = CUT_OFF if stop.is_set() and end.failure else end.failure
         # The disk may be full, and not remain so.
@@ -217,12 +218,6 @@ class KernelSessions:
         for listener in self.when_rerun_ended:
             listener(session)
         self._records.mark_reported(session.id)
-
-
-def machine_failed(error: Exception) -> str:
-    """The failure of a session that could not be run, with what the operating system says of it."""
-    why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
-    return f"{MACHINE_FAILED}{why}"
 
 
 def session_limit_reached(kind: AcceleratorKind, limit: int) -> str:

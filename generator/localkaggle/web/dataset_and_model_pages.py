@@ -84,8 +84,7 @@ def _part(name: str, about: tuple[str, ...], files: list[tuple[str, int]], *, do
 
 
 def _listing(page: PageRequest, kind: str, rows: list[Fields]) -> Response:
-    shown = [row for row in rows if not row["isPrivate"] or row["ref"].startswith(f"{page.account}/")]
-    return page.render("library.html.j2", here=kind, kind=kind, rows=shown)
+    return page.render("library.html.j2", here=kind, kind=kind, rows=rows)
 
 
 def _item(page: PageRequest, kind: str, item: Fields, parts: list[dict[str, Any]]) -> Response:

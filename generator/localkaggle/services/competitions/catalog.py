@@ -76,7 +76,8 @@ class Catalog:
         teams = [each.owner for each in ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)]
         has_entered = not self._site.faults.strikes("rules-not-accepted", at=call.method, also=facts.slug)
         return {
-            "id": _number_of(facts.slug),
+            # The same for a name after every start.
+            "id": 1_000 + sum(place * byte for place, byte in enumerate(facts.slug.encode(), start=1)) % 1_000_000,
             "ref": page_of(call, facts.slug),
             "url": page_of(call, facts.slug),
             "title": facts.title,
@@ -98,11 +99,6 @@ class Catalog:
             "submissionsDisabled": False,
             "hostName": "Local Kaggle",
         }
-
-
-def _number_of(slug: str) -> int:
-    """A number for each name, the same after every start."""
-    return 1_000 + sum((index + 1) * byte for index, byte in enumerate(slug.encode())) % 1_000_000
 
 
 def page_of(call: Call, slug: str) -> str:

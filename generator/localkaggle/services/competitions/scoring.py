@@ -3,8 +3,8 @@
 import logging
 import os
 import shutil
-import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from generator.competition.submission import SubmissionError
@@ -49,8 +49,6 @@ class ScoringQueue:
         self._submissions = submissions
         self.kernels = kernels
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="scoring")
-        self._closing = threading.Lock()
-        self._is_closed = False
 
     def start(self) -> None:
         """Takes up what a stop of the server left unscored, and gives up what it cut off on its way here."""
@@ -93,15 +91,12 @@ class ScoringQueue:
         self.queue(submission.ref)
 
     def queue(self, ref: int) -> None:
-        """Has a submission scored whose file is here."""
-        with self._closing:
-            if not self._is_closed:
-                self._worker.submit(self._score, ref)
+        """Has a submission scored whose file is here; after `close` it waits for the next start."""
+        with suppress(RuntimeError):
+            self._worker.submit(self._score, ref)
 
     def close(self) -> None:
         """Lets the submission that is being scored finish; the others wait for the next start."""
-        with self._closing:
-            self._is_closed = True
         self._worker.shutdown(wait=True, cancel_futures=True)
 
     def _rerun_ended(self, rerun: SessionRecord) -> None:
