@@ -48,8 +48,3 @@ def ago(moment: datetime, *, now: datetime) -> str:
 def path(*parts: object) -> str:
     """An address below ours, each part of it escaped: what is in a name cannot end its segment."""
     return "/" + "/".join(quote(str(part), safe="") for part in parts)
-
-
-def file_path(name: str) -> str:
-    """A file's relative name as the end of an address; its slashes stay."""
-    return quote(name, safe="/")

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from python_multipart.multipart import parse_options_header
@@ -95,10 +95,7 @@ class PageRequest:
         Raises:
             ApiError: It refuses.
         """
-        answer = self._answer(method, fields)
-        if not isinstance(answer, Mapping):
-            raise ApiError(502, f"{method} answered with something else than an object.")
-        return answer
+        return cast("Fields", self._answer(method, fields))
 
     def address(self, method: str, **fields: Any) -> str:
         """The address that a method of the API sends its callers to.
@@ -106,10 +103,7 @@ class PageRequest:
         Raises:
             ApiError: It refuses.
         """
-        answer = self._answer(method, fields)
-        if not isinstance(answer, Redirect):
-            raise ApiError(502, f"{method} answered with something else than an address.")
-        return answer.url
+        return cast("Redirect", self._answer(method, fields)).url
 
     def items(self, method: str, *, key: str, **fields: Any) -> list[Fields]:
         """All items of a listing of the API, some thousand at most.
