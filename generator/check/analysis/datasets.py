@@ -28,11 +28,6 @@ class Batched:
         """True for what is shuffled, and looked at in batches by nobody but a model."""
         return "shuffle" in self.before | self.after and "unbatch" not in self.before
 
-    @property
-    def is_endless(self) -> bool:
-        """True if the examples are repeated before they are put into batches, so that the last one is whole."""
-        return "repeat" in self.before
-
 
 def batched_datasets(tpu: TpuCode) -> list[Batched]:
     """Return every `batch` of a dataset of tf.data."""

@@ -91,7 +91,8 @@ class Index:
             self._by_kind[type(node)].append(node)
             self._in_function[function].append(node)
             children = _children(node)
-            inside = set(_body_of(node)) if isinstance(node, FunctionNode) else set()
+            body = node.body if isinstance(node, FunctionNode) else []
+            inside = set(body if isinstance(body, list) else [body])  # a lambda's is one expression
             stack += [
                 (child, node, node if child in inside and isinstance(node, FunctionNode) else function)
                 for child in reversed(children)
@@ -213,7 +214,3 @@ def _children(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Dict):
         return [each for each in [*node.keys[:_LONGEST], *node.values[:_LONGEST]] if each is not None]
     return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)]
-
-
-def _body_of(function: FunctionNode) -> list[ast.AST]:
-    return [function.body] if isinstance(function, ast.Lambda) else list(function.body)

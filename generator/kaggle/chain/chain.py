@@ -108,7 +108,9 @@ class _Story:
         if self._chain.state.predicted is None:
             self._check_submission()
         if self._options.submit and self._chain.state.score is None:
-            self._submit()
+            file = self._restored_submission()
+            submission = TaggedSubmission(self._chain, file=file, message=self._options.message)
+            submission.wait(submission.execute())
         if self._chain.state.score is not None and not self._chain.state.is_finished:
             self._note_quota()
             self._chain.write(Kind.FINISHED)
@@ -180,11 +182,6 @@ class _Story:
             why = "pyarrow is missing here" if is_known else "the kit does not read this format"
             text = f"{name} has {size:,} bytes; its rows were not checked, since {why}"
         self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=found.rows, sha256=digest)
-
-    def _submit(self) -> None:
-        file = self._restored_submission()
-        submission = TaggedSubmission(self._chain, file=file, message=self._options.message)
-        submission.wait(submission.execute())
 
     def _restored_submission(self) -> Path:
         """The file that was checked, fetched again if somebody removed or changed it since."""
