@@ -89,7 +89,7 @@ class LocalKaggle:
         sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=runner, sources=sources, rules=rules)
         self.competitions = Competitions(self.site, self.hosted, self.kernels)
-        self.competitions.start()
+        self.competitions.scoring.start()
         services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
         self.methods = {name: handler for service in services for name, handler in service.methods().items()}
         # Last, since what the last server left may end at once, and is told to those who listen.
@@ -110,6 +110,6 @@ class LocalKaggle:
     def close(self) -> None:
         """Stops the sessions, and closes the database."""
         self.kernels.sessions.queue.close()
-        self.competitions.close()
+        self.competitions.scoring.close()
         self._database.close()
         self._root.release()

@@ -344,7 +344,7 @@ def test_a_rerun_that_is_reported_twice_counts_once(desk: Desk, caplog: pytest.L
     desk.kaggle.kernels.rerun("tester", "heights-infer", 1, competition=TOY, submission=999)  # there is none
     caplog.clear()
     restarted = desk.restarted(competitions=[desk.root.parent / "code"])
-    restarted.kaggle.competitions.close()  # when it returns, what was to be scored is
+    restarted.kaggle.competitions.scoring.close()  # when it returns, what was to be scored is
 
     assert restarted.ask("GetSubmission", ref=ref) == first
     assert (desk.root / "submissions" / str(ref) / "submission.csv").read_text() == submission_text(off_by=1)
@@ -362,7 +362,7 @@ def test_where_files_can_be_submitted_a_notebooks_file_is_taken_as_it_is(opening
 
 def test_what_waited_for_its_score_is_scored_after_a_restart(opening: Opening) -> None:
     desk = opening()
-    desk.kaggle.competitions._scoring.queue = lambda ref: None  # the server ends before it comes to scoring
+    desk.kaggle.competitions.scoring.queue = lambda ref: None  # the server ends before it comes to scoring
     ref = desk.submit(submission_text())
     desk.close()
 
@@ -404,7 +404,7 @@ def test_a_submission_that_was_kept_when_a_server_ended_is_scored_by_the_next(op
         raise RuntimeError("the server is killed here")
 
     desk = committed(opening(is_code=True), SHOWN)
-    setattr(desk.kaggle.competitions._scoring, step, killed)
+    setattr(desk.kaggle.competitions.scoring, step, killed)
     with contextlib.suppress(RuntimeError):
         rerun(desk, {"submission.csv": submission_text()})
     (kept,) = desk.ask("ListSubmissions", competitionName=TOY)["submissions"]
@@ -418,7 +418,7 @@ def test_a_submission_that_was_kept_when_a_server_ended_is_scored_by_the_next(op
 
 def test_a_file_that_was_not_all_here_when_the_server_ended_is_an_error(opening: Opening) -> None:
     desk = opening()
-    desk.kaggle.competitions._scoring.receive = lambda submission, file: None  # the server ends before the file is kept
+    desk.kaggle.competitions.scoring.receive = lambda submission, file: None  # the server ends before the file is kept
     ref = desk.submit(submission_text())
     assert desk.ask("GetSubmission", ref=ref)["status"] == Stage.RECEIVING.status == "PENDING"
     desk.close()

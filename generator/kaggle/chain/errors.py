@@ -178,8 +178,8 @@ class SubmissionUnfitError(StepError):
 class UploadFailedError(StepError):
     """Kaggle has the files, and could not make a version of them."""
 
-    def __init__(self, *, what: str, problem: str) -> None:
-        super().__init__(f"The {printable(what)} could not be made ready: {printable(problem)}.")
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"The {printable(what)} could not be made ready: Kaggle could not process its files.")
 
 
 class ScoringFailedError(StepError):

@@ -99,8 +99,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
             if state is DatasetState.FAILED:
                 self._last = "processing failed"
                 self._withdraw()
-                error = UploadFailedError(what=f"dataset {self._ref}", problem="Kaggle could not process its files")
-                raise self._chain.fail(_STEP, error)
+                raise self._chain.fail(_STEP, UploadFailedError(what=f"dataset {self._ref}"))
             poll.give_up_after(self._chain.polling.ready, trouble=f"it is still {state}", remedy="Kaggle may be slow.")
             poll.pause()
 

@@ -33,13 +33,9 @@ class Competitions:
         submissions = Submissions(site.database, site.root / "submissions")
         self._catalog = Catalog(site, hosted, submissions)
         self._data = CompetitionData(site, self._catalog)
-        self._scoring = ScoringQueue(site, self._catalog, submissions, kernels)
-        self._submitting = Submitting(site, self._catalog, submissions, self._scoring)
+        self.scoring = ScoringQueue(site, self._catalog, submissions, kernels)
+        self._submitting = Submitting(site, self._catalog, submissions, self.scoring)
         self._leaderboard = Leaderboard(site, self._catalog, submissions)
-
-    def start(self) -> None:
-        """Takes up what the last run of the server left."""
-        self._scoring.start()
 
     def methods(self) -> Methods:
         """The methods of the API."""
@@ -63,7 +59,3 @@ class Competitions:
             f"{_SERVICE}/GetLeaderboard": leaderboard.get,
             f"{_SERVICE}/DownloadLeaderboard": leaderboard.download,
         }
-
-    def close(self) -> None:
-        """Lets the submission that is being scored finish; what waits is scored after the next start."""
-        self._scoring.close()
