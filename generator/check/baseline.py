@@ -19,21 +19,11 @@ from generator.untrusted import JsonObject, printable
 _VERSION = 1
 
 
-class BaselineError(CheckError):
-    """A file that is no baseline."""
-
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(
-            f"{printable(str(path))} is no baseline of `tandem check`, and is left as it is; write one with "
-            "`--write-baseline` under another name."
-        )
-
-
 def check_replaceable(path: Path) -> None:
     """Make sure that a baseline written there would take the place of nothing, or of a baseline.
 
     Raises:
-        BaselineError: Something else is there.
+        CheckError: Something else is there.
     """
     if path.exists():
         _entries(path)
@@ -70,7 +60,7 @@ def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
 
     Raises:
         FileReadError: There is none.
-        BaselineError: The file is none.
+        CheckError: The file is none.
     """
     left, new = Counter(_entries(baseline)), []
     for finding in findings:
@@ -85,9 +75,11 @@ def new_findings(findings: Iterable[Finding], baseline: Path) -> list[Finding]:
 def _entries(baseline: Path) -> list[str]:
     try:
         known = JsonObject.of(json.loads(read_text(baseline)))
-        entries = [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
+        if known.get("version") != _VERSION:
+            raise ValueError(known.get("version"))
+        return [JsonObject.of(each).text("fingerprint") for each in known["findings"]]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise BaselineError(path=baseline) from error
-    if known.get("version") != _VERSION:
-        raise BaselineError(path=baseline)
-    return entries
+        raise CheckError(
+            f"{printable(str(baseline))} is no baseline of `tandem check`, and is left as it is; write one with "
+            "`--write-baseline` under another name."
+        ) from error

@@ -7,7 +7,7 @@ import ast
 import re
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 _LONGEST = 1_000_000
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
@@ -23,18 +23,21 @@ _HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
 
 
 @dataclass(frozen=True)
-class CellText:
-    """A cell taken apart: its tree (empty where it is no Python), its commands by line, and why it is no Python."""
+class CodeCell:
+    """A code cell: its text, its tree (empty where it is no Python), the commands in it by their lines."""
 
-    tree: ast.Module
-    commands: dict[int, str]
+    name: str
+    source: str
+    tree: ast.Module = field(default_factory=lambda: ast.Module(body=[], type_ignores=[]))
+    commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
     syntax_error: SyntaxError | None = None
 
 
-def read_cell(source: str) -> CellText:
+def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
+    cell = CodeCell(name, source)
     if len(source) > _LONGEST:
-        return CellText(_empty(), {}, SyntaxError(f"it has more than {_LONGEST:,} characters"))
+        return replace(cell, syntax_error=SyntaxError(f"it has more than {_LONGEST:,} characters"))
     commands: dict[int, str] = {}
     lines = source.split("\n")
     for number, line in enumerate(lines):
@@ -43,21 +46,22 @@ def read_cell(source: str) -> CellText:
             magic = re.split(r"\s", commands[number + 1], maxsplit=1)[0]
             if magic not in _PYTHON_MAGICS:
                 body = _shell_lines(lines, number + 1) if magic in _SHELL_MAGICS else {}
-                return CellText(_empty(), commands | body)
+                return replace(cell, commands=commands | body)
             lines[number] = ""
         elif line.strip():
             break
     try:
-        return CellText(_parsed("\n".join(lines)), commands)
+        return replace(cell, tree=_parsed("\n".join(lines)), commands=commands)
     except SyntaxError:
         if _AUTOMAGIC.fullmatch(source.strip()):
             at = next(number for number, line in enumerate(lines) if line.strip())
-            return CellText(_empty(), commands | {at + 1: source.strip()})
+            return replace(cell, commands=commands | {at + 1: source.strip()})
         lines, found = _without_commands(lines)
     try:
-        return CellText(_parsed("\n".join(lines)), commands | found)
+        return replace(cell, tree=_parsed("\n".join(lines)), commands=commands | found)
     except SyntaxError as error:
-        return CellText(_empty(), commands | found, None if _is_of_newer_python(error) else error)
+        problem = None if _is_of_newer_python(error) else error
+        return replace(cell, commands=commands | found, syntax_error=problem)
 
 
 def _parsed(text: str) -> ast.Module:
@@ -74,10 +78,6 @@ def _is_of_newer_python(error: SyntaxError) -> bool:
     """True for what may be Python on Kaggle, whose images have 3.12 and later, and is none where the kit runs."""
     is_f_string = error.msg.startswith("f-string")
     return sys.version_info < (3, 12) and (is_f_string or _NEWER.match(error.text or "") is not None)
-
-
-def _empty() -> ast.Module:
-    return ast.Module(body=[], type_ignores=[])
 
 
 def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:

@@ -7,11 +7,11 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from generator.check.cell_text import read_cell
+from generator.check.cell_text import CodeCell, read_cell
 from generator.check.finding import Place
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
@@ -20,17 +20,6 @@ _MOST_CELLS, _MOST_CODE = 2_000, 4_000_000
 # What people and this kit call cells; the ids that editors make up have digits among their letters.
 _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
-
-
-@dataclass(frozen=True)
-class CodeCell:
-    """A code cell: its text, its tree (empty where it is no Python), and the commands in it by their lines."""
-
-    name: str
-    source: str
-    tree: ast.Module
-    commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
-    syntax_error: SyntaxError | None = None
 
 
 @dataclass(frozen=True, eq=False)  # it is what it is, so that what is known of it can be kept
@@ -129,17 +118,12 @@ def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
         if cell.get("cell_type") == "code":
             source = joined(cell.get("source"))
             length += len(source)
-            found.append(code_cell(cell_name(cell, number), source, is_too_much=length > _MOST_CODE))
+            name, too_much = cell_name(cell, number), f"the notebook has more than {_MOST_CODE:,} characters of code"
+            if length > _MOST_CODE:
+                found.append(CodeCell(name, source, syntax_error=SyntaxError(too_much)))
+            else:
+                found.append(read_cell(name, source))
     return NotebookCode(path, tuple(found))
-
-
-def code_cell(name: str, source: str, *, is_too_much: bool = False) -> CodeCell:
-    """Make a code cell of its text; one that would be too much to read counts as no Python."""
-    if is_too_much:
-        problem = SyntaxError(f"the notebook has more than {_MOST_CODE:,} characters of code")
-        return CodeCell(name, source, ast.Module(body=[], type_ignores=[]), syntax_error=problem)
-    text = read_cell(source)
-    return CodeCell(name, source, text.tree, text.commands, text.syntax_error)
 
 
 def cell_name(cell: JsonObject, number: int) -> str:

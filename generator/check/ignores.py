@@ -40,7 +40,8 @@ def without_ignored(findings: Iterable[Finding], code: NotebookCode) -> list[Fin
     one of the whole notebook in any cell. Metadata have no comments: those findings stay.
     """
     places = {place for each in ignores(code) if each.reason for place in _covered(each)}
-    return [each for each in findings if each.place.path != code.path or (each.rule, *_place(each)) not in places]
+    told = [(each, each.place) for each in findings]
+    return [each for each, at in told if at.path != code.path or (each.rule, at.cell, at.line) not in places]
 
 
 def _covered(ignore: Ignore) -> Iterator[tuple[str, str, int]]:
@@ -48,10 +49,6 @@ def _covered(ignore: Ignore) -> Iterator[tuple[str, str, int]]:
     for rule in ignore.rules:
         yield rule, "", 0
         yield from ((rule, ignore.cell, line) for line in (0, ignore.line, ignore.line + 1))
-
-
-def _place(finding: Finding) -> tuple[str, int]:
-    return finding.place.cell, finding.place.line
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from generator.check.code import NotebookCode, code_cell, read_code
+from generator.check.cell_text import read_cell
+from generator.check.code import NotebookCode, read_code
 from generator.check.source import Fault, KernelSource, Part, Purpose
 from generator.competition.facts import Task
 from generator.errors import CheckError
 from generator.files import FileReadError, PathOutsideError, contained, read_bytes, reason_not_read
-from generator.pair.choices import Choice
 from generator.pair.folder import read_choices
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import JsonObject, printable
@@ -55,15 +55,12 @@ def read_role(folder: PairFolder, role: Role) -> KernelSource:
     """
     choices = read_choices(folder)
     kernel = read_kernel(folder.metadata(role).parent)
-
-    def value(section: dict[str, Choice], name: str, default: object) -> object:
-        return section[name].value if name in section else default
-
-    pair, task = dict(choices.pair), dict(choices.task)
     if role is Role.TRAIN:
         return replace(kernel, purpose=Purpose.TRAINING)
-    is_offline = value(pair, "code_competition", False) is True and value(pair, "internet", None) is not True
-    name = str(value(task, "submission_file", Task.submission_file))
+    said = {name: choice.value for name, choice in choices.pair.items()}
+    is_offline = said.get("code_competition") is True and said.get("internet") is not True
+    named = choices.task.get("submission_file")
+    name = Task.submission_file if named is None else str(named.value)
     try:
         training = read_kernel(folder.metadata(Role.TRAIN).parent)
     except FileReadError:
@@ -116,7 +113,7 @@ def read_kernel(folder: Path) -> KernelSource:
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
             return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
-        code = NotebookCode(code_file, (code_cell("", text),))
+        code = NotebookCode(code_file, (read_cell("", text),))
         return KernelSource(code, metadata=metadata, metadata_path=path, text=text)
     return read_notebook(code_file, metadata=metadata)
 

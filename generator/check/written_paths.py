@@ -4,7 +4,8 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from generator.check.code import CodeCell, NotebookCode
+from generator.check.cell_text import CodeCell
+from generator.check.code import NotebookCode
 from generator.check.string_values import text_of
 
 _METHODS = {

@@ -6,7 +6,7 @@ never a type of `kagglesdk`. All times are aware datetimes in UTC; sizes are byt
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -19,14 +19,6 @@ class RemoteCompetition:
     title: str
     metric: str
     is_code_competition: bool
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page of a competition: `name` such as `evaluation`, `content` in Markdown or HTML."""
-
-    name: str
-    content: str
 
 
 @dataclass(frozen=True)
@@ -71,9 +63,7 @@ class Submission:
 
     ref: int
     status: SubmissionStatus
-    file_name: str = ""
     description: str = ""
-    date: datetime | None = None
     public_score: float | None = None
     private_score: float | None = None
     error: str = ""
@@ -107,14 +97,10 @@ class SessionStatus:
 
 @dataclass(frozen=True)
 class RemoteKernel:
-    """A kernel as `GetKernel` describes it; `version` is the newest, `source` its text."""
+    """A kernel: the number of its newest version, and that one's text."""
 
-    ref: str
-    title: str
     version: int
-    machine_shape: str = ""
-    is_private: bool = True
-    source: str = ""
+    source: str
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Competitions at a Kaggle: their facts, their files, and submissions to them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from generator.kaggle import guards
 from generator.kaggle.api_types import (
-    Page,
     RemoteCompetition,
     RemoteFile,
     RemoteFolder,
@@ -28,18 +27,20 @@ class Competitions(Uploads):
         """The facts of a competition."""
         operation = Operation(f"look up the competition {slug}", slug)
         found = self._read(operation, COMPETITIONS, "get_competition", competition_name=slug)
+        # `ref` is an address: https://www.kaggle.com/competitions/titanic
+        named = (found.ref or found.url or "").rstrip("/").rpartition("/")[2]
         return RemoteCompetition(
-            slug=_slug(found) or slug,
+            slug=named or slug,
             title=found.title or "",
             metric=found.evaluation_metric or "",
             is_code_competition=bool(found.is_kernels_submissions_only),
         )
 
-    def pages(self, slug: str) -> tuple[Page, ...]:
-        """The pages of a competition."""
+    def pages(self, slug: str) -> Mapping[str, str]:
+        """The pages of a competition by their names, such as `evaluation`, in Markdown or HTML."""
         operation = Operation(f"read the pages of {slug}", slug)
         found = self._read(operation, COMPETITIONS, "list_competition_pages", competition_name=slug)
-        return tuple(Page(page.name, page.content) for page in found.pages)
+        return {page.name: page.content for page in found.pages}
 
     def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
         """Every file of a competition's data, of all pages of the listing, in Kaggle's order."""
@@ -144,18 +145,11 @@ class Competitions(Uploads):
         return number
 
 
-def _slug(found: Any) -> str:
-    # `ref` is an address: https://www.kaggle.com/competitions/titanic
-    return str(found.ref or found.url or "").rstrip("/").rpartition("/")[2]
-
-
 def _submission(item: Any) -> Submission:
     return Submission(
         ref=item.ref,
         status=SubmissionStatus.__members__.get(item.status.name if item.status else "", SubmissionStatus.UNKNOWN),
-        file_name=item.file_name or "",
         description=item.description or "",
-        date=item.date,
         public_score=_score(item.public_score),
         private_score=_score(item.private_score),
         error=item.error_description or "",

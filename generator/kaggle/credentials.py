@@ -19,12 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from generator.files import open_file, reason_not_read
 from generator.kaggle.errors import CredentialsError
 from generator.kaggle.sdk import moment
-from generator.untrusted import printable
+from generator.untrusted import JsonObject, printable
 
 _LARGEST_FILE = 64_000  # bytes
 _LONGEST_SECRET = 16_000  # characters; OAuth tokens are long
@@ -159,9 +158,9 @@ def _file_token(path: Path) -> AccessToken | None:
 def _legacy_key(environment: Mapping[str, str], home: Path) -> LegacyKey | None:
     path = _config_folder(environment, home) / "kaggle.json"
     stored = _object(path)
-    username = environment.get("KAGGLE_USERNAME") or stored.get("username")
-    key = environment.get("KAGGLE_KEY") or stored.get("key")
-    if not isinstance(username, str) or not isinstance(key, str) or not username.strip() or not key.strip():
+    username = environment.get("KAGGLE_USERNAME") or stored.text("username")
+    key = environment.get("KAGGLE_KEY") or stored.text("key")
+    if not username.strip() or not key.strip():
         return None
     source = "KAGGLE_USERNAME and KAGGLE_KEY" if environment.get("KAGGLE_KEY") else str(path)
     name = _secret(username, source=source)
@@ -172,15 +171,14 @@ def _legacy_key(environment: Mapping[str, str], home: Path) -> LegacyKey | None:
 
 def _oauth(path: Path) -> RefreshToken | None:
     stored = _object(path)
-    refresh = stored.get("refresh_token")
-    if not isinstance(refresh, str) or not refresh.strip():
+    refresh, access = stored.text("refresh_token"), stored.text("access_token")
+    if not refresh.strip():
         return None
-    username, access = stored.get("username"), stored.get("access_token")
     return RefreshToken(
         _secret(refresh, source=str(path)),
         source=str(path),
-        username=username if isinstance(username, str) else "",
-        access_token=_secret(access, source=str(path)) if isinstance(access, str) and access.strip() else "",
+        username=stored.text("username"),
+        access_token=_secret(access, source=str(path)) if access.strip() else "",
         expires=moment(stored.get("access_token_expiration")),
     )
 
@@ -224,19 +222,18 @@ def _text(path: Path) -> str | None:
         raise _unusable(str(path)) from None
 
 
-def _object(path: Path) -> dict[str, Any]:
+def _object(path: Path) -> JsonObject:
     text = _text(path)
     if text is None or not text.strip():
-        return {}
+        return JsonObject()
     try:
-        value = json.loads(text)
+        return JsonObject.of(json.loads(text))
     except ValueError:
         # `from None`: the parser's error carries the file's text.
         raise CredentialsError(
             why=f"{printable(str(path))} is no JSON",
             remedy=f"download it anew at {_SETTINGS}, or take it away",
         ) from None
-    return value if isinstance(value, dict) else {}
 
 
 def _is_exposed(path: Path) -> bool:

@@ -20,16 +20,6 @@ _MOST_ADDRESSES = 20
 _GIGABYTE = 1e9
 
 
-class DataInTheWayError(KaggleError):
-    """Other files stand where the data belong."""
-
-    def __init__(self, *, folder: Path, problem: str) -> None:
-        super().__init__(
-            f"{printable(str(folder))} is not empty, and not the competition's data: {problem}; move it away, then run "
-            "the command again."
-        )
-
-
 @dataclass(frozen=True)
 class Step:
     """The progress of a download: `done` of `total` bytes of "download" or "unpack"; a total of 0 is not known."""
@@ -99,11 +89,13 @@ def _is_there(folder: Path, files: tuple[RemoteFile, ...]) -> bool:
         return False
     for file in files:
         path = folder / file.name
-        if not path.is_file():
-            raise DataInTheWayError(folder=folder, problem=f"{printable(file.name)} is not in it")
-        if path.stat().st_size != file.size:
-            problem = f"{printable(file.name)} has {path.stat().st_size:,} bytes where Kaggle lists {file.size:,}"
-            raise DataInTheWayError(folder=folder, problem=problem)
+        size = path.stat().st_size if path.is_file() else None
+        if size != file.size:
+            problem = "is not in it" if size is None else f"has {size:,} bytes where Kaggle lists {file.size:,}"
+            raise KaggleError(
+                f"{printable(str(folder))} is not empty, and not the competition's data: {printable(file.name)} "
+                f"{problem}; move it away, then run the command again."
+            )
     return True
 
 
@@ -153,14 +145,14 @@ def _fetch(kaggle: Kaggle, slug: str, archive: Path, tell: Tell) -> Path:
 
 
 def _unpack(slug: str, archive: Path, target: Path, *, listed: tuple[RemoteFile, ...], tell: Tell) -> None:
-    sizes = {file.name: file.size for file in listed}
-    total = total_size(listed)
+    sizes, total, first = {file.name: file.size for file in listed}, total_size(listed), listed[0]
     try:
         with archive.open("rb") as file:
             is_zip = file.read(4) in _ZIP_MARKS
-        if len(sizes) == 1 and (not is_zip or _is_the_file(archive, sizes)):
+        is_itself = not is_zip or (first.name.lower().endswith(".zip") and archive.stat().st_size == first.size)
+        if len(listed) == 1 and is_itself:
             # A competition of one file is sent as it is.
-            _take_the_file(slug, archive, target, sizes)
+            _take_the_file(slug, archive, target, first)
         else:
             unpack(slug, archive, target, sizes=sizes, tell=lambda done: tell(Step("unpack", done, total)))
     except ArchiveError:
@@ -169,16 +161,9 @@ def _unpack(slug: str, archive: Path, target: Path, *, listed: tuple[RemoteFile,
         raise
 
 
-def _is_the_file(archive: Path, sizes: dict[str, int]) -> bool:
-    """True if the one listed file is itself a zip, and was sent as it is."""
-    ((name, size),) = sizes.items()
-    return name.lower().endswith(".zip") and archive.stat().st_size == size
-
-
-def _take_the_file(slug: str, archive: Path, target: Path, sizes: dict[str, int]) -> None:
-    ((name, size),) = sizes.items()
-    if archive.stat().st_size != size:
-        problem = f"{printable(name)} has {archive.stat().st_size:,} bytes where {size:,} are listed"
+def _take_the_file(slug: str, archive: Path, target: Path, file: RemoteFile) -> None:
+    if archive.stat().st_size != file.size:
+        problem = f"{printable(file.name)} has {archive.stat().st_size:,} bytes where {file.size:,} are listed"
         raise ArchiveError(slug=slug, problem=problem)
-    (target / name).parent.mkdir(parents=True, exist_ok=True)
-    archive.rename(target / name)
+    (target / file.name).parent.mkdir(parents=True, exist_ok=True)
+    archive.rename(target / file.name)

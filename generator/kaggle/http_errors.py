@@ -79,11 +79,6 @@ class Endpoint:
         return f"{self.competition(operation)}/rules" if operation.competition else self.competition(operation)
 
     @property
-    def settings(self) -> str:
-        """The page on which phone and identity are verified, tokens are made and quota is shown."""
-        return f"{self.site}/settings"
-
-    @property
     def work(self) -> str:
         """The page that lists the account's own notebooks and their running sessions."""
         return f"{self.site}/work"
@@ -144,10 +139,10 @@ def _by_words(said: str, operation: Operation, endpoint: Endpoint) -> KaggleErro
 
 
 def _page(error: type[KaggleError], operation: Operation, endpoint: Endpoint) -> str:
-    """The page on which a refusal is mended."""
+    """The page on which a refusal is mended; phone and identity are verified, and quota is shown, in the settings."""
     if error is RulesNotAcceptedError:
         return endpoint.rules(operation)
-    return endpoint.work if error in (SessionLimitError, SlugTakenError) else endpoint.settings
+    return endpoint.work if error in (SessionLimitError, SlugTakenError) else f"{endpoint.site}/settings"
 
 
 def _forbidden(said: str, operation: Operation, endpoint: Endpoint) -> KaggleError:

@@ -128,14 +128,8 @@ class Kernels(ApiClient):
         # Some write a pulled notebook under this name, wherever it leads.
         if blob and blob.slug and not is_slug(blob.slug.casefold()):
             raise self._unexpected(operation, f"calls the notebook {blob.slug}")
-        return RemoteKernel(
-            ref=metadata.ref.strip("/") or ref,
-            title=metadata.title,
-            version=max(metadata.current_version_number or 0, 0),
-            machine_shape=metadata.machine_shape or "",
-            is_private=metadata.is_private is not False,
-            source=(blob.source or "") if blob else "",
-        )
+        version = max(metadata.current_version_number or 0, 0)
+        return RemoteKernel(version, source=(blob.source or "") if blob else "")
 
     def _is_listed(self, ref: str) -> bool:
         operation = Operation(f"look for {ref} among the kernels of this account")

@@ -34,7 +34,8 @@ class LogStream(Kernels):
             except TRANSIENT as error:
                 failures = 0 if seen.count > before else failures
                 # Silence is what a long epoch sounds like; anything else that lasts is worth saying.
-                if not _is_silence(error) or self._is_over(ref):
+                is_silence = isinstance(error, UnreachableError) and error.timed_out
+                if not is_silence or self._is_over(ref):
                     failures += 1
                 if failures >= _FAILURES:
                     raise
@@ -87,10 +88,6 @@ class _SeenLines:
 
 class _EndOfLog(Exception):  # noqa: N818 - the good end of a stream, not an error
     """Nothing more comes."""
-
-
-def _is_silence(error: KaggleError) -> bool:
-    return isinstance(error, UnreachableError) and error.timed_out
 
 
 def _events(stream: StreamedResponse) -> Iterator[LogLine]:

@@ -1,6 +1,6 @@
 """A competition's facts from Kaggle's API: what its hosts say of it, and a survey of files that stay where they are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from generator.competition.description import Description
@@ -33,9 +33,10 @@ class RemoteFacts:
             KaggleError: There is no such competition, or it cannot be asked.
         """
         found = self.kaggle.competition(slug)
-        pages, warnings = {}, []
+        pages: Mapping[str, str] = {}
+        warnings = []
         try:
-            pages = {page.name: page.content for page in self.kaggle.pages(slug)}
+            pages = self.kaggle.pages(slug)
         except (NotFoundError, ForbiddenError) as error:
             warnings.append(f"The pages of the competition were not read: {error.message}")
         return Description(

@@ -32,22 +32,6 @@ _LIMITS = SurveyLimits(
     archive_listings=8 * _MEGABYTE,
 )
 
-Tell = Callable[[str], None]
-
-
-class NetworkBudgetError(OSError):
-    """So much was read already that the rest is left for `tandem data`."""
-
-    def __init__(self) -> None:
-        super().__init__("enough was read over the network; `tandem data` downloads all of it")
-
-
-class NotServedError(OSError):
-    """Kaggle lists a file that it does not hand out."""
-
-    def __init__(self) -> None:
-        super().__init__("Kaggle lists it, but does not hand it out")
-
 
 @dataclass
 class Budget:
@@ -60,16 +44,12 @@ class Budget:
         """Counts one request for so many bytes.
 
         Raises:
-            NetworkBudgetError: It is not covered; nothing is counted.
+            OSError: It is not covered; nothing is counted.
         """
         if size > self.size or not self.requests:
-            raise NetworkBudgetError
+            raise OSError("enough was read over the network; `tandem data` downloads all of it")
         self.size -= size
         self.requests -= 1
-
-
-def _tell_nobody(_: str) -> None:
-    pass
 
 
 @dataclass
@@ -88,7 +68,7 @@ class RemoteFiles:
     kaggle: Kaggle
     slug: str
     sizes: Mapping[str, int]
-    tell: Tell = _tell_nobody
+    tell: Callable[[str], None] = lambda _: None
     budget: Budget = field(default_factory=Budget)
     limits: SurveyLimits = _LIMITS
     _addresses: dict[str, str] = field(default_factory=dict)
@@ -125,7 +105,7 @@ class RemoteFiles:
                 self._addresses[path] = self.kaggle.competition_file_url(self.slug, path)
             return self.kaggle.read_range(self._addresses[path], start, length)
         except NotFoundError as error:
-            raise NotServedError from error
+            raise OSError("Kaggle lists it, but does not hand it out") from error
 
     def _ranges(self, path: str) -> "_Ranges":
         ranges = _Ranges(self, path, self.size(path))

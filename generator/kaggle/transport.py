@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from generator import __version__
@@ -19,6 +19,7 @@ from generator.kaggle.errors import NotKaggleError, UnreachableError
 from generator.kaggle.redaction import Redaction
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsRead
     from urllib3 import BaseHTTPResponse, PoolManager
 
 USER_AGENT = f"tandem/{__version__}"
@@ -48,13 +49,6 @@ class Route:
     certificates: str = ""
 
 
-class Readable(Protocol):
-    """A body that is read while it is sent; a header has to announce its length."""
-
-    def read(self, size: int = -1, /) -> bytes:
-        """At most `size` bytes, none at the end."""
-
-
 @dataclass(frozen=True)
 class Request:
     """One request; `authorization` is a header's value, and has to be empty for any other origin than the API's.
@@ -68,7 +62,7 @@ class Request:
     url: str
     doing: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: "bytes | Readable | None" = None
+    body: "bytes | SupportsRead[bytes] | None" = None  # what is read while it is sent needs a length in a header
     authorization: str = field(default="", repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
     is_repeatable: bool = True
@@ -199,7 +193,8 @@ class Transport:
             )
 
         response = _translating(send, request)
-        _logger.debug("%s %s: %d", request.verb, _without_query(request.url), response.status)
+        # The query of a short-lived address is what makes it a credential.
+        _logger.debug("%s %s: %d", request.verb, request.url.partition("?")[0], response.status)
         return response
 
     def _kept_open(self) -> "PoolManager":
@@ -273,8 +268,3 @@ def _unreachable(request: Request, why: str, *, was_sent: bool) -> UnreachableEr
     return UnreachableError(
         doing=request.doing, host=request.host, why=why, was_sent=was_sent and not request.is_repeatable
     )
-
-
-def _without_query(url: str) -> str:
-    # The query of a short-lived address is what makes it a credential.
-    return url.partition("?")[0]

@@ -11,7 +11,7 @@ from generator.kaggle.api_client import ApiClient
 from generator.kaggle.errors import UnsafeAnswerError
 from generator.kaggle.http_errors import Operation, refusal, transient_error
 from generator.kaggle.retries import TRANSIENT, Retries
-from generator.kaggle.transport import Readable, Request, Response
+from generator.kaggle.transport import Request, Response
 
 _LARGEST_ANSWER = 1 << 20
 _DONE = (HTTPStatus.OK, HTTPStatus.CREATED)
@@ -90,7 +90,7 @@ class Uploads(ApiClient):
             raise self._unexpected_of_store(operation, "says that bytes are missing after all were sent")
 
     def _answer_of_store(
-        self, url: str, headers: dict[str, str], body: bytes | Readable, operation: Operation
+        self, url: str, headers: dict[str, str], body: "bytes | _Rest", operation: Operation
     ) -> Response:
         reply = self._transport.send(Request("PUT", url, operation.doing, headers, body), limit=_LARGEST_ANSWER)
         if error := transient_error(reply.status, reply.headers, doing=operation.doing):

@@ -18,7 +18,7 @@ from generator.localkaggle.http.limits import Limits
 from generator.localkaggle.http.log_stream import log_stream
 from generator.localkaggle.http.login import BrowserLogin
 from generator.localkaggle.http.request_bodies import RequestBodies
-from generator.localkaggle.http.responses import error_response, refusal
+from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.http.server_state import ServerState, Workers, state_of
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError
@@ -58,7 +58,7 @@ def _page_router() -> ASGIApp:
 
 
 async def _refused(_: Request, error: Any) -> Response:
-    return error_response(error)
+    return refusal(error.status, error.message)
 
 
 async def _unrouted(request: Request, error: Any) -> Response:

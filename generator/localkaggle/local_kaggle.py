@@ -61,7 +61,7 @@ class LocalKaggle:
                 f'"{printable(account)}" cannot be the name of an account; use lower-case letters, digits and hyphens.'
             )
         # Looked at first: a folder that cannot be hosted is no reason to take the root.
-        hosted = host(root.resolve(), competitions)
+        self.hosted = host(root.resolve(), competitions)
         self._root = RootFolder(root)
         self._database = Database(self._root.database, [kind.SCHEMA for kind in _KEEPERS])
         clock = clock or Clock()
@@ -80,21 +80,21 @@ class LocalKaggle:
         self.token = self.accounts.token(account)
         self.datasets = Datasets(self.site)
         self.models = Models(self.site)
-        self.competitions = Competitions(self.site, hosted)
-        self._runner = runner or _sandbox()
-        sources = Sources(competitions=self.competitions, datasets=self.datasets, models=self.models)
-        self.kernels = Kernels(self.site, runner=self._runner, sources=sources, rules=rules)
-        self.competitions.start(self.kernels)
+        if runner is None:
+            from generator.sessions.notebook_runner import NotebookRunner
+
+            runner = NotebookRunner()
+        self.isolation = runner.isolation
+        """The isolation of notebooks from this machine, in a few words for people."""
+        sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
+        self.kernels = Kernels(self.site, runner=runner, sources=sources, rules=rules)
+        self.competitions = Competitions(self.site, self.hosted, self.kernels)
+        self.competitions.scoring.start()
         services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
         self.methods = {name: handler for service in services for name, handler in service.methods().items()}
         # Last, since what the last server left may end at once, and is told to those who listen.
         self.swept = self.kernels.sessions.start()
         """The bytes that the sessions of a killed server had left, and that are free again."""
-
-    @property
-    def isolation(self) -> str:
-        """The isolation of notebooks from this machine, in a few words for people."""
-        return self._runner.isolation
 
     def handle(self, call: Call) -> Answer:
         """Answers a call of the API.
@@ -109,13 +109,7 @@ class LocalKaggle:
 
     def close(self) -> None:
         """Stops the sessions, and closes the database."""
-        self.kernels.close()
-        self.competitions.close()
+        self.kernels.sessions.queue.close()
+        self.competitions.scoring.close()
         self._database.close()
         self._root.release()
-
-
-def _sandbox() -> Runner:
-    from generator.sessions.notebook_runner import NotebookRunner
-
-    return NotebookRunner()

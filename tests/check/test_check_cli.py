@@ -13,8 +13,8 @@ import pytest
 from check_corpus import SOUND, sound
 from miniature import Outcome
 
+from generator.check.cell_text import read_cell
 from generator.check.checking import check
-from generator.check.code import code_cell
 from generator.check.reading import read_target
 from generator.check.rules import RULES
 from generator.cli import check as check_verb
@@ -342,7 +342,7 @@ def test_what_would_fail_there_is_told_from_what_looks_like_it(tmp_path: Path, s
     ],
 )
 def test_commands_are_taken_out_of_cells(source: str, commands: dict[int, str]) -> None:
-    cell = code_cell("x", source)
+    cell = read_cell("x", source)
 
     assert cell.syntax_error is None
     assert cell.commands == commands

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.check.code import NotebookCode, code_cell
+from generator.check.cell_text import read_cell
+from generator.check.code import NotebookCode
 from generator.check.finding import Finding, Severity
 from generator.check.rules import RULES as ALL_RULES
 from generator.check.source import KernelSource
@@ -30,7 +31,7 @@ GPU = JsonObject(machine_shape="NvidiaTeslaT4")
 
 def notebook(text: str, metadata: JsonObject | None = None) -> KernelSource:
     """The notebook that a py:percent text is."""
-    cells = [code_cell(cell.name, cell.source) for cell in read_cells(text) if cell.kind is CellKind.CODE]
+    cells = [read_cell(cell.name, cell.source) for cell in read_cells(text) if cell.kind is CellKind.CODE]
     return KernelSource(NotebookCode(Path("notebook.ipynb"), tuple(cells)), metadata=metadata)
 
 
@@ -98,7 +99,7 @@ def test_notebook_for_a_gpu_raises_nothing_without_metadata(path):
 @pytest.mark.parametrize("path", sorted(KERNELS.glob("*/*/*.ipynb")), ids=lambda path: path.stem)
 def test_reference_pairs_have_no_pitfalls(path):
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = [code_cell(cell["id"], "".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
+    code = [read_cell(cell["id"], "".join(cell["source"])) for cell in cells if cell["cell_type"] == "code"]
     metadata = JsonObject(json.loads(path.with_name("kernel-metadata.json").read_text(encoding="utf-8")))
 
     rules_found = {each.rule for each in findings(KernelSource(NotebookCode(path, tuple(code)), metadata=metadata))}
@@ -120,13 +121,13 @@ def test_hostile_notebooks_are_read_in_bounded_time():
     many_terms = "y = " + " + ".join(["x"] * 1_000)
     chain = "z = x" + ".map(x)" * 200
     cells = [
-        code_cell("a", "import jax, keras, torch_xla\nimport tensorflow as tf\n" + deep),
-        code_cell("b", many_terms),
+        read_cell("a", "import jax, keras, torch_xla\nimport tensorflow as tf\n" + deep),
+        read_cell("b", many_terms),
     ]
-    cells += [code_cell("s", "g = jax.jit(g)\nx = x\ng(x)\nclass A(B): pass\nclass B(A): pass")]
-    cells += [code_cell("c", chain), code_cell("d", "table = [" + "[1, 2, 'a'], " * 2_000 + "]")]
+    cells += [read_cell("s", "g = jax.jit(g)\nx = x\ng(x)\nclass A(B): pass\nclass B(A): pass")]
+    cells += [read_cell("c", chain), read_cell("d", "table = [" + "[1, 2, 'a'], " * 2_000 + "]")]
     cells += [
-        code_cell(f"n{n}", f"@jax.jit\ndef f{n}(x):\n    return f{n + 1}(x)\nf{n}(jax.devices())") for n in range(300)
+        read_cell(f"n{n}", f"@jax.jit\ndef f{n}(x):\n    return f{n + 1}(x)\nf{n}(jax.devices())") for n in range(300)
     ]
 
     assert [

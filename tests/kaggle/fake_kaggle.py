@@ -133,8 +133,7 @@ class FakeKaggle:
         versions = self.kernels.get(ref)
         if not versions:
             return None
-        push = versions[-1].push
-        return RemoteKernel(ref, push.title, len(versions), source=push.text)
+        return RemoteKernel(len(versions), source=versions[-1].push.text)
 
     def push(self, kernel: KernelPush) -> Pushed:
         self._called("push")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from generator.kaggle.api_types import Page, RemoteCompetition, RemoteFile, RemoteFolder
+from generator.kaggle.api_types import RemoteCompetition, RemoteFile, RemoteFolder
 from generator.kaggle.errors import NotFoundError, RulesNotAcceptedError, UnreachableError
 
 
@@ -53,8 +53,8 @@ class FolderKaggle:
         }
         return RemoteCompetition(**{**usual, **self.described})
 
-    def pages(self, slug: str) -> tuple[Page, ...]:
-        return tuple(Page(name, content) for name, content in self.pages_by_name.items())
+    def pages(self, slug: str) -> dict[str, str]:
+        return self.pages_by_name
 
     def competition_files(self, slug: str) -> tuple[RemoteFile, ...]:
         self.calls["list"] += 1

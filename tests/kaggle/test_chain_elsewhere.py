@@ -10,7 +10,6 @@ from chain_table import Table
 from generator.kaggle.chain.errors import ChainError, HandOverUnfitError
 from generator.kaggle.chain.options import Handoff
 from generator.kaggle.chain.state import Outcome, Step
-from generator.kaggle.chain.trained_elsewhere import TrainingMissingError
 from generator.pair.generation import GenerateOptions, draft, write
 
 DATASET = "local/digits-keras-train-handover"
@@ -48,9 +47,9 @@ def test_inference_is_pushed_with_the_hand_over_as_a_dataset(colab: Table) -> No
 
 def test_without_a_training_nothing_is_sent_and_the_command_that_makes_one_is_named(colab: Table) -> None:
     folder = trained_on_colab(colab, complete=False)
-    colab.stops(TrainingMissingError, match="tandem colab run digits --resume")
+    colab.stops(ChainError, match="tandem colab run digits --resume")
     (folder / "handoff.json").unlink()
-    colab.stops(TrainingMissingError, match="`tandem colab run digits` makes one")
+    colab.stops(ChainError, match="`tandem colab run digits` makes one")
     colab.stops(ChainError, match="--handoff dataset", handoff=Handoff.KERNEL)
     trained_on_colab(colab, pair_id="another")
     colab.stops(HandOverUnfitError, match="it is of the pair")

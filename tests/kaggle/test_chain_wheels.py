@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.kaggle.chain.wheels import WheelError, wheels_for
+from generator.kaggle.chain.errors import ChainError
+from generator.kaggle.chain.wheels import wheels_for
 from generator.workspace_files import WorkspaceFiles
 
 
@@ -17,6 +18,6 @@ def test_a_pip_that_lies_in_the_workspace_is_not_executed(tmp_path: Path, monkey
         monkeypatch.setenv(f"PIP_{name}", value)
     notebook = json.dumps({"cells": [{"cell_type": "code", "source": "import somebodys_package"}]})
 
-    with pytest.raises(WheelError):
+    with pytest.raises(ChainError, match="There is no wheel of "):
         wheels_for(notebook, tmp_path / "wheels", WorkspaceFiles(tmp_path))
     assert not executed.exists()

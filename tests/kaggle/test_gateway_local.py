@@ -36,7 +36,7 @@ def kaggle_here(one_server: Served) -> Iterator[Served]:
     one_server.set_faults()
     yield one_server
     one_server.set_faults()
-    assert one_server.local_kaggle.kernels.wait_until_idle()
+    assert one_server.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
 
 
 def gateway(served: Served, *, read: float = 20) -> Kaggle:
@@ -72,7 +72,7 @@ def finished(served: Served, files: dict[str, str | bytes], **changes: Any) -> K
     served.local_kaggle.kernels.sessions._runner.script = writing(files)
     push = kernel(served.account, **changes)
     gateway(served).push(push)
-    assert served.local_kaggle.kernels.wait_until_idle()
+    assert served.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
     return push
 
 
@@ -108,7 +108,7 @@ def test_the_facts_of_a_competition_are_read(kaggle: Kaggle) -> None:
     found = kaggle.competition("digits")
 
     assert (found.slug, found.is_code_competition) == ("digits", True)
-    assert {"evaluation", "code-requirements"} <= {page.name for page in kaggle.pages("digits")}
+    assert {"evaluation", "code-requirements"} <= kaggle.pages("digits").keys()
     assert kaggle.submissions_left("digits") == 5
 
 
@@ -140,7 +140,10 @@ def test_a_pushed_kernel_is_followed_to_its_output(kaggle_here: Served, kaggle: 
     assert "ends" in output.log
     assert output.log == "".join(line.text for line in kaggle.log_lines(push.ref))
     assert found is not None
-    assert (found.version, found.title, found.machine_shape) == (1, push.title, "NvidiaTeslaT4")
+    assert (found.version, found.source) == (1, push.text)
+    records, name = kaggle_here.local_kaggle.kernels.records, push.ref.split("/")
+    assert records.kernel(*name).title == push.title
+    assert records.find_version(*name, 1).settings.machine_shape == "NvidiaTeslaT4"
     assert kaggle.kernel(f"{kaggle_here.account}/no-such-kernel") is None
     with pytest.raises(errors.NotFoundError):
         kaggle.session_status(push.ref, 2)

@@ -12,7 +12,7 @@ from folder_kaggle import FolderKaggle
 from greedy_lzma import greedy_zip
 from miniature import write_tree
 
-from generator.kaggle.data_download import DataInTheWayError, Downloaded, Step, download_data
+from generator.kaggle.data_download import Downloaded, Step, download_data
 from generator.kaggle.errors import ForbiddenError, KaggleError, RulesNotAcceptedError, UnreachableError
 from generator.kaggle.unpacking import ArchiveError, unpack
 from generator.workspace_files import WorkspaceFiles
@@ -131,7 +131,7 @@ def test_a_file_of_another_size_than_listed_is_refused_and_fetched_anew_the_next
 def test_files_that_are_in_the_way_are_never_touched(kaggle: FolderKaggle, place: Path) -> None:
     write_tree(place, {"train.csv": "mine"})
 
-    with pytest.raises(DataInTheWayError, match="is not in it"):
+    with pytest.raises(KaggleError, match="is not in it; move it away"):
         download(kaggle, place)
     assert files_in(place) == {"train.csv": "mine"}
 

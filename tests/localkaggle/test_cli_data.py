@@ -139,7 +139,7 @@ def test_datasets_and_models_are_mounted_where_kaggle_mounts_them(tmp_path: Path
         kaggle("models", "create", "-p", tmp_path / "model")
         kaggle("models", "variations", "create", "-p", tmp_path / "model")
         pushed = kaggle("kernels", "push", "-p", tmp_path / "kernel")
-        assert running.local_kaggle.kernels.wait_until_idle()
+        assert running.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
         mounts = {str(place): tree_of(folder) for place, folder in runner.orders[0].mounts.items()}
 
     assert f"{me}/not-there" in pushed

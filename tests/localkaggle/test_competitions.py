@@ -148,8 +148,8 @@ def test_who_has_not_accepted_the_rules_gets_no_data(tmp_path: Path, toy: Path) 
 
 
 def test_a_rerun_sees_the_whole_test_where_everybody_sees_its_beginning(desk: Desk, toy: Path) -> None:
-    shown = tree_of(desk.kaggle.competitions.data_folder("toy-heights", hidden=False))
-    hidden = tree_of(desk.kaggle.competitions.data_folder("toy-heights", hidden=True))
+    shown = tree_of(desk.kaggle.hosted["toy-heights"].data())
+    hidden = tree_of(desk.kaggle.hosted["toy-heights"].hidden())
 
     assert shown == tree_of(toy / "data")
     assert hidden == {**shown, **tree_of(toy / "hidden")}
@@ -157,30 +157,26 @@ def test_a_rerun_sees_the_whole_test_where_everybody_sees_its_beginning(desk: De
 
 
 def test_hidden_files_that_change_are_mounted_as_they_are_then(desk: Desk, toy: Path) -> None:
-    desk.kaggle.competitions.data_folder("toy-heights", hidden=True)
+    desk.kaggle.hosted["toy-heights"].hidden()
     (toy / "hidden" / "extra.csv").write_text("id\n")
 
-    assert (desk.kaggle.competitions.data_folder("toy-heights", hidden=True) / "extra.csv").is_file()
+    assert (desk.kaggle.hosted["toy-heights"].hidden() / "extra.csv").is_file()
 
 
 def test_without_a_hidden_folder_a_rerun_sees_what_everybody_sees(tmp_path: Path) -> None:
-    [hosted] = [
-        each for each in host(tmp_path, [toy_competition(tmp_path / "toy", is_code=False)]) if "toy" in each.facts.slug
-    ]
+    hosted = host(tmp_path, [toy_competition(tmp_path / "toy", is_code=False)])["toy-heights"]
 
     assert hosted.hidden() == hosted.data()
 
 
 def test_a_competition_that_is_not_hosted_has_no_folder(desk: Desk) -> None:
-    assert desk.kaggle.competitions.data_folder("nope", hidden=False) is None
-    assert desk.kaggle.competitions.data_folder("nope", hidden=True) is None
-    assert not desk.kaggle.competitions.is_known("nope")
+    assert "nope" not in desk.kaggle.hosted
 
 
 @pytest.mark.slow
 def test_digits_shows_its_first_test_images_and_hides_the_others(desk: Desk, tmp_path: Path) -> None:
-    shown = desk.kaggle.competitions.data_folder("digits", hidden=False)
-    hidden = desk.kaggle.competitions.data_folder("digits", hidden=True)
+    shown = desk.kaggle.hosted["digits"].data()
+    hidden = desk.kaggle.hosted["digits"].hidden()
     shown_ids = [line.partition(",")[0] for line in (shown / "sample_submission.csv").read_text().splitlines()[1:]]
     hidden_ids = [line.partition(",")[0] for line in (hidden / "sample_submission.csv").read_text().splitlines()[1:]]
 
@@ -193,9 +189,9 @@ def test_digits_shows_its_first_test_images_and_hides_the_others(desk: Desk, tmp
 
 
 def test_where_files_can_be_submitted_everybody_sees_the_whole_test(desk: Desk) -> None:
-    shown = desk.kaggle.competitions.data_folder("tumours", hidden=False)
+    shown = desk.kaggle.hosted["tumours"].data()
 
-    assert shown == desk.kaggle.competitions.data_folder("tumours", hidden=True)
+    assert shown == desk.kaggle.hosted["tumours"].hidden()
     assert len((shown / "test.csv").read_text().splitlines()) == 1 + 171
 
 
@@ -203,7 +199,7 @@ def test_where_files_can_be_submitted_everybody_sees_the_whole_test(desk: Desk) 
 @pytest.mark.parametrize("slug", known())
 def test_the_right_answers_are_a_perfect_submission_to_a_built_in_competition(slug: str, tmp_path: Path) -> None:
     built_in = require(slug)
-    hosted = next(each for each in host(tmp_path / "kaggle") if each.facts.slug == slug)
+    hosted = host(tmp_path / "kaggle")[slug]
     question = hosted.facts.question
     rows = "".join(f"{key},{answer}\n" for key, answer in built_in.answers().items())
     (tmp_path / "submission.csv").write_text(f"{','.join(question.columns)}\n{rows}")

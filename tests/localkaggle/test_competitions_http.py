@@ -84,7 +84,7 @@ def test_a_pushed_notebook_is_scored_on_the_hidden_test(tmp_path: Path) -> None:
     runner = ScriptedRunner(predict_what_is_mounted)
     with served(tmp_path / "kaggle", runner=runner, competitions=[toy_competition(tmp_path / "toy")]) as kaggle:
         kaggle.save_kernel("Heights infer", notebook(), competitionDataSources=[TOY], enableInternet=False)
-        assert kaggle.local_kaggle.kernels.wait_until_idle()
+        assert kaggle.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
         kernel = {"kernelOwner": kaggle.account, "kernelSlug": "heights-infer", "kernelVersion": 1}
         found = scored(kaggle, json.loads(ask(kaggle, "CreateCodeSubmission", competitionName=TOY, **kernel))["ref"])
 

@@ -47,7 +47,7 @@ def spied(tmp_path: Path) -> tuple[Browsing, int]:
     seen.push("Spying kernel", competitionDataSources=["toy-heights"])
     fields = {"competitionName": "toy-heights", "kernelOwner": "local", "kernelSlug": "spying-kernel"}
     ref = seen.ask("CreateCodeSubmission", **fields, kernelVersion=1)["ref"]
-    seen.kaggle.competitions.close()  # when it returns, what was submitted is scored
+    seen.kaggle.competitions.scoring.close()  # when it returns, what was submitted is scored
     copies = [path for path in tmp_path.glob("kaggle/sessions/*/working/copy.csv") if HIDDEN in path.read_bytes()]
     assert len(copies) == 1, "the rerun did not see the hidden test"
     return seen, ref

@@ -14,7 +14,7 @@ from generator.localkaggle.hosting import Hosted, host
 
 def hosted(folder: Path, tmp_path: Path) -> Hosted:
     """The last competition of a local Kaggle that hosts a folder."""
-    return host(tmp_path / "kaggle", [folder])[-1]
+    return [*host(tmp_path / "kaggle", [folder]).values()][-1]
 
 
 def test_a_description_may_be_short(tmp_path: Path) -> None:
@@ -48,9 +48,8 @@ def test_a_description_may_say_everything(tmp_path: Path) -> None:
 def test_a_folder_may_stand_in_for_a_built_in_competition(tmp_path: Path) -> None:
     toy = toy_competition(tmp_path / "toy")
     (toy / "competition.toml").write_text('slug = "digits"\ntitle = "My digits"\nmetric = "mae"\n')
-    titles = [each.facts.title for each in host(tmp_path / "kaggle", [toy]) if each.facts.slug == "digits"]
 
-    assert titles == ["My digits"]
+    assert host(tmp_path / "kaggle", [toy])["digits"].facts.title == "My digits"
 
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "tsv", "parquet", "json", "jsonl"])

@@ -51,7 +51,7 @@ def local_kaggle(tmp_path: Path) -> Iterator[RecordedKaggle]:
     """A local Kaggle that is asked without HTTP between, and has one of each thing."""
     local = RecordedKaggle(tmp_path / "site", runner=ScriptedRunner(writing({"submission.csv": "id,label\n"})))
     make_some_things(local)
-    assert local.kernels.wait_until_idle(30)
+    assert local.kernels.sessions.queue.wait_until_idle(30)
     yield local
     local.close()
 

@@ -137,7 +137,7 @@ def test_competitions_and_the_output_of_notebooks_are_downloaded(tmp_path: Path)
     written = {"handoff.json": "{}", "fold 0/weights.bin": "w" * 5_000}
     with served(tmp_path / "site", runner=ScriptedRunner(writing(written))) as running:
         running.save_kernel("Some Training", notebook())
-        assert running.local_kaggle.kernels.wait_until_idle()
+        assert running.local_kaggle.kernels.sessions.queue.wait_until_idle(60)
         said = run(
             running,
             tmp_path / "client",
@@ -149,7 +149,7 @@ says["output"] = kagglehub.notebook_output_download(f"{me}/some-training")
 says["file"] = kagglehub.notebook_output_download(f"{me}/some-training/versions/1", path="fold 0/weights.bin")
 """,
         )
-        hosted = running.local_kaggle.competitions.data_folder("digits", hidden=False)
+        hosted = running.local_kaggle.hosted["digits"].data()
         data = tree_of(hosted)
 
     assert tree_of(Path(said["competition"])) == data

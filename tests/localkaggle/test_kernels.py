@@ -215,7 +215,7 @@ def test_a_push_over_the_session_limit_is_refused_and_makes_no_version(tmp_path:
 
     assert refused["error"] == "Maximum batch TPU session count of 1 reached."
     assert (on_a_cpu["error"], on_a_cpu["versionNumber"]) == ("", 1)
-    assert desk.kaggle.kernels.wait_until_idle(10)
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
     assert desk.push("Another one", machineShape="TpuV5E8")["error"] == ""
 
 

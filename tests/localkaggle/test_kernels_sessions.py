@@ -17,7 +17,7 @@ from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.services.kernel_sessions import SessionRules
 
 if TYPE_CHECKING:
-    from generator.localkaggle.service_context import Rerun
+    from generator.localkaggle.services.kernel_records import SessionRecord
 
 
 def test_a_session_sees_its_sources_where_kaggle_mounts_them(tmp_path: Path, toy: Path) -> None:
@@ -135,7 +135,7 @@ def test_nothing_is_listed_while_a_session_may_still_write(tmp_path: Path) -> No
     (runner.orders[0].files.working / "half.txt").write_text("not all of it yet")
     before = (desk.status(), desk.output())
     runner.release()
-    desk.kaggle.kernels.wait_until_idle(10)
+    desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
 
     assert before == ("RUNNING", [])
     assert desk.output() == ["a.txt", "half.txt"]
@@ -200,7 +200,7 @@ def test_a_log_is_read_piece_by_piece_to_its_end(tmp_path: Path) -> None:
     _, first, _ = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN))
     session, waiting, is_over = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), position=first.position)
     runner.release()
-    desk.kaggle.kernels.wait_until_idle(10)
+    desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
     _, rest, _ = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), session=session, position=first.position)
     _, nothing, ended = desk.kaggle.kernels.read_log(desk.call("log", **TRAIN), session=session, position=rest.position)
 
@@ -240,15 +240,16 @@ def test_a_rerun_mounts_the_hidden_test_at_the_same_path_and_costs_nothing(tmp_p
         (order.files.working / "submission.csv").write_text(text)
 
     desk.runner.script = copies_the_test
-    ended: list[Rerun] = []
-    desk.kaggle.kernels.when_rerun_ended(ended.append)
+    ended: list[SessionRecord] = []
+    desk.kaggle.kernels.sessions.when_rerun_ended.append(ended.append)
     desk.push(machineShape="NvidiaTeslaT4", competitionDataSources=["toy-heights"])
     desk.kaggle.kernels.rerun("tester", "my-train", 1, competition="toy-heights", submission=7)
 
     assert [(rerun.submission, rerun.failure) for rerun in ended] == [(7, "")]
-    assert (ended[0].output / "submission.csv").read_text() == (toy / "hidden" / "test.csv").read_text()
-    saved = desk.kaggle.kernels.finished_version("tester", "my-train", 1)
-    assert saved.output["submission.csv"].read_text() == (toy / "data" / "test.csv").read_text()
+    written = desk.kaggle.kernels.sessions.folder(ended[0].id).working / "submission.csv"
+    assert written.read_text() == (toy / "hidden" / "test.csv").read_text()
+    _, output = desk.kaggle.kernels.finished_version("tester", "my-train", 1)
+    assert output["submission.csv"].read_text() == (toy / "data" / "test.csv").read_text()
     assert desk.runner.orders[1].environment == {"KAGGLE_IS_COMPETITION_RERUN": "1"}
     assert desk.ask("GetAcceleratorQuotaStatistics")["gpuQuota"]["timeUsed"] == "60s"
     assert desk.output() == ["submission.csv"]
@@ -274,7 +275,8 @@ def test_only_a_version_that_ended_well_can_be_submitted(tmp_path: Path) -> None
     found = [desk.kaggle.kernels.finished_version("tester", "my-train", number) for number in (1, 2, 3)]
 
     assert (found[0], found[2], desk.kaggle.kernels.finished_version("tester", "nothing", 1)) == (None, None, None)
-    assert (found[1].uses_internet, found[1].uses_tpu, list(found[1].output)) == (True, True, ["a.txt"])
+    settings, output = found[1]
+    assert (settings.internet, settings.machine_shape, list(output)) == (True, "TpuV5E8", ["a.txt"])
 
 
 def test_a_restart_marks_what_ran_as_failed_and_runs_what_waited(tmp_path: Path) -> None:
@@ -299,7 +301,7 @@ def test_deleting_a_kernel_stops_its_session(tmp_path: Path) -> None:
     desk.ask("DeleteKernel", userName="tester", kernelSlug="waiting-one")
     desk.ask("DeleteKernel", **TRAIN)
 
-    assert desk.kaggle.kernels.wait_until_idle(10)
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(10)
     assert list((tmp_path / "sessions").iterdir()) == []
     assert len(runner.orders) == 1
     assert desk.push(machineShape="TpuV5E8")["error"] == ""

@@ -189,7 +189,7 @@ def test_a_running_session_shows_its_log_as_it_grows(tmp_path: Path) -> None:
     assert news["state"] == "running"
 
     runner.release()
-    assert pages.kaggle.kernels.wait_until_idle(20)
+    assert pages.kaggle.kernels.sessions.queue.wait_until_idle(20)
     rest = json.loads(pages.get(f"{log['data-log']}&from={news['next']}").body)
     last = json.loads(pages.get(f"{log['data-log']}&from={rest['next']}").body)
     assert "ends" in rest["text"]

@@ -21,7 +21,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     runner = ScriptedRunner(writing({ODD: "id,height\n"}))
     with served(tmp_path_factory.mktemp("site"), runner=runner) as made:
         made.save_kernel("My heights", notebook())
-        assert made.local_kaggle.kernels.wait_until_idle(20)
+        assert made.local_kaggle.kernels.sessions.queue.wait_until_idle(20)
         yield made
 
 

@@ -280,7 +280,7 @@ def test_nothing_outside_of_a_sessions_folder_is_among_its_output(tmp_path: Path
 
     with served(tmp_path / "site", runner=ScriptedRunner(escape)) as running:
         running.save_kernel("Escaping", notebook())
-        assert running.local_kaggle.kernels.wait_until_idle(30)
+        assert running.local_kaggle.kernels.sessions.queue.wait_until_idle(30)
         status, listing = running.ask(OUTPUT, userName="local", kernelSlug="escaping")
         assert status == 200
         files = {file["fileName"]: file["url"] for file in listing["files"]}

@@ -76,7 +76,7 @@ def test_a_log_that_is_complete_is_one_json_array(talking: tuple[Served, _Talkin
     running, script = talking
     script.log.write("done\n")
     script.over.set()
-    assert running.local_kaggle.kernels.wait_until_idle(30)
+    assert running.local_kaggle.kernels.sessions.queue.wait_until_idle(30)
     answer = running.request("GET", STREAM)
     assert "event-stream" not in answer.headers["Content-Type"]
     assert [event["data"] for event in answer.json()][1] == "done\n"
@@ -89,7 +89,7 @@ def test_a_long_log_is_never_in_memory_as_a_whole(talking: tuple[Served, _Talkin
     with script.log._path.open("ab") as file:
         file.write(line * 30_000)
     script.over.set()
-    assert running.local_kaggle.kernels.wait_until_idle(30)
+    assert running.local_kaggle.kernels.sessions.queue.wait_until_idle(30)
 
     tracemalloc.start()
     answer = running.request("GET", STREAM, stream=True)

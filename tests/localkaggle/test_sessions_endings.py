@@ -126,7 +126,7 @@ while time.monotonic() < until and desk.status(kernelSlug="fills-the-disk") == "
     time.sleep(0.1)
 answer = desk.ask("GetKernelSessionStatus", userName="tester", kernelSlug="fills-the-disk")
 print("free", answer["status"], answer["failureMessage"])
-print("idle", desk.kaggle.kernels.wait_until_idle(10))
+print("idle", desk.kaggle.kernels.sessions.queue.wait_until_idle(10))
 """
 
 

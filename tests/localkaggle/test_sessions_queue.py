@@ -99,7 +99,7 @@ def test_two_pushes_at_once_do_not_both_get_the_last_tpu(tmp_path: Path) -> None
     runner.release()
 
     assert sorted(bool(answer["error"]) for answer in answers) == [False] + [True] * 7
-    assert desk.kaggle.kernels.wait_until_idle(SECONDS)
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(SECONDS)
 
 
 def test_a_log_keeps_control_characters_as_json_and_cuts_long_pieces(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from scripted import ScriptedRunner, ScriptFailure, writing
 from toy import HEIGHTS, submission_text, toy_competition
 
 from generator.localkaggle.rpc import ApiError
-from generator.localkaggle.service_context import Rerun
 from generator.localkaggle.services.competitions.records import Stage
+from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernel_sessions import CUT_OFF, KILLED, SessionRules
 from generator.sessions.resource_limits import TOO_MANY_PROCESSES
 from generator.sessions.runner import SessionOrder
@@ -210,7 +210,7 @@ def test_a_code_competition_takes_no_files(opening: Opening) -> None:
 
 def test_a_notebook_is_run_again_on_the_hidden_test_and_that_is_what_is_scored(opening: Opening) -> None:
     desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
-    assert desk.kaggle.kernels.wait_until_idle()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(60)
     desk.runner.hold()
     desk.runner.script = writing({"submission.csv": submission_text(off_by=0.25)})
     answer = desk.ask("CreateCodeSubmission", **KERNEL, fileName="submission.csv", submissionDescription="code")
@@ -333,10 +333,10 @@ def test_a_disk_without_room_ends_a_submission_and_not_the_session_that_wrote_it
 
 
 def test_a_rerun_that_is_reported_twice_counts_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    def deaf(_: Rerun) -> None:
+    def deaf(_: SessionRecord) -> None:
         raise RuntimeError("the server is killed here")
 
-    desk.kaggle.kernels.when_rerun_ended(deaf)
+    desk.kaggle.kernels.sessions.when_rerun_ended.append(deaf)
     ref = rerun(desk, {"submission.csv": submission_text(off_by=1)})
     first = desk.outcome(ref)
     (output,) = desk.root.glob("sessions/2/working/submission.csv")
@@ -344,7 +344,7 @@ def test_a_rerun_that_is_reported_twice_counts_once(desk: Desk, caplog: pytest.L
     desk.kaggle.kernels.rerun("tester", "heights-infer", 1, competition=TOY, submission=999)  # there is none
     caplog.clear()
     restarted = desk.restarted(competitions=[desk.root.parent / "code"])
-    restarted.kaggle.competitions.close()  # when it returns, what was to be scored is
+    restarted.kaggle.competitions.scoring.close()  # when it returns, what was to be scored is
 
     assert restarted.ask("GetSubmission", ref=ref) == first
     assert (desk.root / "submissions" / str(ref) / "submission.csv").read_text() == submission_text(off_by=1)
@@ -362,7 +362,7 @@ def test_where_files_can_be_submitted_a_notebooks_file_is_taken_as_it_is(opening
 
 def test_what_waited_for_its_score_is_scored_after_a_restart(opening: Opening) -> None:
     desk = opening()
-    desk.kaggle.competitions._scoring.queue = lambda ref: None  # the server ends before it comes to scoring
+    desk.kaggle.competitions.scoring.queue = lambda ref: None  # the server ends before it comes to scoring
     ref = desk.submit(submission_text())
     desk.close()
 
@@ -371,7 +371,7 @@ def test_what_waited_for_its_score_is_scored_after_a_restart(opening: Opening) -
 
 def test_a_rerun_that_waits_is_run_after_a_restart(opening: Opening) -> None:
     desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
-    assert desk.kaggle.kernels.wait_until_idle()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(60)
     desk.runner.hold()
     desk.push("Takes the machine")
     desk.runner.wait_for_a_session(2)
@@ -388,7 +388,7 @@ def test_a_rerun_that_waits_is_run_after_a_restart(opening: Opening) -> None:
 
 def test_a_rerun_that_is_cut_off_by_a_killed_server_is_an_error(opening: Opening, tmp_path: Path) -> None:
     desk = committed(opening(is_code=True, rules=SessionRules(slots=1)), SHOWN)
-    assert desk.kaggle.kernels.wait_until_idle()
+    assert desk.kaggle.kernels.sessions.queue.wait_until_idle(60)
     desk.runner.hold()
     ref = desk.ask("CreateCodeSubmission", **KERNEL)["ref"]
     desk.runner.wait_for_a_session(2)
@@ -404,7 +404,7 @@ def test_a_submission_that_was_kept_when_a_server_ended_is_scored_by_the_next(op
         raise RuntimeError("the server is killed here")
 
     desk = committed(opening(is_code=True), SHOWN)
-    setattr(desk.kaggle.competitions._scoring, step, killed)
+    setattr(desk.kaggle.competitions.scoring, step, killed)
     with contextlib.suppress(RuntimeError):
         rerun(desk, {"submission.csv": submission_text()})
     (kept,) = desk.ask("ListSubmissions", competitionName=TOY)["submissions"]
@@ -418,7 +418,7 @@ def test_a_submission_that_was_kept_when_a_server_ended_is_scored_by_the_next(op
 
 def test_a_file_that_was_not_all_here_when_the_server_ended_is_an_error(opening: Opening) -> None:
     desk = opening()
-    desk.kaggle.competitions._scoring.receive = lambda submission, file: None  # the server ends before the file is kept
+    desk.kaggle.competitions.scoring.receive = lambda submission, file: None  # the server ends before the file is kept
     ref = desk.submit(submission_text())
     assert desk.ask("GetSubmission", ref=ref)["status"] == Stage.RECEIVING.status == "PENDING"
     desk.close()

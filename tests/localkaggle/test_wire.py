@@ -125,7 +125,7 @@ def test_the_official_command_line_is_content_with_what_it_hears(tmp_path: Path)
         for command in commands:
             done = run_kaggle(running, tmp_path / "home", *command)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
-            running.local_kaggle.kernels.wait_until_idle(30)
+            running.local_kaggle.kernels.sessions.queue.wait_until_idle(30)
         legacy = {
             "KAGGLE_API_TOKEN": "",
             "KAGGLE_USERNAME": "local",

@@ -28,11 +28,6 @@ class Batched:
         """True for what is shuffled, and looked at in batches by nobody but a model."""
         return "shuffle" in self.before | self.after and "unbatch" not in self.before
 
-    @property
-    def is_endless(self) -> bool:
-        """True if the examples are repeated before they are put into batches, so that the last one is whole."""
-        return "repeat" in self.before
-
 
 def batched_datasets(tpu: TpuCode) -> list[Batched]:
     """Return every `batch` of a dataset of tf.data."""
@@ -91,14 +86,11 @@ def _is_training(tpu: TpuCode, call: Call) -> bool:
     parent = tpu.index.parent(call.node)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     names = [each.id for each in (target, call.argument(0, "dataset")) if isinstance(each, ast.Name)]
-    if call.is_open or call.keyword("batch_sampler") is not None or _is_held_out(*names):
+    is_held_out = any(word in name.lower() for name in names for word in _HELD_OUT)
+    if call.is_open or call.keyword("batch_sampler") is not None or is_held_out:
         return False
     sampler = call.argument(3, "sampler")
     made = tpu.index.call(tpu.values.resolved(sampler))
     if made is None:
         return is_true(call.argument(2, "shuffle"))
     return "Random" in made.last or (made.last == "DistributedSampler" and not is_false(made.keyword("shuffle")))
-
-
-def _is_held_out(*names: str) -> bool:
-    return any(word in name.lower() for name in names for word in _HELD_OUT)

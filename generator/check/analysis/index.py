@@ -4,10 +4,10 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
-from generator.check.code import CodeCell, NotebookCode
+from generator.check.cell_text import CodeCell
+from generator.check.code import NotebookCode
 from generator.check.finding import Place
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -68,6 +68,7 @@ class Index:
         self._around: dict[ast.AST, _Around] = {}
         self._by_kind: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         self._in_function: dict[ast.AST | None, list[ast.AST]] = defaultdict(list)
+        self._cell_numbers = {id(cell): number for number, cell in enumerate(code.cells)}
         for cell in code.cells:
             self._add(cell)
         self._aliases: dict[str, str] = {}
@@ -90,7 +91,8 @@ class Index:
             self._by_kind[type(node)].append(node)
             self._in_function[function].append(node)
             children = _children(node)
-            inside = set(_body_of(node)) if isinstance(node, FunctionNode) else set()
+            body = node.body if isinstance(node, FunctionNode) else []
+            inside = set(body if isinstance(body, list) else [body])  # a lambda's is one expression
             stack += [
                 (child, node, node if child in inside and isinstance(node, FunctionNode) else function)
                 for child in reversed(children)
@@ -169,10 +171,6 @@ class Index:
         """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
         return self._cell_numbers[id(self.cell(node))], getattr(node, "lineno", 0)
 
-    @cached_property
-    def _cell_numbers(self) -> dict[int, int]:
-        return {id(cell): number for number, cell in enumerate(self.code.cells)}
-
     def name(self, node: ast.AST) -> str:
         """The full name of what a dotted name stands for, also where a module was given a second name."""
         name = self.code.name_of(node)
@@ -216,7 +214,3 @@ def _children(node: ast.AST) -> list[ast.AST]:
     if isinstance(node, ast.Dict):
         return [each for each in [*node.keys[:_LONGEST], *node.values[:_LONGEST]] if each is not None]
     return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)]
-
-
-def _body_of(function: FunctionNode) -> list[ast.AST]:
-    return [function.body] if isinstance(function, ast.Lambda) else list(function.body)

@@ -28,7 +28,8 @@ class Traced:
         self._functions = list(dict.fromkeys(functions))
         for function in self._functions:
             is_root = function in compiled.by_reference or function in compiled.settings or self._is_method(function)
-            self._names[function] = set(self._arrays(function)) if is_root or self._is_decorated(function) else set()
+            is_decorated = bool(getattr(function, "decorator_list", ())) and Kind.TRACED in compiled.kinds[function]
+            self._names[function] = set(self._arrays(function)) if is_root or is_decorated else set()
         for call in index.calls:
             for function in compiled.referred(call.node.func):
                 if Kind.JAX not in compiled.kinds.get(function, Kind.JAX):  # there numbers are traced as well
@@ -72,11 +73,6 @@ class Traced:
             if any(each.arg == name.id for each in parameters(function)):
                 return False
         return False
-
-    def _is_decorated(self, function: FunctionNode) -> bool:
-        if isinstance(function, ast.Lambda):
-            return False
-        return any(Kind.TRACED in self.compiled.kinds[function] for _ in function.decorator_list)
 
     def _is_method(self, function: FunctionNode) -> bool:
         return (

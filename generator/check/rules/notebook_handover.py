@@ -49,7 +49,7 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: measured with Keras 3.10 to 3.15, 2026-11-20.
     """
-    for write in _saved(kernel):
+    for write in writes(kernel.code) if _trains_on_tpu(kernel) else ():
         if write.path and write.path.endswith((".keras", ".h5", ".hdf5")) and not _is_weights(kernel, write):
             message = f"{_name(write.path)} is a whole model, which the GPU image's older Keras does not load."
             remedy = "Save its weights as .weights.h5, and build the model in both notebooks."
@@ -124,10 +124,6 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
             "not compute what was trained."
         )
         yield Problem(place, message, "Copy the text that you mean into the other notebook.")
-
-
-def _saved(kernel: KernelSource) -> tuple[Write, ...]:
-    return writes(kernel.code) if _trains_on_tpu(kernel) else ()
 
 
 def _trains_on_tpu(kernel: KernelSource) -> bool:

@@ -19,9 +19,7 @@ def knob_out_of_range(kernel: KernelSource) -> Iterator[Problem]:
     Set it to a number in its range; docs/knobs.md says what each knob means.
     """
     for cell in kernel.code.cells:
-        nodes = [
-            node for node in cell.tree.body if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
-        ]
+        nodes = [node for node in cell.tree.body if isinstance(node, ast.Assign)]
         values = {node.targets[0].id: node for node in nodes if isinstance(node.targets[0], ast.Name)}
         for name, node in values.items() if _OF_A_PAIR in values else ():
             number = _number(node.value)

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
-from generator.check.code import CodeCell, NotebookCode
+from generator.check.cell_text import CodeCell
+from generator.check.code import NotebookCode
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource

@@ -13,6 +13,7 @@ from generator.check.rule import Problem
 _CONNECTS = {
     "TPUClusterResolver", "TPUStrategy", "xla_device", "initialize_tpu_system", "experimental_connect_to_cluster",
 }  # fmt: skip
+_JAX_DEVICES = {"jax.devices", "jax.local_devices"}
 _STOPS = {"exit", "quit", "sys.exit", "os._exit", "os.abort"}
 _SHARDS = {
     "pmap", "Mesh", "make_mesh", "NamedSharding", "PositionalSharding", "shard_map", "create_device_mesh", "set_mesh",
@@ -35,7 +36,8 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
         return
     for attempt in tpu.index.nodes(ast.Try):
         tried = [call for statement in attempt.body for call in tpu.runs_in(statement)]
-        if not any(call.last in _CONNECTS or _asks_jax_for_tpu(tpu, call) for call in tried):
+        asked = [tpu.values.text(call.argument(0, "backend")) for call in tried if call.name in _JAX_DEVICES]
+        if "tpu" not in asked and not any(call.last in _CONNECTS for call in tried):
             continue
         for handler in attempt.handlers:
             if not _stops(tpu, handler):
@@ -56,7 +58,8 @@ def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
     """
     if tpu.mentions("tensorflow-tpu", "tensorflow_tpu"):
         return
-    connects = [call for call in tpu.index.calls if call.last == "TPUClusterResolver" or _is_connect(call)]
+    resolver = "TPUClusterResolver"
+    connects = [call for call in tpu.index.calls if call.last == resolver or call.name.endswith(f"{resolver}.connect")]
     for call in connects[:1]:
         message = "TensorFlow of Kaggle's TPU image finds no TPU."
         remedy = "Set KERAS_BACKEND to jax, or install tensorflow-tpu before TensorFlow is imported."
@@ -174,14 +177,6 @@ def _stops(tpu: TpuCode, node: ast.AST) -> bool:
     """True if a statement can end the notebook."""
     raises = any(isinstance(each, ast.Raise) for each in walk(node))
     return raises or any(call.name in _STOPS for call in tpu.index.below(node))
-
-
-def _asks_jax_for_tpu(tpu: TpuCode, call: Call) -> bool:
-    return call.name in {"jax.devices", "jax.local_devices"} and tpu.values.text(call.argument(0, "backend")) == "tpu"
-
-
-def _is_connect(call: Call) -> bool:
-    return call.name.endswith("TPUClusterResolver.connect")
 
 
 def _is_at_top(tpu: TpuCode, call: Call) -> bool:

@@ -30,7 +30,8 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
         if batched.call.last == "padded_batch":
             drops = batched.call.keyword("drop_remainder")
         is_kept = (drops is None or is_false(drops)) and not batched.call.is_open
-        if batched.is_for_training and not batched.is_endless and is_kept:
+        # Of examples that are repeated before, the last batch is whole.
+        if batched.is_for_training and "repeat" not in batched.before and is_kept:
             message = f"The last training batch has another size, which {_RAGGED}."
             yield Problem(tpu.index.place(batched.call.node), message, "Add drop_remainder=True.")
     if tpu.platform.torch:

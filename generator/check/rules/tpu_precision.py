@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.function_kinds import CALLBACKS, Kind
+from generator.check.analysis.function_kinds import CALLBACKS
 from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.finding import Severity
 from generator.check.rule import Problem
@@ -31,12 +31,12 @@ def double_precision(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.index.place(node), message, remedy)
     for call in tpu.index.calls:
         is_setting = call.name == "jax.config.update" and tpu.values.text(call.argument(0)) == "jax_enable_x64"
-        is_on = is_setting and isinstance(call.argument(1), ast.Constant) and bool(_constant(call.argument(1)))
+        is_on = is_setting and isinstance(value := call.argument(1), ast.Constant) and bool(value.value)
         is_floatx = call.last == "set_floatx" and tpu.values.text(call.argument(0)) == "float64"
-        is_double = call.last == "double" and tpu.platform.torch and _is_on_device(tpu, call.node)
+        is_double = call.last == "double" and tpu.platform.torch and tpu.compiled.is_on_device(call.node)
         texts = [each.value for each in call.node.keywords if each.arg == "dtype"]
         texts += call.node.args[1:2] if call.last in {"cast", "astype"} else []
-        is_cast = _is_on_device(tpu, call.node) and any(tpu.values.text(each) == "float64" for each in texts)
+        is_cast = tpu.compiled.is_on_device(call.node) and any(tpu.values.text(each) == "float64" for each in texts)
         if is_on or is_floatx or is_double or is_cast:
             yield Problem(tpu.index.place(call.node), message, remedy)
 
@@ -60,21 +60,13 @@ def half_precision(tpu: TpuCode) -> Iterator[Problem]:
             yield Problem(tpu.index.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
 
 
-def _is_on_device(tpu: TpuCode, node: ast.AST) -> bool:
-    return Kind.DEVICE in tpu.compiled.kind(node)
-
-
 def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
     """True for a type that an array on the device gets: `tf.cast(x, tf.float64)`, `dtype=jnp.float64`."""
     parent = tpu.index.parent(node)
     given_to = tpu.index.call(tpu.index.parent(parent) if isinstance(parent, ast.keyword) else parent)
-    return given_to is not None and given_to.last not in CALLBACKS and _is_on_device(tpu, node)
+    return given_to is not None and given_to.last not in CALLBACKS and tpu.compiled.is_on_device(node)
 
 
 def _is_switched(node: ast.Call) -> bool:
     """True with an `enabled=` that is computed: it may be off on a TPU."""
     return any(each.arg == "enabled" and not isinstance(each.value, ast.Constant) for each in node.keywords)
-
-
-def _constant(node: ast.expr | None) -> object:
-    return node.value if isinstance(node, ast.Constant) else None

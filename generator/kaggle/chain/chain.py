@@ -19,7 +19,6 @@ from generator.kaggle.chain.sessions import Session
 from generator.kaggle.chain.state import State, Step
 from generator.kaggle.chain.submission_check import checked, fetch_sample
 from generator.kaggle.chain.submit_step import TaggedSubmission
-from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.chain.upload_step import file_digest
 from generator.kaggle.chain.verification import (
     MARKER,
@@ -99,17 +98,19 @@ class _Story:
     def carry(self) -> None:
         if not self._chain.state.quotas:
             self._note_quota()
-        if self._pair.elsewhere is not None:
-            self._take_training(self._pair.elsewhere)
-        else:
+        if self._pair.elsewhere is None:
             self._push(Role.TRAIN)
             if self._chain.state.trained is None:
                 self._check_training()
+        elif not self._pair.elsewhere.is_in(self._chain.state):
+            self._write_trained(self._pair.elsewhere.marker, self._pair.elsewhere.handover)
         self._push(Role.INFER)
         if self._chain.state.predicted is None:
             self._check_submission()
         if self._options.submit and self._chain.state.score is None:
-            self._submit()
+            file = self._restored_submission()
+            submission = TaggedSubmission(self._chain, file=file, message=self._options.message)
+            submission.wait(submission.execute())
         if self._chain.state.score is not None and not self._chain.state.is_finished:
             self._note_quota()
             self._chain.write(Kind.FINISHED)
@@ -140,11 +141,6 @@ class _Story:
             check_accelerator(marker, wanted=wanted, is_local=self._pair.kaggle.is_local, url=session.push.url)
             check_handover(handover, pair_id=self._begun.pair_id, listing=listing)
         self._write_trained(marker, handover)
-
-    def _take_training(self, elsewhere: TrainedElsewhere) -> None:
-        """Notes a training that ran elsewhere, unless it is the one that is noted."""
-        if not elsewhere.is_in(self._chain.state):
-            self._write_trained(elsewhere.marker, elsewhere.handover)
 
     def _write_trained(self, marker: JsonObject, handover: HandOver) -> None:
         kept, accelerator, score = summary(handover), described(marker), handover.out_of_fold
@@ -186,12 +182,6 @@ class _Story:
             why = "pyarrow is missing here" if is_known else "the kit does not read this format"
             text = f"{name} has {size:,} bytes; its rows were not checked, since {why}"
         self._chain.tell(Role.INFER, text, kind=EventKind.STEP, rows=found.rows, sha256=digest)
-
-    def _submit(self) -> None:
-        infer = self._chain.state.pushes[Role.INFER]
-        file = self._restored_submission()
-        submission = TaggedSubmission(self._chain, self._begun, infer, file=file, message=self._options.message)
-        submission.wait(submission.execute())
 
     def _restored_submission(self) -> Path:
         """The file that was checked, fetched again if somebody removed or changed it since."""

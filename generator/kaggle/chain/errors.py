@@ -2,7 +2,6 @@
 
 ChainError
 ├── NoChainError               there is nothing to continue, to submit or to tell of
-├── TrainingMissingError       a pair that trains elsewhere was not trained (trained_elsewhere)
 ├── StepFailedError            a step failed before, and nothing was changed since
 ├── KernelUnfitError           a kernel's folder cannot be pushed as it stands
 ├── JournalError               a journal that cannot be gone by
@@ -10,7 +9,6 @@ ChainError
 ├── NotAcceptedError           Kaggle did not take a push or a submission, several times
 ├── WaitedInVainError          Kaggle was out of reach, or silent about a kernel, for too long
 ├── SubmitByHandError          Kaggle wants this submission to be made in a browser
-├── WheelError                 a package has no wheel for Kaggle's image (generator.kaggle.chain.wheels)
 └── StepError                  a step went wrong on Kaggle, which is written down
     ├── SessionFailedError     a session ended with an error, or was cancelled
     ├── WrongAcceleratorError  training did not get what it asked for
@@ -180,8 +178,8 @@ class SubmissionUnfitError(StepError):
 class UploadFailedError(StepError):
     """Kaggle has the files, and could not make a version of them."""
 
-    def __init__(self, *, what: str, problem: str) -> None:
-        super().__init__(f"The {printable(what)} could not be made ready: {printable(problem)}.")
+    def __init__(self, *, what: str) -> None:
+        super().__init__(f"The {printable(what)} could not be made ready: Kaggle could not process its files.")
 
 
 class ScoringFailedError(StepError):

@@ -26,17 +26,15 @@ class ExactlyOnce(ABC, Generic[Announced]):
         step: The step that wants it.
         what: What it is, for the message that Kaggle did not take it.
         poll: Waits where an attempt was refused for a reason that passes.
-        withdrawn: The line of the journal that says that what was announced was not made.
-        key: The fields by which that line says what was announced.
     """
 
     _noun: str
+    _withdrawn: Kind
+    """The line of the journal that says that what was announced was not made."""
 
-    def __init__(  # noqa: PLR0913 - what the three kinds differ in
-        self, chain: ChainExecution, step: Step, *, what: str, poll: Poll, withdrawn: Kind, key: dict[str, str]
-    ) -> None:
+    def __init__(self, chain: ChainExecution, step: Step, *, what: str, poll: Poll) -> None:
         self._chain, self._step, self._what, self._poll = chain, step, what, poll
-        self._withdrawn, self._key = withdrawn, key
+        self._key: dict[str, str] = {}  # the fields by which that line says what was announced
         self._last = ""
 
     def execute(self) -> Announced:

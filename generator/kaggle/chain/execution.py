@@ -19,15 +19,11 @@ T = TypeVar("T")
 E = TypeVar("E", bound=TandemError)
 
 
-def _nobody(_: Event) -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class RunContext:
     """The surroundings of a chain: who is told, how long it waits, and by which clocks."""
 
-    listener: Listener = _nobody
+    listener: Listener = lambda _: None
     polling: PollingPolicy = field(default_factory=PollingPolicy)
     clock: Clock = field(default_factory=Clock)
 
@@ -98,7 +94,7 @@ class ChainExecution:
 
     def poll(self, what: str, *, url: str, is_new: bool = False) -> Poll:
         """Asks about something for as long as it takes; `is_new` is what Kaggle may not know of yet."""
-        return Poll(self.polling, self.clock, self._tell_of_trouble, what=what, url=url, is_new=is_new)
+        return Poll(self.polling, self.clock, lambda text: self.tell(self.step, text), what, url, is_new)
 
     def read(self, what: str, ask: Callable[[], T], *, url: str) -> T:
         """Asks Kaggle something that may be asked again, until there is an answer.
@@ -108,6 +104,3 @@ class ChainExecution:
             KaggleError: It answered, and that will not change by waiting.
         """
         return self.poll(what, url=url).ask(ask)
-
-    def _tell_of_trouble(self, text: str) -> None:
-        self.tell(self.step, text)

@@ -90,37 +90,29 @@ LOCAL_POLLING = PollingPolicy(
 """A local Kaggle answers at once, and whoever waits for it sits in front of it."""
 
 
+@dataclass
 class Poll:
-    """One thing that is asked about until it is as hoped: pauses that grow, and a limit for each sort of trouble."""
+    """One thing that is asked about until it is as hoped: pauses that grow, and a limit for each sort of trouble.
 
-    def __init__(  # noqa: PLR0913 - what all of a chain's polls have in common comes from `ChainExecution.poll`
-        self,
-        policy: PollingPolicy,
-        clock: Clock,
-        tell: Callable[[str], None],
-        *,
-        what: str,
-        url: str,
-        is_new: bool = False,
-    ) -> None:
-        """Begins.
+    Attributes:
+        policy: How long to wait.
+        clock: By which clocks.
+        tell: Told of trouble, once for each sort.
+        what: What is asked about, for messages.
+        url: The page where somebody can look at it.
+        is_new: Whether Kaggle may not know of it yet.
+    """
 
-        Args:
-            policy: How long to wait.
-            clock: By which clocks.
-            tell: Told of trouble, once for each sort.
-            what: What is asked about, for messages.
-            url: The page where somebody can look at it.
-            is_new: Whether Kaggle may not know of it yet.
-        """
-        self._policy = policy
-        self._clock = clock
-        self._tell = tell
-        self._what = what
-        self._url = url
-        self._is_new = is_new
-        self._started = clock.monotonic()
-        self._pause = policy.first
+    policy: PollingPolicy
+    clock: Clock
+    tell: Callable[[str], None]
+    what: str
+    url: str
+    is_new: bool = False
+
+    def __post_init__(self) -> None:
+        self._started = self.clock.monotonic()
+        self._pause = self.policy.first
         self._told = ""
         # The sort of trouble that there is at the moment, and since when.
         self._trouble: tuple[str, float] | None = None
@@ -128,7 +120,7 @@ class Poll:
     @property
     def seconds(self) -> float:
         """Seconds since the beginning, without those in which the machine was suspended."""
-        return self._clock.monotonic() - self._started
+        return self.clock.monotonic() - self._started
 
     def ask(self, question: Callable[[], T]) -> T:
         """Asks until there is an answer.
@@ -154,30 +146,30 @@ class Poll:
             WaitedInVainError: It should have passed by now.
         """
         trouble, limit, remedy = self._tolerance(error)
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if self._trouble is None or self._trouble[0] != trouble:
             self._trouble = trouble, now
         if now - self._trouble[1] >= limit:
             raise self._in_vain(error.message.rstrip("."), remedy) from error
         if self._told != trouble:
-            self._tell(error.message)
+            self.tell(error.message)
             self._told = trouble
         self.pause()
 
     def pause(self) -> None:
         """Pauses; a machine that was suspended meanwhile looks again at once, and has waited for nothing in vain."""
-        wall, monotonic = self._clock.now(), self._clock.monotonic()
-        self._clock.sleep(self._pause)
-        self._pause = min(self._pause * self._policy.growth, self._policy.longest)
-        asleep = (self._clock.now() - wall).total_seconds() - (self._clock.monotonic() - monotonic)
+        wall, monotonic = self.clock.now(), self.clock.monotonic()
+        self.clock.sleep(self._pause)
+        self._pause = min(self._pause * self.policy.growth, self.policy.longest)
+        asleep = (self.clock.now() - wall).total_seconds() - (self.clock.monotonic() - monotonic)
         if asleep > _ASLEEP_SECONDS:
             self.hurry()
-            self._tell("This machine was asleep; looking again.")
+            self.tell("This machine was asleep; looking again.")
             self._trouble = None
 
     def hurry(self) -> None:
         """Goes back to short pauses: something changed, so something more may change soon."""
-        self._pause = self._policy.first
+        self._pause = self.policy.first
 
     def give_up_after(self, seconds: float, *, trouble: str, remedy: str = "") -> None:
         """Makes sure that this has not taken too long.
@@ -189,17 +181,17 @@ class Poll:
             raise self._in_vain(trouble, remedy)
 
     def _in_vain(self, trouble: str, remedy: str) -> WaitedInVainError:
-        return WaitedInVainError(what=self._what, trouble=trouble, url=self._url, remedy=remedy)
+        return WaitedInVainError(what=self.what, trouble=trouble, url=self.url, remedy=remedy)
 
     def _tolerance(self, error: TandemError) -> tuple[str, float, str]:
         """The sort of trouble, how long it may last, and what helps behind that."""
         if isinstance(error, _SILENCE):
-            return "silent", self._policy.silent, "Check the connection."
+            return "silent", self.policy.silent, "Check the connection."
         if isinstance(error, SessionLimitError):
-            return "crowded", self._policy.crowded, "Sessions of this account have to end first."
-        if self._is_new and isinstance(error, NotFoundError):
-            return "missing", self._policy.missing, "If it is not there, push it again with --from."
-        if self._is_new and isinstance(error, ForbiddenError | CredentialsError):
+            return "crowded", self.policy.crowded, "Sessions of this account have to end first."
+        if self.is_new and isinstance(error, NotFoundError):
+            return "missing", self.policy.missing, "If it is not there, push it again with --from."
+        if self.is_new and isinstance(error, ForbiddenError | CredentialsError):
             remedy = "If that page does not open either, the kernel is wedged: delete it there, and use --restart."
-            return "forbidden", self._policy.forbidden, remedy
+            return "forbidden", self.policy.forbidden, remedy
         raise error

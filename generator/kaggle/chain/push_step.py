@@ -27,19 +27,13 @@ class KernelVersion(ExactlyOnce[Push]):
         known: The newest version that earlier chains made; a Kaggle that says less is not up to date.
     """
 
-    _noun = "push"
+    _noun, _withdrawn = "push", Kind.NOT_PUSHED
 
     def __init__(self, chain: ChainExecution, role: Role, kernel: KernelPush, *, source: str, known: int) -> None:
-        super().__init__(
-            chain,
-            Step(role),
-            what=f"the {role} kernel {kernel.ref}",
-            poll=chain.poll(f"the {role} push", url=chain.page("code")),
-            withdrawn=Kind.NOT_PUSHED,
-            key={"role": str(role)},
-        )
+        poll = chain.poll(f"the {role} push", url=chain.page("code"))
+        super().__init__(chain, Step(role), what=f"the {role} kernel {kernel.ref}", poll=poll)
         self._role, self._kernel, self._source, self._known = role, kernel, source, known
-        self._digest = digest_of_cells(kernel.text)
+        self._key, self._digest = {"role": str(role)}, digest_of_cells(kernel.text)
 
     @property
     def _current(self) -> Push | None:

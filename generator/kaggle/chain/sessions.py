@@ -1,7 +1,7 @@
 """Waiting for the session of the version that was pushed, and for no other; and fetching what it wrote."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
@@ -51,7 +51,7 @@ class Session:
         """The place of a fetched file in the chain's folder."""
         return self._chain.folder(self._role) / PurePosixPath(name).name
 
-    def wait(self, needed: Iterable[str]) -> KernelOutput:
+    def wait(self, needed: Collection[str]) -> KernelOutput:
         """Waits until the session is over, and has what it should have written.
 
         Args:
@@ -62,7 +62,6 @@ class Session:
             OutputMissingError: It ended well, without these files.
             WaitedInVainError: Nothing was to be learned of it for too long.
         """
-        names = set(needed)
         if self._show_log and not self._is_over:
             self._follow_log()
         poll = self._chain.poll(self.what, url=self.push.url, is_new=True)
@@ -74,12 +73,14 @@ class Session:
                 raise self._failure(status)
             if is_believed:
                 output = poll.ask(self._output)
-                missing = names - {file.name for file in output.files}
+                missing = set(needed) - {file.name for file in output.files}
                 if not missing or poll.seconds - over >= policy.settle:
                     self._write_state(SessionState.COMPLETE)
-                    if missing:
-                        raise self._missing(missing)
-                    return output
+                    if not missing:
+                        return output
+                    names = ", ".join(sorted(missing))
+                    error = OutputMissingError(role=self._role, names=names, url=self.push.url)
+                    raise self._chain.fail(Step(self._role), error)
             else:
                 over = poll.seconds
             trouble = f"it has been {status.state} for {policy.queue / 3600:.0f} hours"
@@ -157,10 +158,6 @@ class Session:
         return SessionFailedError(
             role=self._role, state=str(status.state), failure=status.failure, url=self.push.url, tail=tail
         )
-
-    def _missing(self, names: set[str]) -> TandemError:
-        error = OutputMissingError(role=self._role, names=", ".join(sorted(names)), url=self.push.url)
-        return self._chain.fail(Step(self._role), error)
 
     def _follow_log(self) -> None:
         """Shows the log as it grows; a thread of its own, because the stream blocks and may break."""

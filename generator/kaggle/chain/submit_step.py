@@ -12,8 +12,9 @@ from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.journal import Kind
-from generator.kaggle.chain.state import Begun, Push, Step, Submitted
+from generator.kaggle.chain.state import Step, Submitted
 from generator.kaggle.errors import KaggleError, SubmitForbiddenError
+from generator.pair.workspace import Role
 from generator.untrusted import printable
 
 _STEP = Step.SUBMIT
@@ -25,26 +26,19 @@ class TaggedSubmission(ExactlyOnce[Submitted]):
 
     Args:
         chain: The chain.
-        begun: What was decided when it began.
-        push: The version of the inference kernel.
         file: What that wrote, here.
         message: What the submission says of itself before its tag.
     """
 
-    _noun = "submission"
+    _noun, _withdrawn = "submission", Kind.NOT_SUBMITTED
 
-    def __init__(self, chain: ChainExecution, begun: Begun, push: Push, *, file: Path, message: str) -> None:
+    def __init__(self, chain: ChainExecution, *, file: Path, message: str) -> None:
+        begun = chain.begun
         self._competition_page = chain.page(f"competitions/{begun.competition}")
         self._url = f"{self._competition_page}/submissions"
-        super().__init__(
-            chain,
-            _STEP,
-            what=f"the submission to {begun.competition}",
-            poll=chain.poll("the submission", url=self._url),
-            withdrawn=Kind.NOT_SUBMITTED,
-            key={},
-        )
-        self._begun, self._push, self._file, self._message = begun, push, file, message
+        poll = chain.poll("the submission", url=self._url)
+        super().__init__(chain, _STEP, what=f"the submission to {begun.competition}", poll=poll)
+        self._begun, self._push, self._file, self._message = begun, chain.state.pushes[Role.INFER], file, message
         self._beginning_of_tag = f"tandem {begun.pair} {chain.journal.number:04}-"
 
     def wait(self, submitted: Submitted) -> None:

@@ -1,5 +1,6 @@
 """A training that did not run on Kaggle, but on Colab: its output on this machine stands for a pushed version."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -13,17 +14,6 @@ from generator.kaggle.chain.verification import MARKER, check_handover, whole_ha
 from generator.pair.handover import FILE_NAME, DamagedError, HandOver, json_object
 from generator.pair.workspace import Role
 from generator.untrusted import JsonObject, printable
-
-
-class TrainingMissingError(ChainError):
-    """A pair that trains elsewhere was not trained."""
-
-    def __init__(self, *, pair: str, folder: Path, resume: str) -> None:
-        name = printable(pair)
-        super().__init__(
-            f"{printable(str(folder))} has no complete training of {name} to go on from: "
-            f"`tandem colab run {name}{resume}` makes one."
-        )
 
 
 @dataclass(frozen=True)
@@ -40,8 +30,7 @@ class TrainedElsewhere:
 
         Raises:
             HandOverUnfitError: Inference would refuse it.
-            ChainError: There is no kernel whose output could carry it.
-            TrainingMissingError: There is none, or it is not complete.
+            ChainError: There is no kernel whose output could carry it; or there is no training, or no complete one.
         """
         if options.spec.platform is Service.KAGGLE:
             return None
@@ -52,12 +41,15 @@ class TrainedElsewhere:
             )
         folder = options.workspace.output(options.pair) / Role.TRAIN
         options.workspace.files.check(folder / FILE_NAME)
-        try:
+        made = None
+        with suppress(FileNotFoundError, DamagedError):
             made = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
-        except (FileNotFoundError, DamagedError) as error:
-            raise TrainingMissingError(pair=options.pair, folder=folder, resume="") from error
-        if not made.handover.is_complete:
-            raise TrainingMissingError(pair=options.pair, folder=folder, resume=" --resume")
+        if made is None or not made.handover.is_complete:
+            name, resume = printable(options.pair), "" if made is None else " --resume"
+            raise ChainError(
+                f"{printable(str(folder))} has no complete training of {name} to go on from: "
+                f"`tandem colab run {name}{resume}` makes one."
+            )
         made.check(options)
         return made
 

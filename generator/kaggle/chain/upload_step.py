@@ -29,20 +29,14 @@ class UploadedVersion(ExactlyOnce[Upload]):
         files: Where the files are, by their names in it.
     """
 
-    _noun = "upload"
+    _noun, _withdrawn = "upload", Kind.NOT_UPLOADED
 
     def __init__(  # noqa: PLR0913 - a version is all of these
         self, chain: ChainExecution, name: str, kind: Handoff, *, ref: str, title: str, files: Mapping[str, Path]
     ) -> None:
         self._url = chain.page(f"{kind}s/{ref}")
-        super().__init__(
-            chain,
-            _STEP,
-            what=f"the {kind} {ref}",
-            poll=chain.poll(f"the upload of {ref}", url=self._url),
-            withdrawn=Kind.NOT_UPLOADED,
-            key={"what": name},
-        )
+        super().__init__(chain, _STEP, what=f"the {kind} {ref}", poll=chain.poll(f"the upload of {ref}", url=self._url))
+        self._key = {"what": name}
         self._name, self._kind, self._ref, self._title, self._files = name, kind, ref, title, files
         digest = hashlib.sha256(f"{kind} {ref}".encode())
         for file, path in sorted(files.items()):
@@ -105,8 +99,7 @@ class UploadedVersion(ExactlyOnce[Upload]):
             if state is DatasetState.FAILED:
                 self._last = "processing failed"
                 self._withdraw()
-                error = UploadFailedError(what=f"dataset {self._ref}", problem="Kaggle could not process its files")
-                raise self._chain.fail(_STEP, error)
+                raise self._chain.fail(_STEP, UploadFailedError(what=f"dataset {self._ref}"))
             poll.give_up_after(self._chain.polling.ready, trouble=f"it is still {state}", remedy="Kaggle may be slow.")
             poll.pause()
 

@@ -1,7 +1,4 @@
-"""Wheels of what a notebook imports beyond Kaggle's image, for that image's Python.
-
-WheelError   a package has no wheel for the image, or cannot be fetched
-"""
+"""Wheels of what a notebook imports beyond Kaggle's image, for that image's Python."""
 
 import json
 import re
@@ -25,16 +22,6 @@ _TIMEOUT_SECONDS = 600
 _LARGEST_METADATA = 4 * 1024 * 1024
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _ELSEWHERE = re.compile(r"extra ==|;.*(win32|darwin|Windows|Darwin|python_version\s*<|PyPy)")
-
-
-class WheelError(ChainError):
-    """A notebook needs what cannot be taken along."""
-
-    def __init__(self, *, requirement: str, python: str, answer: str) -> None:
-        super().__init__(
-            f"There is no wheel of {printable(requirement)} for Python {python} on Linux: {printable(answer)} "
-            "Do without that import in the inference notebook, or attach it as a dataset by hand."
-        )
 
 
 @dataclass(frozen=True)
@@ -83,7 +70,7 @@ def wheels_for(notebook: str, folder: Path, files: WorkspaceFiles) -> Wheels:
         files: The way to write there.
 
     Raises:
-        WheelError: Something has no wheel for the image's Python.
+        ChainError: Something has no wheel for the image's Python.
         FileWriteError: The folder cannot be written.
         UnsafePlaceError: A link is in the way.
     """
@@ -130,17 +117,20 @@ def _download(name: str, python: str, folder: Path) -> Path:
     command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
     command += ["--only-binary=:all:", "--implementation=cp", f"--python-version={python}", f"--dest={folder}"]
     command += [f"--platform={platform}" for platform in image().platforms]
+    stem = re.compile(re.escape(name).replace(r"\-", "[-_.]") + "-", re.IGNORECASE)
     try:
         done = subprocess.run(  # noqa: S603 - no shell; a name that an import statement can have
             [*command, "--", name], capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
-    except subprocess.TimeoutExpired as error:
-        raise WheelError(requirement=name, python=python, answer="no answer in ten minutes.") from error
-    stem = re.compile(re.escape(name).replace(r"\-", "[-_.]") + "-", re.IGNORECASE)
-    files = [path for path in folder.glob("*.whl") if stem.match(path.name)]
-    if done.returncode or not files:
         answer = (done.stderr.strip().splitlines() or ["nothing was downloaded."])[-1]
-        raise WheelError(requirement=name, python=python, answer=answer)
+        files = [path for path in folder.glob("*.whl") if stem.match(path.name) and not done.returncode]
+    except subprocess.TimeoutExpired:
+        answer, files = "no answer in ten minutes.", []
+    if not files:
+        raise ChainError(
+            f"There is no wheel of {printable(name)} for Python {python} on Linux: {printable(answer)} "
+            "Do without that import in the inference notebook, or attach it as a dataset by hand."
+        )
     return next(iter(set(files) - before), files[-1])
 
 

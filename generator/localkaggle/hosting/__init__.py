@@ -5,28 +5,22 @@ facts, files and pages, and the score of a submission: `scoring` reads and check
 the arrays that the metric compares. `generator.localkaggle` imports it, and it imports `generator.competition`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from generator.competition.builtin import known, require
 from generator.localkaggle.hosting.built_in import HostedBuiltIn
-from generator.localkaggle.hosting.folder import HostedFolder, read_folder
-from generator.localkaggle.hosting.hosted import Hosted, HostedFacts, HostedPage, Question, Scores
+from generator.localkaggle.hosting.folder import HostedFolder
+from generator.localkaggle.hosting.hosted import HostedFacts
 
-__all__ = [
-    "Hosted",
-    "HostedBuiltIn",
-    "HostedFacts",
-    "HostedFolder",
-    "HostedPage",
-    "Question",
-    "Scores",
-    "host",
-]
+Hosted = HostedBuiltIn | HostedFolder
+"""A competition and its secret. Every method may be called from any thread, and writes on first use only."""
+
+__all__ = ["Hosted", "HostedFacts", "host"]
 
 
-def host(root: Path, folders: Iterable[Path] = ()) -> tuple[Hosted, ...]:
-    """Every competition of a local Kaggle: the given folders, and the built-in ones whose names they leave free.
+def host(root: Path, folders: Iterable[Path] = ()) -> Mapping[str, Hosted]:
+    """Every competition of a local Kaggle by its slug: the given folders, and the built-in ones that they leave free.
 
     Args:
         root: The server's folder; what the competitions need beside their own files is written below it, on first use.
@@ -37,6 +31,6 @@ def host(root: Path, folders: Iterable[Path] = ()) -> tuple[Hosted, ...]:
     """
     hosted: dict[str, Hosted] = {slug: HostedBuiltIn(root / "competitions" / slug, require(slug)) for slug in known()}
     for folder in folders:
-        competition = read_folder(folder, store=root / "competitions")
+        competition = HostedFolder(folder, store=root / "competitions")
         hosted[competition.facts.slug] = competition
-    return tuple(hosted.values())
+    return hosted

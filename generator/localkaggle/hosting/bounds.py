@@ -12,18 +12,11 @@ _LONGEST_LINE = 1 << 24
 _CHUNK = 1 << 20
 
 
-class SubmissionTooLargeError(SubmissionError):
-    """A submission that would fill the memory."""
-
-    def __init__(self, *, what: str, limit: int) -> None:
-        super().__init__(f"The submission has {what} of more than {limit:,} bytes.")
-
-
 def require_bounded(submission: Path) -> None:
     """Makes sure that a file, once unpacked, is not too large, and that no line of a text is.
 
     Raises:
-        SubmissionTooLargeError: It is. What cannot be unpacked is left to whoever reads it.
+        SubmissionError: It is. What cannot be unpacked is left to whoever reads it.
     """
     size = line = 0
     try:
@@ -34,8 +27,8 @@ def require_bounded(submission: Path) -> None:
                 newline = chunk.rfind(b"\n")
                 line = line + len(chunk) if newline < 0 else len(chunk) - newline - 1
                 if size > LARGEST_SUBMISSION:
-                    raise SubmissionTooLargeError(what="contents", limit=LARGEST_SUBMISSION)
+                    raise SubmissionError(f"The submission has contents of more than {LARGEST_SUBMISSION:,} bytes.")
                 if has_lines and line > _LONGEST_LINE:
-                    raise SubmissionTooLargeError(what="a line", limit=_LONGEST_LINE)
+                    raise SubmissionError(f"The submission has a line of more than {_LONGEST_LINE:,} bytes.")
     except (OSError, UnreadableTableError):
         return

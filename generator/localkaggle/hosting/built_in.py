@@ -40,7 +40,7 @@ class HostedBuiltIn:
             description=self._built_in.description,
             is_code_competition=competition.is_code_competition,
             question=question,
-            pages=built_in_pages(competition, task),
+            pages=built_in_pages(competition, task, question),
             submission_file=task.submission_file,
         )
 

@@ -8,12 +8,6 @@ def example_of(key: str) -> str:
     return key.rpartition("_")[0] or key
 
 
-def part_of(key: str) -> str:
-    """The part that such an id names, empty where it names none."""
-    example, _, part = key.rpartition("_")
-    return part if example else ""
-
-
 def table_of(keys: Sequence[str]) -> list[list[str]]:
     """The ids as rows of examples and columns of parts, or as one column where the examples have different parts.
 
@@ -25,7 +19,8 @@ def table_of(keys: Sequence[str]) -> list[list[str]]:
     """
     examples: dict[str, dict[str, str]] = {}
     for key in keys:
-        examples.setdefault(example_of(key), {})[part_of(key)] = key
+        example, _, part = key.rpartition("_")
+        examples.setdefault(example or key, {})[part if example else ""] = key
     parts = [sorted(row) for row in examples.values()]
     if any(names != parts[0] for names in parts):
         return [[key] for key in keys]

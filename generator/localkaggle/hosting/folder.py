@@ -11,7 +11,7 @@ from pathlib import Path
 from generator.competition.submission import read_shape
 from generator.localkaggle.hosting.answers import read_answers
 from generator.localkaggle.hosting.copies import copy
-from generator.localkaggle.hosting.description import Description, HostedFolderError, read_description
+from generator.localkaggle.hosting.description import HostedFolderError, read_description
 from generator.localkaggle.hosting.hosted import HostedFacts, Scores
 from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.hosting.metric_inputs import inferred_submission
@@ -23,8 +23,8 @@ _DATA, _HIDDEN = "data", "hidden"
 _ANSWERS = tuple(f"answers.{suffix}" for suffix in ("csv", "csv.gz", "tsv", "parquet", "json", "jsonl"))
 
 
-def read_folder(folder: Path, *, store: Path) -> "HostedFolder":
-    """A competition in a folder, after a look at what it says of itself, at its data and at its answers.
+class HostedFolder:
+    """A competition of whoever runs the server, after a look at what it says of itself, at its data and its answers.
 
     Args:
         folder: It has `competition.toml`, `data/`, `answers.csv` (or `.parquet`, `.json` and so on) and, where the
@@ -36,21 +36,16 @@ def read_folder(folder: Path, *, store: Path) -> "HostedFolder":
         AnswersError: The answers cannot be read.
         CompetitionError: The metric is not known.
     """
-    if not (folder / _DATA).is_dir():
-        raise HostedFolderError(path=folder / _DATA, problem="it is missing; put the competition's files there")
-    description = read_description(folder)
-    return HostedFolder(folder.resolve(), description, store / description.facts.slug)
 
-
-class HostedFolder:
-    """A competition of whoever runs the server."""
-
-    def __init__(self, folder: Path, description: Description, store: Path) -> None:
-        self._folder = folder
-        self._store = store
+    def __init__(self, folder: Path, *, store: Path) -> None:
+        if not (folder / _DATA).is_dir():
+            raise HostedFolderError(path=folder / _DATA, problem="it is missing; put the competition's files there")
+        description = read_description(folder)
+        self._folder = folder.resolve()
+        self._store = store / description.facts.slug
         self._lock = threading.RLock()
         sample = self._sample(description.sample_submission)
-        answers = read_answers(_answers_file(folder))
+        answers = read_answers(_answers_file(self._folder))
         columns = read_shape(sample).columns if sample else answers.columns
         question = replace(description.facts.question, columns=columns)
         if not description.says_submission:

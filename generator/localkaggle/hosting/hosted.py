@@ -1,9 +1,7 @@
-"""A competition that a local Kaggle hosts, and the facts of it."""
+"""The facts of a competition that a local Kaggle hosts, and the scores that it gives."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
-from typing import Protocol
 
 from generator.competition.facts import SubmissionKind
 
@@ -74,20 +72,3 @@ class Scores:
 
     public: float
     private: float
-
-
-class Hosted(Protocol):
-    """A competition and its secret. Every method may be called from any thread, and writes on first use only."""
-
-    @property
-    def facts(self) -> HostedFacts:
-        """The facts of it, without having to write anything."""
-
-    def data(self) -> Path:
-        """The folder of the files that everybody sees."""
-
-    def hidden(self) -> Path:
-        """The folder of the same files with the hidden test, which a rerun sees; `data` where there is no other."""
-
-    def score(self, submission: Path) -> Scores:
-        """Scores a submission for the hidden test; raises `SubmissionError` where it is not what is asked for."""

@@ -3,8 +3,6 @@
 from typing import Any
 
 from generator.competition.submission import SubmissionError
-from generator.localkaggle.hosting.answers import Answers
-from generator.localkaggle.hosting.hosted import Question
 from generator.untrusted import quoted
 
 _LARGEST_PIXELS = 1 << 28
@@ -18,28 +16,16 @@ class RunLengthError(SubmissionError):
         super().__init__(f'The run-length code of id "{quoted(key)}" {problem}.')
 
 
-class RunLengths:
-    """Decodes the masks of a competition."""
+def mask_of(key: str, code: str, size: tuple[int, int] | None) -> Any:
+    """The mask [1, height, width] of 0 and 1 that a code of an example stands for.
 
-    def __init__(self, question: Question, answers: Answers) -> None:
-        self._size = question.mask_size
-        self._sizes = answers.sizes
-
-    def masks(self, key: str, truth: str, prediction: str) -> tuple[Any, Any]:
-        """Two masks [1, height, width] of 0 and 1.
-
-        Raises:
-            RunLengthError: A code is no such code, or leads out of the mask.
-        """
-        size = self._sizes.get(key) or self._size
-        if size is None or min(size) < 1 or size[0] * size[1] > _LARGEST_PIXELS:
-            raise RunLengthError(key=key, problem="is of a mask whose size is not known, or too large")
-        return _decoded(key, truth, size), _decoded(key, prediction, size)
-
-
-def _decoded(key: str, code: str, size: tuple[int, int]) -> Any:
+    Raises:
+        RunLengthError: It is no such code, or leads out of the mask.
+    """
     import numpy
 
+    if size is None or min(size) < 1 or size[0] * size[1] > _LARGEST_PIXELS:
+        raise RunLengthError(key=key, problem="is of a mask whose size is not known, or too large")
     height, width = size
     flat = numpy.zeros(height * width, dtype="uint8")
     parts = code.split()

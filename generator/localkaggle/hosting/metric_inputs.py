@@ -11,7 +11,7 @@ from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.composite_ids import table_of
 from generator.localkaggle.hosting.hosted import Question
 from generator.localkaggle.hosting.labels import Labels, is_number, ranked_scores, sets
-from generator.localkaggle.hosting.masks import RunLengths
+from generator.localkaggle.hosting.masks import mask_of
 from generator.untrusted import printable, quoted
 
 Rows = Mapping[str, tuple[str, ...]]
@@ -152,12 +152,12 @@ class _Comparing:
             raise self._error("the metric is not for masks")
         if self._question.mask_size is None and not self._truth.keys() <= self._answers.sizes.keys():
             raise self._error("set mask_size, or give the answers the columns height and width")
-        codes = RunLengths(self._question, self._answers)
 
-        def compare(rows: Rows, ids: Sequence[str]) -> float:
-            return sum(self._metric(*codes.masks(key, self._truth[key][0], rows[key][0])) for key in ids) / len(ids)
+        def compared(rows: Rows, key: str) -> float:
+            size = self._answers.sizes.get(key) or self._question.mask_size
+            return self._metric(*(mask_of(key, cells[key][0], size) for cells in (self._truth, rows)))
 
-        return compare
+        return lambda rows, ids: sum(compared(rows, key) for key in ids) / len(ids)
 
     def _right_columns(self, classes: list[str]) -> Mapping[str, int]:
         """The column of a submission that is the right one, for each id."""

@@ -26,11 +26,11 @@ def metric_wording(metric: str) -> str:
     return _PLACEHOLDER.sub(f"{parameter:g}" if parameter is not None else "", facts.names[0])
 
 
-def built_in_pages(competition: Competition, task: Task) -> tuple[HostedPage, ...]:
+def built_in_pages(competition: Competition, task: Task, question: Question) -> tuple[HostedPage, ...]:
     """The pages of a built-in competition."""
-    question = Question(task.metric, task.submission, columns=(task.id_column, *task.targets))
+    about = f"{markdown(competition.title)}: real data that need no account, and answers that stay hidden.\n"
     pages = [
-        HostedPage("description", "Description", _description(competition)),
+        HostedPage("description", "Description", about),
         evaluation_page(question),
         HostedPage("data-description", "Dataset Description", _data(task, is_code=competition.is_code_competition)),
         HostedPage(
@@ -73,10 +73,6 @@ def code_requirements_page(submission_file: str, *, allows_internet: bool) -> Ho
         "TPUs and run inference and submit on GPUs.\n"
     )
     return HostedPage("code-requirements", "Code Requirements", content)
-
-
-def _description(competition: Competition) -> str:
-    return f"{markdown(competition.title)}: real data that need no account, and answers that stay hidden.\n"
 
 
 def _data(task: Task, *, is_code: bool) -> str:

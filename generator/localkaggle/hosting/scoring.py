@@ -19,6 +19,7 @@ from generator.localkaggle.hosting.answers import Answers
 from generator.localkaggle.hosting.bounds import require_bounded
 from generator.localkaggle.hosting.composite_ids import example_of
 from generator.localkaggle.hosting.hosted import Question, Scores
+from generator.localkaggle.hosting.labels import is_number
 from generator.localkaggle.hosting.metric_inputs import Comparison, comparison
 
 _NUMBERS = frozenset((SubmissionKind.NUMBERS, SubmissionKind.PROBABILITY, SubmissionKind.CLASS_COLUMNS))
@@ -75,17 +76,11 @@ def _shape(question: Question, answers: Answers, sample: Path | None) -> Submiss
         # The answers say which examples there are; a sample may well be of another part of them.
         return replace(read_shape(sample, tolerance=tolerance), ids=answers.rows.keys())
     columns = question.columns or answers.columns
-    are_numbers = question.submission in _NUMBERS or _are_numbers(answers)
+    cells = (cell for row in answers.rows.values() for cell in row)
+    are_numbers = question.submission in _NUMBERS or all(map(is_number, cells))
     kind = CellKind.NUMBER if are_numbers and not tolerance.texts else CellKind.TEXT
     kinds = (CellKind.TEXT, *(kind for _ in columns[1:]))
     return SubmissionShape(columns, kinds, answers.rows.keys(), tolerance)
-
-
-def _are_numbers(answers: Answers) -> bool:
-    try:
-        return all(math.isfinite(float(cell)) for cells in answers.rows.values() for cell in cells)
-    except ValueError:
-        return False
 
 
 def _parts(question: Question, answers: Answers, seed: str) -> tuple[tuple[str, ...], tuple[str, ...]]:

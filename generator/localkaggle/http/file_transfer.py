@@ -15,7 +15,7 @@ from generator.localkaggle.http.server_state import ServerState, state_of
 from generator.localkaggle.http.transport_faults import with_faults
 from generator.localkaggle.local_kaggle import LocalKaggle
 from generator.localkaggle.rpc import ApiError, Stored
-from generator.localkaggle.services.blobs import Upload
+from generator.localkaggle.services.blobs import Blob
 
 _RANGE = re.compile(r"bytes (?:(?P<first>\d{1,15})-(?P<last>\d{1,15})|\*)/(?P<size>\d{1,15}|\*)")
 # What a file that somebody's notebook wrote may do in a browser on our origin: nothing.
@@ -45,7 +45,7 @@ async def upload(request: Request) -> Response:
     return await with_faults(state.local_kaggle.site.faults, f"{found.name}/upload", receive)
 
 
-async def _received(request: Request, state: ServerState, upload: Upload) -> Response:
+async def _received(request: Request, state: ServerState, upload: Blob) -> Response:
     offset = _offset(request.headers.get("content-range"), upload)
     received = upload.received
     if offset is not None:
@@ -78,7 +78,7 @@ class _DatedFile(FileResponse):
         super().set_stat_headers(os.stat_result(stat_result[:10], dated))
 
 
-def _offset(header: str | None, upload: Upload) -> int | None:
+def _offset(header: str | None, upload: Blob) -> int | None:
     """The position in the file at which the body begins; None if the request only asks how much is there."""
     if header is None:
         return 0

@@ -14,11 +14,6 @@ def refusal(status: int, message: str, *, headers: Mapping[str, str] | None = No
     return JSONResponse({"code": status, "message": message}, status_code=status, headers=dict(headers or {}))
 
 
-def error_response(error: ApiError) -> Response:
-    """An error of the API, from the exception that says so."""
-    return refusal(error.status, error.message)
-
-
 def response_to(answer: Answer) -> Response:
     """The response with what a method answered."""
     if isinstance(answer, Redirect):

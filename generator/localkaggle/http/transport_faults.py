@@ -10,7 +10,7 @@ from starlette.types import Message, Receive, Scope, Send
 from generator.localkaggle.faults import TRANSPORT as NAMES
 from generator.localkaggle.faults import Faults
 from generator.localkaggle.http.protocol import TRANSPORT
-from generator.localkaggle.http.responses import error_response, refusal
+from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.rpc import ApiError
 
 _LONGEST_STALL = 600
@@ -97,7 +97,7 @@ async def with_faults(faults: Faults, at: str, answer: Callable[[], Awaitable[Re
     try:
         response = await answer()
     except ApiError as error:
-        response = error_response(error)
+        response = refusal(error.status, error.message)
     match name:
         case "500-after":
             return refusal(500, "Something went wrong on our side.")

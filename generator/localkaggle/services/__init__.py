@@ -13,6 +13,6 @@
         kernel_records                             all of that in the database
 
 In comes a `Call`; out goes JSON, an address, or an `ApiError`. `local_kaggle` puts the services together, `http` and
-`web` ask them; they meet each other by the protocols of `service_context`, and know `hosting` and
-`sessions`, not `http` or `web`.
+`web` ask them; competitions have submitted `kernels` run again. They know `hosting` and `sessions`, not `http` or
+`web`.
 """

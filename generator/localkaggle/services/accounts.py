@@ -68,7 +68,7 @@ class Accounts:
         return {
             INTROSPECT: self._introspect,
             GENERATE: self._generate,
-            "api.v1.DiagnosticsService/Hello": self._hello,
+            "api.v1.DiagnosticsService/Hello": lambda call: {"userName": call.caller},
         }
 
     def _known(self, name: str) -> _Account | None:
@@ -101,9 +101,6 @@ class Accounts:
         if self.with_token(token) is None:
             raise ApiError(401, "The refresh token is not valid.")
         return {"token": token, "expiresIn": _TOKEN_SECONDS}
-
-    def _hello(self, call: Call) -> Fields:
-        return {"userName": call.caller}
 
 
 def _digest(token: str) -> bytes:

@@ -24,17 +24,11 @@ _UNDER_WAY = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class Blob:
-    """An upload that is complete: `name` is a relative POSIX path that was checked, `path` where the bytes are."""
+    """An upload: `name` is a relative POSIX path that was checked; `received` of `size` bytes are there, in `path`."""
 
     name: str
     path: Path
     size: int
-
-
-@dataclass(frozen=True)
-class Upload(Blob):
-    """An upload as its sender sees it: `received` of `size` bytes are there, in `path`."""
-
     received: int
 
 
@@ -92,15 +86,15 @@ class Blobs:
             raise ApiError(400, f"{upload.name} was not sent to its end: {upload.received:,} of {upload.size:,} bytes.")
         return upload
 
-    def find(self, token: str) -> Upload | None:
+    def find(self, token: str) -> Blob | None:
         """The upload behind a token, however much of it is there."""
         row = self._database.one("SELECT name, size FROM blobs WHERE token = ?", (token,))
         path = self._folder / token
         if row is None or not path.is_file():
             return None
-        return Upload(row["name"], path, row["size"], path.stat().st_size)
+        return Blob(row["name"], path, row["size"], path.stat().st_size)
 
-    def append(self, upload: Upload, offset: int, piece: bytes) -> int:
+    def append(self, upload: Blob, offset: int, piece: bytes) -> int:
         """Writes a piece at an offset, and returns how much is there then.
 
         What is there already is not written again, so a piece that is sent twice does no harm.

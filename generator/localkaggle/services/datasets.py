@@ -26,15 +26,15 @@ class Datasets(Library):
 
     def methods(self) -> Methods:
         """The methods of Kaggle's service of datasets."""
-        table = {
+        table: Methods = {
             "CreateDataset": self._create,
-            "CreateDatasetVersion": self._create_version,
+            "CreateDatasetVersion": lambda call: self._add_version(call, self._named(call)),
             "CreateDatasetVersionById": self._create_version_by_id,
             "DeleteDataset": self._delete,
             "DownloadDataset": self._download,
             "DownloadDatasetRaw": self._download,
             "GetDataset": self._get,
-            "GetDatasetFilesSummary": self._summary,
+            "GetDatasetFilesSummary": lambda call: file_listing.summary(self._version(call).files),
             "GetDatasetMetadata": self._metadata,
             "GetDatasetStatus": self._status,
             "ListDatasetFiles": self._files,
@@ -82,9 +82,6 @@ class Datasets(Library):
         except InvalidFileError as error:
             return _refusal(error.message)
         return _made(dataset.ref) if made else _refusal(f'The slug "{slug}" is already in use by a dataset.')
-
-    def _create_version(self, call: Call) -> Answer:
-        return self._add_version(call, self._named(call))
 
     def _create_version_by_id(self, call: Call) -> Answer:
         dataset = self._store.find(id=call.integer("id"))
@@ -193,9 +190,6 @@ class Datasets(Library):
     def _tree(self, call: Call) -> Answer:
         version = self._version(call)
         return file_listing.tree(version.files, call, created=as_wire(version.created))
-
-    def _summary(self, call: Call) -> Answer:
-        return file_listing.summary(self._version(call).files)
 
     def _download(self, call: Call) -> Answer:
         return self._download_of(call, self._version(call), call.text("fileName"))

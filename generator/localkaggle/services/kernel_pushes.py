@@ -7,7 +7,7 @@ from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.rpc import Answer, ApiError, Call, Fields
 from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.kernel_quota import next_week
-from generator.localkaggle.services.kernel_records import KernelRecord, KernelRecords
+from generator.localkaggle.services.kernel_records import KernelRecords
 from generator.localkaggle.services.kernel_sessions import KernelSessions, quota_used_up, session_limit_reached
 from generator.localkaggle.services.kernel_sources import KernelSources
 from generator.localkaggle.services.kernel_validation import PushError, SaveRequest, read_request
@@ -103,10 +103,7 @@ class KernelPushes:
             kernel = self._records.kernel(call.caller, request.slug)
             if kernel is None:
                 raise PushError("A title is needed for a new notebook.")
-        self._require_same_type(kernel, request)
-        return kernel.slug, request.title or kernel.title
-
-    def _require_same_type(self, kernel: KernelRecord, request: SaveRequest) -> None:
         newest = self._records.version(kernel)
         if newest is not None and newest.settings.kernel_type != request.settings.kernel_type:
             raise PushError(f"The kernel type cannot be changed from {newest.settings.kernel_type}.")
+        return kernel.slug, request.title or kernel.title

@@ -62,17 +62,6 @@ class KernelQueries:
         kernel = self.kernel(call)
         return kernel, self._records.session_of(self.version(call, kernel))
 
-    def session_by_number(self, call: Call) -> SessionRecord:
-        """The session that a call names by `kernelSessionId`.
-
-        Raises:
-            ApiError: 404 if there is none, if it is somebody else's, or a rerun, which may have copied the hidden test.
-        """
-        session = self._records.session(call.integer("kernelSessionId"))
-        if session is None or session.owner != call.caller or session.submission is not None:
-            raise ApiError(404, "There is no such session")
-        return session
-
     def get(self, call: Call) -> Answer:
         """`GetKernel`."""
         kernel = self.kernel(call)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import partial
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.localkaggle.service_context import Rerun, ServiceContext
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
@@ -63,7 +63,8 @@ class KernelSessions:
         self._records = records
         self._runner = runner
         self._sources = sources
-        self._listeners: list[Callable[[Rerun], None]] = []
+        self.when_rerun_ended: list[Callable[[SessionRecord], None]] = []
+        """Told of every rerun that ends, also of those that a restart of the server cut off."""
         self.queue = SessionQueue(self._execute, slots=slots)
 
     def folder(self, session: int) -> SessionFolder:
@@ -87,10 +88,6 @@ class KernelSessions:
             else:
                 self.queue.add(session.id)
         return swept
-
-    def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
-        """Asks to be told of every rerun that ends."""
-        self._listeners.append(listener)
 
     def require_free_session(self, settings: KernelSettings) -> None:
         """Checks that one more session of these settings may begin.
@@ -130,7 +127,8 @@ class KernelSessions:
             end = self._run(session, stop)
         except Exception as error:  # noqa: BLE001 - whatever it is, the session is over and says so
             _LOG.exception("session %d of %s failed", number, session.ref)
-            end = SessionEnd(machine_failed(error))
+            why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
+            end = SessionEnd(f"{MACHINE_FAILED}{why}")
         remove_tree(self.folder(number).private)
         failure = CUT_OFF if stop.is_set() and end.failure else end.failure
         # The disk may be full, and not remain so.
@@ -217,16 +215,9 @@ class KernelSessions:
     def _report(self, session: SessionRecord) -> None:
         if session.submission is None:
             return
-        rerun = Rerun(submission=session.submission, output=self.folder(session.id).working, failure=session.failure)
-        for listener in self._listeners:
-            listener(rerun)
+        for listener in self.when_rerun_ended:
+            listener(session)
         self._records.mark_reported(session.id)
-
-
-def machine_failed(error: Exception) -> str:
-    """The failure of a session that could not be run, with what the operating system says of it."""
-    why = f" {error.strerror}." if isinstance(error, OSError) and error.strerror else ""
-    return f"{MACHINE_FAILED}{why}"
 
 
 def session_limit_reached(kind: AcceleratorKind, limit: int) -> str:

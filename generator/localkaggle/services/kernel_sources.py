@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions import Competitions
 from generator.localkaggle.services.datasets import Datasets
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings
 from generator.localkaggle.services.models import Models
@@ -25,9 +25,9 @@ MissingSources = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Sources:
-    """The services that know the folders behind the names in a kernel's metadata."""
+    """What knows the folders behind the names in a kernel's metadata."""
 
-    competitions: Competitions
+    competitions: Mapping[str, Hosted]
     datasets: Datasets
     models: Models
 
@@ -78,7 +78,7 @@ class KernelSources:
         if len(parts) not in _PARTS[kind] or not all(map(_PART.fullmatch, parts)):
             return False
         if kind == "competitions":
-            return self._sources.competitions.is_known(name)
+            return name in self._sources.competitions
         if kind == "kernels":
             return self._is_kernel(account, *parts)
         return self._folder(kind, name, account=account) is not None
@@ -92,7 +92,10 @@ class KernelSources:
     def _folder(self, kind: str, name: str, *, account: str = "", hidden: bool = False) -> Path | None:
         """The folder of a source; with an account, of one that it may see."""
         if kind == "competitions":
-            return self._sources.competitions.data_folder(name, hidden=hidden)
+            hosted = self._sources.competitions.get(name)
+            if hosted is None:
+                return None
+            return hosted.hidden() if hidden else hosted.data()
         if kind == "datasets":
             return self._sources.datasets.dataset_folder(name, account=account)
         if kind == "models":

@@ -1,17 +1,18 @@
 """Kernels, put together: saved, run, looked at, deleted, and run again for submissions."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.rpc import Answer, ApiError, Call, Methods
-from generator.localkaggle.service_context import FinishedVersion, Rerun, ServiceContext
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.kernel_outputs import KernelOutputs
 from generator.localkaggle.services.kernel_pushes import KernelPushes
 from generator.localkaggle.services.kernel_queries import KernelQueries
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
-from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, State
+from generator.localkaggle.services.kernel_records import SCHEMA, KernelRecords, KernelSettings, State
 from generator.localkaggle.services.kernel_sessions import KernelSessions, SessionRules
 from generator.localkaggle.services.kernel_sources import KernelSources, Sources
 from generator.sessions.runner import Runner
@@ -21,7 +22,7 @@ _SERVICE = "kernels.KernelsApiService"
 
 
 class Kernels:
-    """The kernels of a local Kaggle; it is also what can run a submitted version again (`Reruns`)."""
+    """The kernels of a local Kaggle."""
 
     SCHEMA: ClassVar[str] = SCHEMA
 
@@ -52,14 +53,6 @@ class Kernels:
             "SaveKernel": self._pushes.save,
         }
         return {f"{_SERVICE}/{name}": handler for name, handler in table.items()}
-
-    def close(self) -> None:
-        """Stops the sessions that run."""
-        self.sessions.queue.close()
-
-    def wait_until_idle(self, seconds: float = 60.0) -> bool:
-        """Waits until no session waits or runs; False if that takes longer."""
-        return self.sessions.queue.wait_until_idle(seconds)
 
     def read_log(self, call: Call, *, session: int | None = None, position: int = 0) -> tuple[int, LogPiece, bool]:
         """A piece of the log of the kernel that a call names (`userName`, `kernelSlug`, perhaps `versionLabel`).
@@ -104,15 +97,13 @@ class Kernels:
             }
         return answer
 
-    def finished_version(self, owner: str, slug: str, version: int) -> FinishedVersion | None:
-        """The version; None if there is none of this number, or its session did not end well."""
+    def finished_version(self, owner: str, slug: str, version: int) -> tuple[KernelSettings, Mapping[str, Path]] | None:
+        """The settings of a version and what it wrote; None if there is none, or its session did not end well."""
         found = self.records.find_version(owner, slug, version)
         session = self.records.session_of(found) if found is not None else None
         if found is None or session is None or session.state is not State.COMPLETE:
             return None
-        is_tpu = found.settings.accelerator.kind is AcceleratorKind.TPU
-        output = {file.name: file.path for file in self.outputs.files(session)}
-        return FinishedVersion(found.settings.internet, is_tpu, output)
+        return found.settings, {file.name: file.path for file in self.outputs.files(session)}
 
     def rerun(self, owner: str, slug: str, version: int, *, competition: str, submission: int) -> None:
         """Queues a rerun of a version with the hidden test of a competition mounted."""
@@ -122,7 +113,3 @@ class Kernels:
         now = self._site.clock.now()
         session = self.records.add_session(found, now=now, submission=submission, competition=competition)
         self.sessions.queue.add(session)
-
-    def when_rerun_ended(self, listener: Callable[[Rerun], None]) -> None:
-        """Asks to be told of every rerun that ends, also of those that a restart of the server cut off."""
-        self.sessions.when_rerun_ended(listener)

@@ -44,7 +44,7 @@ class Models(Library):
 
     def methods(self) -> Methods:
         """The methods of Kaggle's service of models."""
-        table = {
+        table: Methods = {
             "CreateModel": self._create,
             "CreateModelInstance": self._create_variation,
             "CreateModelInstanceVersion": self._create_version,
@@ -52,8 +52,8 @@ class Models(Library):
             "DeleteModelInstance": self._delete_variation,
             "DeleteModelInstanceVersion": self._delete_version,
             "DownloadModelInstanceVersion": self._download,
-            "GetModel": self._get,
-            "GetModelInstance": self._get_variation,
+            "GetModel": lambda call: self._described(self._named(call)),
+            "GetModelInstance": lambda call: self._variation_described(self._variation(call)),
             "ListModelInstanceVersionFiles": self._files,
             "ListModelInstanceVersions": self._list_versions,
             "ListModelInstances": self._list_variations,
@@ -138,12 +138,6 @@ class Models(Library):
         self._own(call, variation.item)
         self._store.change(variation, _changed(call, _VARIATION_FACTS))
         return _made(variation.id, variation.ref)
-
-    def _get(self, call: Call) -> Answer:
-        return self._described(self._named(call))
-
-    def _get_variation(self, call: Call) -> Answer:
-        return self._variation_described(self._variation(call))
 
     def _list(self, call: Call) -> Answer:
         found = [self._described(model) for model in self._searched(call, owner=call.text("owner"))]

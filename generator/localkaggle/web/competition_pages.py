@@ -6,7 +6,6 @@ from typing import Any
 from starlette.responses import Response
 
 from generator.localkaggle.rpc import ApiError, Fields
-from generator.localkaggle.web.api_client import ApiClient
 from generator.localkaggle.web.kernel_views import kernel_views, rerun_views
 from generator.localkaggle.web.page_request import PageRequest, redirect
 from generator.run.safe_html import markdown_html
@@ -17,20 +16,20 @@ _FIRST_PAGES = ("description", "overview", "evaluation")
 _MOST_FILES = 500
 
 
-def competitions(api: ApiClient) -> list[Fields]:
+def competitions(page: PageRequest) -> list[Fields]:
     """All competitions, each with its slug."""
-    return [_with_slug(each) for each in api.items(f"{API}/ListCompetitions", key="competitions")]
+    return [_with_slug(each) for each in page.items(f"{API}/ListCompetitions", key="competitions")]
 
 
-def competition(api: ApiClient, slug: str) -> Fields:
+def competition(page: PageRequest, slug: str) -> Fields:
     """One competition; `ApiError` 404 if there is none of that name."""
-    return _with_slug(api.call(f"{API}/GetCompetition", competitionName=slug))
+    return _with_slug(page.call(f"{API}/GetCompetition", competitionName=slug))
 
 
-def limits(api: ApiClient, slug: str) -> Fields | None:
+def limits(page: PageRequest, slug: str) -> Fields | None:
     """The submissions that today has seen, and has left; None for somebody who may not submit at all."""
     try:
-        return api.call(f"{API}/GetSubmissionLimits", competitionName=slug)
+        return page.call(f"{API}/GetSubmissionLimits", competitionName=slug)
     except ApiError as error:
         if error.status == _FORBIDDEN:
             return None
@@ -39,12 +38,12 @@ def limits(api: ApiClient, slug: str) -> Fields | None:
 
 def listing(page: PageRequest) -> Response:
     """All competitions."""
-    return page.render("competitions.html.j2", here="competitions", competitions=competitions(page.api))
+    return page.render("competitions.html.j2", here="competitions", competitions=competitions(page))
 
 
 def overview(page: PageRequest, slug: str) -> Response:
     """The description of a competition, in the words of its host."""
-    found = page.api.call(f"{API}/ListCompetitionPages", competitionName=slug)["pages"]
+    found = page.call(f"{API}/ListCompetitionPages", competitionName=slug)["pages"]
     order = {name: place for place, name in enumerate(_FIRST_PAGES)}
     found = sorted(found, key=lambda each: order.get(each["name"].lower(), len(order)))
     texts = [{"title": _heading(each["name"]), "html": markdown_html(each["content"])} for each in found]
@@ -53,7 +52,7 @@ def overview(page: PageRequest, slug: str) -> Response:
 
 def data(page: PageRequest, slug: str) -> Response:
     """A competition's files, one folder at a time."""
-    every = page.api.items(f"{API}/ListDataFiles", key="files", competitionName=slug)
+    every = page.items(f"{API}/ListDataFiles", key="files", competitionName=slug)
     folder = page.query.get("folder", "")
     counts, sizes, files = Counter[str](), Counter[str](), []
     for file in every:
@@ -81,12 +80,12 @@ def data(page: PageRequest, slug: str) -> Response:
 
 def data_file(page: PageRequest, slug: str, file: str) -> Response:
     """One of a competition's files."""
-    return redirect(page.api.address(f"{API}/DownloadDataFile", competitionName=slug, fileName=file))
+    return redirect(page.address(f"{API}/DownloadDataFile", competitionName=slug, fileName=file))
 
 
 def archive(page: PageRequest, slug: str) -> Response:
     """All of a competition's files."""
-    return redirect(page.api.address(f"{API}/DownloadDataFiles", competitionName=slug))
+    return redirect(page.address(f"{API}/DownloadDataFiles", competitionName=slug))
 
 
 def code(page: PageRequest, slug: str) -> Response:
@@ -97,19 +96,19 @@ def code(page: PageRequest, slug: str) -> Response:
 
 def leaderboard(page: PageRequest, slug: str) -> Response:
     """The public leaderboard, the best first."""
-    rows = page.api.items(f"{API}/GetLeaderboard", key="submissions", competitionName=slug)
+    rows = page.items(f"{API}/GetLeaderboard", key="submissions", competitionName=slug)
     return _tab(page, slug, "leaderboard", standings=rows)
 
 
 def submissions(page: PageRequest, slug: str) -> Response:
     """One's own submissions to a competition."""
-    found = _submissions(page.api, slug)
+    found = _submissions(page, slug)
     return _tab(
         page,
         slug,
         "submissions",
         submissions=found,
-        limits=limits(page.api, slug),
+        limits=limits(page, slug),
         origins=rerun_views(page.kernels.records),
         moves=_are_pending(found),
     )
@@ -117,7 +116,7 @@ def submissions(page: PageRequest, slug: str) -> Response:
 
 def all_submissions(page: PageRequest) -> Response:
     """One's own submissions to all competitions."""
-    every = [(each, _submissions(page.api, each["slug"])) for each in competitions(page.api)]
+    every = [(each, _submissions(page, each["slug"])) for each in competitions(page)]
     return page.render(
         "submissions.html.j2",
         here="submissions",
@@ -127,8 +126,8 @@ def all_submissions(page: PageRequest) -> Response:
     )
 
 
-def _submissions(api: ApiClient, slug: str) -> list[Fields]:
-    return api.items(f"{API}/ListSubmissions", key="submissions", competitionName=slug)
+def _submissions(page: PageRequest, slug: str) -> list[Fields]:
+    return page.items(f"{API}/ListSubmissions", key="submissions", competitionName=slug)
 
 
 def _are_pending(submissions: list[Fields]) -> bool:
@@ -144,5 +143,5 @@ def _heading(name: str) -> str:
 
 
 def _tab(page: PageRequest, slug: str, tab: str, **values: Any) -> Response:
-    values["competition"] = competition(page.api, slug)
+    values["competition"] = competition(page, slug)
     return page.render(f"competition_{tab}.html.j2", here="competitions", tab=tab, **values)

@@ -16,15 +16,15 @@ _NOT_READY = 404
 
 def datasets(page: PageRequest) -> Response:
     """All datasets."""
-    return _listing(page, "datasets", page.api.items(f"{_DATASETS}/ListDatasets", key="datasets"))
+    return _listing(page, "datasets", page.items(f"{_DATASETS}/ListDatasets", key="datasets"))
 
 
 def dataset(page: PageRequest, owner: str, slug: str) -> Response:
     """One dataset."""
     named = {"ownerSlug": owner, "datasetSlug": slug}
-    fields = page.api.call(f"{_DATASETS}/GetDataset", **named)
+    fields = page.call(f"{_DATASETS}/GetDataset", **named)
     try:
-        found = page.api.items(f"{_DATASETS}/ListDatasetFiles", key="datasetFiles", **named)
+        found = page.items(f"{_DATASETS}/ListDatasetFiles", key="datasetFiles", **named)
     except ApiError as error:
         if error.status != _NOT_READY:
             raise
@@ -37,17 +37,17 @@ def dataset(page: PageRequest, owner: str, slug: str) -> Response:
 
 def dataset_archive(page: PageRequest, owner: str, slug: str) -> Response:
     """The files of a dataset."""
-    return redirect(page.api.address(f"{_DATASETS}/DownloadDataset", ownerSlug=owner, datasetSlug=slug))
+    return redirect(page.address(f"{_DATASETS}/DownloadDataset", ownerSlug=owner, datasetSlug=slug))
 
 
 def models(page: PageRequest) -> Response:
     """All models."""
-    return _listing(page, "models", page.api.items(f"{_MODELS}/ListModels", key="models"))
+    return _listing(page, "models", page.items(f"{_MODELS}/ListModels", key="models"))
 
 
 def model(page: PageRequest, owner: str, slug: str, **_variation: str) -> Response:
     """One model, whichever of its variations an address names."""
-    fields = page.api.call(f"{_MODELS}/GetModel", ownerSlug=owner, modelSlug=slug)
+    fields = page.call(f"{_MODELS}/GetModel", ownerSlug=owner, modelSlug=slug)
     parts = [_variation_part(page, owner, slug, each) for each in fields["instances"]]
     return _item(page, "models", fields, parts)
 
@@ -55,12 +55,12 @@ def model(page: PageRequest, owner: str, slug: str, **_variation: str) -> Respon
 def model_archive(page: PageRequest, owner: str, slug: str, framework: str, variation: str) -> Response:
     """The files of the newest version of a variation of a model."""
     named = {"ownerSlug": owner, "modelSlug": slug, "framework": framework, "instanceSlug": variation}
-    return redirect(page.api.address(f"{_MODELS}/DownloadModelInstanceVersion", **named))
+    return redirect(page.address(f"{_MODELS}/DownloadModelInstanceVersion", **named))
 
 
 def _variation_part(page: PageRequest, owner: str, slug: str, fields: Fields) -> dict[str, Any]:
     framework, variation, number = fields["framework"], fields["slug"], fields["versionNumber"]
-    found = page.api.items(
+    found = page.items(
         f"{_MODELS}/ListModelInstanceVersionFiles",
         key="files",
         ownerSlug=owner,
@@ -84,8 +84,7 @@ def _part(name: str, about: tuple[str, ...], files: list[tuple[str, int]], *, do
 
 
 def _listing(page: PageRequest, kind: str, rows: list[Fields]) -> Response:
-    shown = [row for row in rows if not row["isPrivate"] or row["ref"].startswith(f"{page.account}/")]
-    return page.render("library.html.j2", here=kind, kind=kind, rows=shown)
+    return page.render("library.html.j2", here=kind, kind=kind, rows=rows)
 
 
 def _item(page: PageRequest, kind: str, item: Fields, parts: list[dict[str, Any]]) -> Response:

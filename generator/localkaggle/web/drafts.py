@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
-from generator.localkaggle.web.kernel_views import KernelView, machine_name
+from generator.localkaggle.web.kernel_views import KernelView
 from generator.localkaggle.web.notebook_source import SourceCell, source_cells, with_sources
 from generator.sessions.scripts import notebook_of
 
@@ -83,11 +83,6 @@ class Draft:
         sources = {place: cell.source for place, cell in enumerate(self.cells)}
         added = [(kind, source) for kind, source in self.added.items() if source.strip()]
         return with_sources(self.base, sources, added)
-
-
-def machines() -> list[tuple[str, str]]:
-    """The menu of accelerators: id and name."""
-    return [(shape, machine_name(shape)) for shape in catalog().accelerators]
 
 
 def draft_of(view: KernelView, source: str, *, title: str = "") -> Draft:

@@ -4,14 +4,15 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
+from generator.accelerators.catalog import catalog
 from generator.localkaggle.rpc import ApiError, Fields
 from generator.localkaggle.services.kernel_pushes import SAVE_KERNEL
 from generator.localkaggle.services.kernel_records import KernelRecord
 from generator.localkaggle.services.kernel_validation import TITLE_LENGTHS
-from generator.localkaggle.web.drafts import Draft, draft_of, machines, new_draft, typed
+from generator.localkaggle.web.drafts import Draft, draft_of, new_draft, typed
 from generator.localkaggle.web.formats import path
 from generator.localkaggle.web.kernel_pages import opened
-from generator.localkaggle.web.kernel_views import KernelView
+from generator.localkaggle.web.kernel_views import KernelView, machine_name
 from generator.localkaggle.web.page_request import PageRequest, redirect
 from generator.untrusted import slug_of
 
@@ -59,7 +60,7 @@ def _edited(
     if not problem:
         fields = draft.fields(runs=page.form.get("then") != "save")
         try:
-            answer = page.api.call(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
+            answer = page.call(SAVE_KERNEL, **fields, **({"id": kernel.id} if kernel is not None else {}))
         except ApiError as error:
             problem = error.message
     problem = problem or answer["error"]
@@ -102,7 +103,7 @@ def _form(
         source=source,
         problem=problem,
         address=address,
-        machines=machines(),
+        machines=[(shape, machine_name(shape)) for shape in catalog().accelerators],
     )
 
 

@@ -1,6 +1,6 @@
 """Formats of times, sizes and addresses."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
@@ -45,20 +45,6 @@ def ago(moment: datetime, *, now: datetime) -> str:
     return f"{moment:%Y-%m-%d}"
 
 
-def moment_of(text: object) -> datetime | None:
-    """A moment as the API writes it, such as `2026-01-02T03:04:05.678Z`, or None if it is none."""
-    try:
-        moment = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
 def path(*parts: object) -> str:
     """An address below ours, each part of it escaped: what is in a name cannot end its segment."""
     return "/" + "/".join(quote(str(part), safe="") for part in parts)
-
-
-def file_path(name: str) -> str:
-    """A file's relative name as the end of an address; its slashes stay."""
-    return quote(name, safe="/")

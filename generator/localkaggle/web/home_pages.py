@@ -27,7 +27,7 @@ def home(page: PageRequest) -> Response:
         quotas=_quotas(page, page.kernels.records.sessions()),
         kernels=kernel_views(page.kernels.records, page.account, most=_SHOWN_KERNELS),
         clients_command=serve_command(page.local_kaggle.site.root, "--env"),
-        competitions=competitions(page.api)[:_SHOWN_COMPETITIONS],
+        competitions=competitions(page)[:_SHOWN_COMPETITIONS],
         moves=bool(sessions),
     )
 

@@ -137,7 +137,7 @@ def delete(page: PageRequest, owner: str, kernel: str) -> Response:
     """Asks whether a kernel is to be deleted, and deletes it with its versions and the session that it has."""
     if not page.is_form:
         return page.render("kernel_deletion.html.j2", here="code", it=opened(page, owner, kernel))
-    page.api.call("kernels.KernelsApiService/DeleteKernel", userName=owner, kernelSlug=kernel)
+    page.call("kernels.KernelsApiService/DeleteKernel", userName=owner, kernelSlug=kernel)
     return redirect("/code")
 
 

@@ -34,11 +34,6 @@ class SessionView:
         return "Saved" if self.record is None else _WORDS[self.record.state]
 
     @property
-    def colour(self) -> str:
-        """The class that colours the state."""
-        return "queued" if self.record is None else self.state
-
-    @property
     def is_over(self) -> bool:
         """True if nothing more happens in it."""
         return self.record is None or self.record.is_over

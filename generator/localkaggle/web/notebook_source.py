@@ -22,7 +22,7 @@ def source_cells(text: str) -> list[SourceCell]:
     """The cells of a notebook's text; none if it is no notebook."""
     return [
         SourceCell(str(cell.get("id", "")) or f"cell-{number}", str(cell.get("cell_type", "code")), _joined(cell))
-        for number, cell in enumerate(_cells(JsonObject.parsed(text)), start=1)
+        for number, cell in enumerate(JsonObject.parsed(text).sections("cells"), start=1)
     ]
 
 
@@ -35,7 +35,7 @@ def with_sources(text: str, sources: Mapping[int, str], added: Iterable[tuple[st
         added: Kind and source of cells to be added at the end.
     """
     notebook = JsonObject.parsed(text)
-    old = _cells(notebook)
+    old = notebook.sections("cells")
     cells = [_with_source(cell, sources[place]) for place, cell in enumerate(old) if sources.get(place, "").strip()]
     has_ids = all(isinstance(cell.get("id"), str) for cell in old)  # the format has them since 4.5
     taken = {str(cell.get("id")) for cell in old}
@@ -52,11 +52,6 @@ def _cell(kind: str, source: str, *, name: str) -> dict[str, Any]:
 def _with_source(cell: Mapping[str, Any], source: str) -> dict[str, Any]:
     outputs: dict[str, Any] = {"outputs": [], "execution_count": None} if cell.get("cell_type") == "code" else {}
     return {**cell, "source": source, **outputs}
-
-
-def _cells(notebook: Mapping[str, Any]) -> list[dict[str, Any]]:
-    cells = notebook.get("cells")
-    return [cell for cell in cells if isinstance(cell, dict)] if isinstance(cells, list) else []
 
 
 def _joined(cell: Mapping[str, Any]) -> str:

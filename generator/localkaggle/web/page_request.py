@@ -1,11 +1,14 @@
-"""A request for a page: who asks, what for, the form that was sent, and what every page says beside its own content."""
+"""A request for a page: who asks, what for, the form that was sent, and what every page says beside its own content.
+
+What a page shows is asked of the API's own methods, as the account that looks.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl
 
 from python_multipart.multipart import parse_options_header
@@ -17,12 +20,12 @@ from starlette.responses import RedirectResponse, Response
 from generator.localkaggle.http.authentication import BASE, CALLER
 from generator.localkaggle.http.limits import LARGEST_FORM
 from generator.localkaggle.local_kaggle import LocalKaggle
-from generator.localkaggle.rpc import ApiError
+from generator.localkaggle.rpc import Answer, ApiError, Call, Fields, Redirect
 from generator.localkaggle.services.kernels import Kernels
-from generator.localkaggle.web.api_client import ApiClient
 from generator.localkaggle.web.templating import rendered
 
 _MOST_FIELDS = 2_000
+_LISTED_AT_ONCE, _MOST_LISTINGS = 200, 25
 _REFUSED = 422
 
 
@@ -48,11 +51,6 @@ class PageRequest:
     def query(self) -> Mapping[str, str]:
         """The parameters behind the question mark."""
         return self.request.query_params
-
-    @property
-    def api(self) -> ApiClient:
-        """The API, to be called for this page."""
-        return ApiClient(self.local_kaggle, self.request.scope[BASE], self.account)
 
     @property
     def kernels(self) -> Kernels:
@@ -90,6 +88,41 @@ class PageRequest:
     @cached_property
     def _sent(self) -> FormData:
         return _parsed(self.body, self.request.headers)
+
+    def call(self, method: str, **fields: Any) -> Fields:
+        """The object that a method of the API answers.
+
+        Raises:
+            ApiError: It refuses.
+        """
+        return cast("Fields", self._answer(method, fields))
+
+    def address(self, method: str, **fields: Any) -> str:
+        """The address that a method of the API sends its callers to.
+
+        Raises:
+            ApiError: It refuses.
+        """
+        return cast("Redirect", self._answer(method, fields)).url
+
+    def items(self, method: str, *, key: str, **fields: Any) -> list[Fields]:
+        """All items of a listing of the API, some thousand at most.
+
+        Raises:
+            ApiError: The method refuses.
+        """
+        items: list[Fields] = []
+        token = ""
+        for _ in range(_MOST_LISTINGS):
+            answer = self.call(method, pageSize=_LISTED_AT_ONCE, pageToken=token, **fields)
+            items.extend(answer[key])
+            token = answer["nextPageToken"]
+            if not token:
+                break
+        return items
+
+    def _answer(self, method: str, fields: Fields) -> Answer:
+        return self.local_kaggle.handle(Call(method, self.account, self.request.scope[BASE], fields))
 
     def render(self, template: str, *, here: str, status: int = 200, problem: str = "", **values: Any) -> Response:
         """A page from a template.

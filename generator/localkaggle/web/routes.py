@@ -95,10 +95,6 @@ def _refusal(page_request: PageRequest, error: ApiError) -> Response:
     )
 
 
-def _static(_: PageRequest, version: str, file: str) -> Response:
-    return static_response(version, file)
-
-
 ROUTES = (
     _page("/", home_pages.home),
     _page("/sessions", home_pages.sessions),
@@ -138,6 +134,6 @@ ROUTES = (
         "/models/{owner:name}/{slug:name}/{framework:name}/{variation:name}/archive.tar.gz",
         dataset_and_model_pages.model_archive,
     ),
-    _page("/static/{version:name}/{file:name}", _static),
+    _page("/static/{version:name}/{file:name}", lambda _, version, file: static_response(version, file)),
 )
 ROUTER = Router(ROUTES, redirect_slashes=False)

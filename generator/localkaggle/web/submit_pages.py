@@ -35,7 +35,7 @@ def submit_version(page: PageRequest, owner: str, kernel: str) -> Response:
         return _form(page, found, chosen=page.query.get("competition", ""))
     slug = page.form.get("competition", "")
     try:
-        page.api.call(
+        page.call(
             f"{API}/CreateCodeSubmission",
             competitionName=slug,
             kernelOwner=owner,
@@ -51,16 +51,14 @@ def submit_version(page: PageRequest, owner: str, kernel: str) -> Response:
 
 def _upload_and_submit(page: PageRequest, slug: str, *, name: str, content: bytes) -> None:
     name = name.replace("\\", "/").rpartition("/")[2]
-    started = page.api.call(
-        f"{API}/StartSubmissionUpload", competitionName=slug, fileName=name, contentLength=len(content)
-    )
+    started = page.call(f"{API}/StartSubmissionUpload", competitionName=slug, fileName=name, contentLength=len(content))
     upload = page.local_kaggle.blobs.find(started["token"])
     if upload is None:
         raise ApiError(500, "The upload was lost while it began.")
     page.local_kaggle.blobs.append(upload, 0, content)
     description = page.form.get("description", "").strip()
     fields = {"competitionName": slug, "blobFileTokens": started["token"], "submissionDescription": description}
-    page.api.call(f"{API}/CreateSubmission", **fields)
+    page.call(f"{API}/CreateSubmission", **fields)
 
 
 def _choice(page: PageRequest, slug: str, *, problem: str = "") -> Response:
@@ -70,16 +68,16 @@ def _choice(page: PageRequest, slug: str, *, problem: str = "") -> Response:
         "submit_choice.html.j2",
         here="competitions",
         problem=problem,
-        competition=competition(page.api, slug),
+        competition=competition(page, slug),
         kernels=[each for each in mine if each.can_be_submitted],
-        limits=limits(page.api, slug),
+        limits=limits(page, slug),
     )
 
 
 def _form(page: PageRequest, found: KernelView, *, chosen: str, problem: str = "") -> Response:
     if not found.can_be_submitted:
         problem = problem or "Only a version whose session ended well can be submitted."
-    every = competitions(page.api)
+    every = competitions(page)
     attached = [each for each in every if each["slug"] in found.competitions]
     files = [file.name for file in page.kernels.outputs.files(found.session.record)]
     offered = [name for name in files if format_of(name).format is not None] or files
@@ -92,5 +90,5 @@ def _form(page: PageRequest, found: KernelView, *, chosen: str, problem: str = "
         files=sorted(offered, key=lambda name: (not name.startswith(_USUAL), name)),
         problem=problem,
         suggested=f"{found.kernel.title}, version {found.version.number}",
-        limits={each["slug"]: limits(page.api, each["slug"]) for each in attached},
+        limits={each["slug"]: limits(page, each["slug"]) for each in attached},
     )

@@ -8,9 +8,11 @@ import base64
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.responses import Response
@@ -99,6 +101,6 @@ _TEMPLATES = PageTemplates(
     duration=formats.duration,
     hours=formats.hours,
     size=formats.size,
-    file_path=formats.file_path,
-    moment=formats.moment_of,
+    file_path=quote,  # a file's relative name as the end of an address: its slashes stay
+    moment=datetime.fromisoformat,
 )

@@ -9,7 +9,6 @@ from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.pages import metric_wording
 from generator.localkaggle.rpc import ApiError, Call, Fields, page
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.records import Submission, Submissions
 
 _BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -20,10 +19,10 @@ _NEVER = datetime(2099, 12, 31, 23, 59, tzinfo=UTC)
 class Catalog:
     """Finds competitions."""
 
-    def __init__(self, site: ServiceContext, hosted: Iterable[Hosted], submissions: Submissions) -> None:
+    def __init__(self, site: ServiceContext, hosted: Mapping[str, Hosted], submissions: Submissions) -> None:
         self._site = site
         self._submissions = submissions
-        self._hosted: Mapping[str, Hosted] = {each.facts.slug: each for each in hosted}
+        self._hosted = hosted
 
     def find(self, slug: str) -> Hosted | None:
         """The competition of this name, if it is hosted here."""
@@ -37,7 +36,7 @@ class Catalog:
         """
         hosted = self._hosted.get(call.text("competitionName"))
         if hosted is None:
-            raise ApiError(*messages.NOT_FOUND)
+            raise ApiError(404, "Competition not found")
         return hosted
 
     def get(self, call: Call) -> Fields:
@@ -77,7 +76,8 @@ class Catalog:
         teams = [each.owner for each in ranking(facts, self._submissions.scored(facts.slug), is_private=is_private)]
         has_entered = not self._site.faults.strikes("rules-not-accepted", at=call.method, also=facts.slug)
         return {
-            "id": _number_of(facts.slug),
+            # The same for a name after every start.
+            "id": 1_000 + sum(place * byte for place, byte in enumerate(facts.slug.encode(), start=1)) % 1_000_000,
             "ref": page_of(call, facts.slug),
             "url": page_of(call, facts.slug),
             "title": facts.title,
@@ -101,19 +101,9 @@ class Catalog:
         }
 
 
-def _number_of(slug: str) -> int:
-    """A number for each name, the same after every start."""
-    return 1_000 + sum((index + 1) * byte for index, byte in enumerate(slug.encode())) % 1_000_000
-
-
 def page_of(call: Call, slug: str) -> str:
     """The address of a competition's page, at the origin that the client knows this server by."""
     return f"{call.base}/competitions/{slug}"
-
-
-def has_ended(facts: HostedFacts, now: datetime) -> bool:
-    """True if a competition is over, so that the private scores may be seen; one without an end has nothing to hide."""
-    return facts.deadline is None or facts.deadline <= now
 
 
 def is_private_now(facts: HostedFacts, now: datetime) -> bool:

@@ -12,7 +12,6 @@ from generator.localkaggle.hosting.listing import files_below, fingerprint
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
 from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.archives import pack_zip
-from generator.localkaggle.services.competitions import messages
 from generator.localkaggle.services.competitions.catalog import Catalog, page_of
 from generator.localkaggle.services.file_listing import summary, tree
 
@@ -72,7 +71,7 @@ class CompetitionData:
     def _open(self, call: Call) -> Hosted:
         hosted = self._catalog.named(call)
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=hosted.facts.slug):
-            raise ApiError(*messages.RULES)
+            raise ApiError(403, "You must accept this competition's rules before you'll be able to download files.")
         return hosted
 
     def _files(self, hosted: Hosted) -> Sequence[ListedFile]:

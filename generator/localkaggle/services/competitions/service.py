@@ -1,12 +1,11 @@
-"""The competitions as a service of the API, and as what sessions mount."""
+"""The competitions as a service of the API."""
 
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Mapping
 from typing import ClassVar
 
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.rpc import Methods
-from generator.localkaggle.service_context import Reruns, ServiceContext
+from generator.localkaggle.service_context import ServiceContext
 from generator.localkaggle.services.competitions import records
 from generator.localkaggle.services.competitions.catalog import Catalog
 from generator.localkaggle.services.competitions.data import CompetitionData
@@ -14,6 +13,7 @@ from generator.localkaggle.services.competitions.leaderboard import Leaderboard
 from generator.localkaggle.services.competitions.records import Submissions
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
 from generator.localkaggle.services.competitions.submitting import Submitting
+from generator.localkaggle.services.kernels import Kernels
 
 _SERVICE = "competitions.CompetitionApiService"
 
@@ -24,21 +24,18 @@ class Competitions:
     Args:
         site: The local Kaggle.
         hosted: The competitions that it hosts, such as `generator.localkaggle.hosting.host` finds them.
+        kernels: What runs submitted notebooks again.
     """
 
     SCHEMA: ClassVar[str] = records.SCHEMA
 
-    def __init__(self, site: ServiceContext, hosted: Iterable[Hosted]) -> None:
+    def __init__(self, site: ServiceContext, hosted: Mapping[str, Hosted], kernels: Kernels) -> None:
         submissions = Submissions(site.database, site.root / "submissions")
         self._catalog = Catalog(site, hosted, submissions)
         self._data = CompetitionData(site, self._catalog)
-        self._scoring = ScoringQueue(site, self._catalog, submissions)
-        self._submitting = Submitting(site, self._catalog, submissions, self._scoring)
+        self.scoring = ScoringQueue(site, self._catalog, submissions, kernels)
+        self._submitting = Submitting(site, self._catalog, submissions, self.scoring)
         self._leaderboard = Leaderboard(site, self._catalog, submissions)
-
-    def start(self, reruns: Reruns) -> None:
-        """Takes up what the last run of the server left; submitted notebooks are run again by `reruns`."""
-        self._scoring.start(reruns)
 
     def methods(self) -> Methods:
         """The methods of the API."""
@@ -62,18 +59,3 @@ class Competitions:
             f"{_SERVICE}/GetLeaderboard": leaderboard.get,
             f"{_SERVICE}/DownloadLeaderboard": leaderboard.download,
         }
-
-    def data_folder(self, slug: str, *, hidden: bool) -> Path | None:
-        """The folder to mount: the public one, or with `hidden` the one with the hidden test; None if unknown."""
-        hosted = self._catalog.find(slug)
-        if hosted is None:
-            return None
-        return hosted.hidden() if hidden else hosted.data()
-
-    def is_known(self, slug: str) -> bool:
-        """True if there is such a competition here."""
-        return self._catalog.find(slug) is not None
-
-    def close(self) -> None:
-        """Lets the submission that is being scored finish; what waits is scored after the next start."""
-        self._scoring.close()

@@ -1,8 +1,10 @@
 """Submitting: files, notebooks, the day's allowance, and what became of it all."""
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
+from generator.accelerators.catalog import AcceleratorKind
 from generator.competition.metrics import parsed
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.file_names import checked_name
@@ -10,12 +12,12 @@ from generator.localkaggle.hosting import Hosted, HostedFacts
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError, Call, Fields, Redirect, Stored, page
 from generator.localkaggle.service_context import ServiceContext
-from generator.localkaggle.services.competitions import messages
-from generator.localkaggle.services.competitions.catalog import Catalog, has_ended, page_of
+from generator.localkaggle.services.competitions.catalog import Catalog, page_of
 from generator.localkaggle.services.competitions.records import Stage, Submission, Submissions
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
 
 _LONGEST_DESCRIPTION = 5_000
+_ONLY_NOTEBOOKS = "Submission not allowed: This competition only accepts Submissions from Notebooks."
 
 
 class Submitting:
@@ -32,7 +34,7 @@ class Submitting:
         facts = self._catalog.named(call).facts
         self._require_entered(call)
         if facts.is_code_competition:
-            raise ApiError(*messages.ONLY_NOTEBOOKS)
+            raise ApiError(400, _ONLY_NOTEBOOKS)
         size = call.integer("contentLength")
         if not 0 <= size <= LARGEST_SUBMISSION:
             raise ApiError(400, f"A submission has at most {LARGEST_SUBMISSION:,} bytes.")
@@ -44,7 +46,7 @@ class Submitting:
         hosted = self._catalog.named(call)
         self._require_allowed(call)
         if hosted.facts.is_code_competition:
-            raise ApiError(*messages.ONLY_NOTEBOOKS)
+            raise ApiError(400, _ONLY_NOTEBOOKS)
         blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
         submission = self._added(call, hosted.facts, file_name=blob.name)
         self._scoring.receive(submission, blob.path)
@@ -102,31 +104,52 @@ class Submitting:
 
     def _require_entered(self, call: Call) -> None:
         if self._site.faults.strikes("rules-not-accepted", at=call.method, also=call.text("competitionName")):
-            raise ApiError(*messages.SUBMIT_RULES)
+            raise ApiError(403, "You must accept this competition's rules before you can submit.")
 
     def _require_allowed(self, call: Call) -> None:
         slug = call.text("competitionName")
         self._require_entered(call)
         if self._site.faults.strikes("submit-403", at=call.method, also=slug):
-            raise ApiError(*messages.FORBIDDEN)
+            raise ApiError(403, "Permission 'competitions.submit' was denied")
         if self._site.faults.strikes("submit-limit", at=call.method, also=slug):
-            raise messages.limit_reached(self._catalog.named(call).facts.daily_limit, self._site.clock.now())
+            raise self._limit_reached(self._catalog.named(call).facts)
+
+    def _limit_reached(self, facts: HostedFacts) -> ApiError:
+        now = self._site.clock.now()
+        tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        hours = (tomorrow - now).total_seconds() / 3600
+        return ApiError(
+            400,
+            f"Submission not allowed: Your team has used its daily Submission allowance ({facts.daily_limit}) today, "
+            f"please try again tomorrow UTC ({hours:.1f} hours from now).",
+        )
 
     def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
         """The file that the submitted version wrote, if the version may be submitted at all."""
         owner, slug, number = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
-        version = self._scoring.reruns.finished_version(owner, slug, number) if owner == call.caller else None
+        version = self._scoring.kernels.finished_version(owner, slug, number) if owner == call.caller else None
         if version is None:
-            raise ApiError(*messages.NO_KERNEL_VERSION)
+            raise ApiError(404, "Notebook version not found, or it has not run successfully.")
+        settings, output = version
         if facts.is_code_competition:
-            if version.uses_internet and not facts.allows_internet:
-                raise ApiError(*messages.USES_INTERNET)
-            if version.uses_tpu:
-                raise ApiError(*messages.USES_TPU)
-        if file_name not in version.output:
-            raise ApiError(*messages.NO_OUTPUT_FILE)
-        return version.output[file_name]
+            if settings.internet and not facts.allows_internet:
+                raise ApiError(
+                    400,
+                    "Your Notebook cannot use internet access in this competition. Please disable internet in the "
+                    "Notebook editor and save a new version.",
+                )
+            if settings.accelerator.kind is AcceleratorKind.TPU:
+                raise ApiError(
+                    400,
+                    "Your Notebook cannot use TPUs in this competition. Please choose another accelerator in the "
+                    "Notebook editor and save a new version.",
+                )
+        if file_name not in output:
+            raise ApiError(
+                400, "The output file was not found in this Notebook version. Save a version that writes it."
+            )
+        return output[file_name]
 
     def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
         is_rerun = facts.is_code_competition
@@ -143,7 +166,7 @@ class Submitting:
         )
         ref = self._submissions.add(new, daily_limit=facts.daily_limit)
         if ref is None:
-            raise messages.limit_reached(facts.daily_limit, self._site.clock.now())
+            raise self._limit_reached(facts)
         return replace(new, ref=ref)
 
     def _own(self, call: Call, key: str) -> Submission:
@@ -154,7 +177,9 @@ class Submitting:
 
     def _fields(self, call: Call, submission: Submission) -> Fields:
         hosted = self._catalog.find(submission.competition)
-        shows_private = hosted is not None and has_ended(hosted.facts, self._site.clock.now())
+        # Until a competition is over, its private scores are hidden; one without an end has nothing to hide.
+        ends = hosted.facts.deadline if hosted is not None else None
+        shows_private = hosted is not None and (ends is None or ends <= self._site.clock.now())
         return {
             "ref": submission.ref,
             "fileName": submission.file_name,
