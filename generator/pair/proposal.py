@@ -131,12 +131,11 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Pro
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
     """Warns of what a competition wants of an inference notebook that the templates cannot do."""
-    from generator.competition.introspection.inference_server import can_serve
-
-    if survey.server is not None and not can_serve(task.details):
+    lookup = task.details.get("lookup_table")
+    if survey.server is not None and lookup:
         yield (
             "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
-            f"inference notebook answers what {printable(str(task.details['lookup_table']))} asks for: train with this "
+            f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
             "pair, and write the server's predict() by hand."
         )
     yield from _beyond_the_formats(task)

@@ -142,10 +142,6 @@ class Findings(dict[str, Finding]):
         except ValueError as error:
             raise UnusableValueError(key=key, value=value, wanted=f"one of {', '.join(kinds)}") from error
 
-    def values_by_key(self) -> dict[str, Value]:
-        """The values that were taken."""
-        return {key: finding.value for key, finding in self.items()}
-
     def decided(self, key: str) -> str:
         """The text that the user decided on for a key; "" where there is none, or a list."""
         value = self.hints.overrides.get(key)
