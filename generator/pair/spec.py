@@ -25,7 +25,6 @@ class PairSpec(TaskProperties):
     Attributes:
         pair_id: What both notebooks must agree on: the competition, the framework, and a digest of the rest.
         framework: What the notebooks are written in.
-        owner: The Kaggle user name under which the kernels are pushed.
         train: The training kernel's name.
         infer: The inference kernel's name.
         competition: The competition.
@@ -35,7 +34,6 @@ class PairSpec(TaskProperties):
 
     pair_id: str
     framework: str
-    owner: str
     train: KernelName
     infer: KernelName
     competition: Competition
@@ -159,7 +157,6 @@ def spec_of(choices: Choices) -> PairSpec:
     return PairSpec(
         pair_id=_pair_id(chosen, shared),
         framework=chosen["framework"],
-        owner=chosen["owner"],
         train=names[Role.TRAIN],
         infer=names[Role.INFER],
         competition=competition,

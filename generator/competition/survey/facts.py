@@ -175,11 +175,6 @@ class Folder:
         """The number of files."""
         return sum(self.suffixes.values())
 
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The sampled names without their suffix."""
-        return frozenset(name.rpartition(".")[0] or name for name in self.names)
-
 
 @dataclass(frozen=True)
 class RecordFeature:
