@@ -9,11 +9,11 @@ from generator.competition.introspection.tfrecords import records_role
 from generator.competition.specimen.column_cells import cells_like
 from generator.competition.specimen.examples import Examples, SyntheticData, validation_examples
 from generator.competition.specimen.images import Appearance
-from generator.competition.specimen.labels import column_of_values
 from generator.competition.specimen.media_files import MediaFiles
 from generator.competition.specimen.randomness import even_quantiles
 from generator.competition.specimen.sampled_names import id_feature
 from generator.competition.specimen.writing import Writer
+from generator.competition.survey.columns import column_of
 from generator.competition.survey.facts import RecordFeature, Records
 from generator.competition.tfrecord import Values, example_of, record_file
 from generator.untrusted import printable
@@ -69,7 +69,7 @@ class RecordMaker:
             elif feature.length == 1 and feature.values:
                 source = self.data.original.random("feature", feature.name, side.role)
                 # Missing values cannot occur: a feature without a value has another length.
-                drawn = cells_like(column_of_values("", feature.values), even_quantiles(len(side), source), source)
+                drawn = cells_like(column_of("", feature.values), even_quantiles(len(side), source), source)
                 cells[feature.name] = [cell or "0" for cell in drawn]
         return cells
 
