@@ -116,7 +116,7 @@ def plain_text(content: str) -> str:
         text = _without(text, begin, end)
     text = _TAG.sub("", _LINE_ENDING_TAG.sub("\n", text))
     text = _LINK.sub(r"\1", html.unescape(text))
-    lines = (" ".join(_without_emphasis(line).split()) for line in text.splitlines())
+    lines = (" ".join(_EMPHASIS.sub(lambda found: found[1] or "", line).split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)
 
 
@@ -147,10 +147,6 @@ def _without(text: str, begin: str, end: str) -> str:
         stop = lowered.find(end, start)
         position = len(text) if stop < 0 else stop
     return " ".join([*kept, text[position:]])
-
-
-def _without_emphasis(line: str) -> str:
-    return _EMPHASIS.sub(lambda found: found[1] or "", line)
 
 
 def _first(texts: _Texts, pattern: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> Rule | None:

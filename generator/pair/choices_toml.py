@@ -190,13 +190,9 @@ def _choice(path: Path, section: str, key: str, entry: Any, written: Mapping[str
         raise WrongValueError(path=path, key=f"{name}.by", expected=f"one of {', '.join(MadeBy)}", value=by)
     if not isinstance(evidence, str):
         raise WrongValueError(path=path, key=f"{name}.evidence", expected="text", value=evidence)
-    if name in written and not _is_same(written[name], entry["value"]):
+    if name in written and (type(written[name]), written[name]) != (type(entry["value"]), entry["value"]):
         return Choice(value, MadeBy.HAND)
     return Choice(value, MadeBy(by), evidence)
-
-
-def _is_same(first: object, second: object) -> bool:
-    return type(first) is type(second) and first == second
 
 
 def _checked(path: Path, section: str, key: str, value: Any) -> Value:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_text
-from generator.pair.notebook import WrittenCell, written_cells
+from generator.pair.notebook import written_cells
 from generator.pair.percent import Cell
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
@@ -76,11 +76,9 @@ def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:
 def _cells(text: str, path: Path) -> dict[str, str]:
     """The text of each code cell that has an id, without what editors add to or take from its ends."""
     cells = written_cells(text.encode("utf-8"), path=path)
-    return {name: cell.source.strip() for name, cell in cells.items() if _is_comparable(name, cell)}
-
-
-def _is_comparable(name: str, cell: WrittenCell) -> bool:
-    return cell.kind == "code" and not name.startswith("#")
+    return {
+        name: cell.source.strip() for name, cell in cells.items() if cell.kind == "code" and not name.startswith("#")
+    }
 
 
 def _is_shared(source: str) -> bool:

@@ -72,7 +72,8 @@ def look(slug: str, sources: Sources) -> Known:
     check_name(slug)
     if sources.data is None and builtin.find(slug) is not None:
         return Known(slug)
-    folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
+    mounted = sources.mounted
+    folder = sources.data or (mounted if mounted.is_dir() and any(mounted.iterdir()) else None)
     if folder is None:
         return Known(slug, *_asked(slug, sources))
     from generator.competition.survey import survey_folder
@@ -81,10 +82,6 @@ def look(slug: str, sources: Sources) -> Known:
     if sources.ask is not None and sources.asks_always:
         description = sources.ask.describe(slug)
     return Known(slug, survey_folder(folder), description, folder)
-
-
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and next(folder.iterdir(), None) is not None
 
 
 def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":

@@ -60,14 +60,11 @@ def settle_columns(features: Features, found: Findings, family: Family, *, group
 def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
     """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
     named = {name for key in ("drop_columns", *_KINDS) for name in found.decided_list(key)}
-    texts = [column for column in columns if column.name not in named and _is_prose(column, features.train)]
+    free = [column for column in columns if column.name not in named and _is_free_text(column, features.train)]
+    texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
     means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
     evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
     return found.settle("text_columns", names_of(texts), evidence)
-
-
-def _is_prose(column: Column, table: Table) -> bool:
-    return _is_free_text(column, table) and _mean_words(column) >= _FEWEST_WORDS
 
 
 def _mean_words(column: Column) -> float:

@@ -22,7 +22,8 @@ _MODES = {  # those of each encoding that every decoder reads alike; the palette
     ImageEncoding.GIF: ("P", *_COLOURS),
     ImageEncoding.BMP: _COLOURS,
 }
-_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
+STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
+"""The first bytes of image files."""
 
 
 class _Header(NamedTuple):
@@ -51,11 +52,6 @@ def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
         is_uniform=len({(header.mode, header.width, header.height) for header in headers}) == 1,
         encodings=frozenset(map(_encoding, headers)),
     )
-
-
-def begins_like_image(content: bytes) -> bool:
-    """True if these are the first bytes of an image file."""
-    return content.startswith(_STARTS)
 
 
 def _encoding(header: _Header) -> ImageEncoding:
