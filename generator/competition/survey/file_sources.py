@@ -67,12 +67,10 @@ class Mounted:
     Attributes:
         files: The competition's files.
         directories: Its folders; their paths are relative to the competition's folder.
-        is_archive: Whether it has to be unpacked before a notebook can read it.
     """
 
     files: Files
     directories: tuple[Directory, ...]
-    is_archive: bool = False
 
     def table_file(self, path: str, limit: int) -> TableFile:
         """Opens a table; of what is compressed, at most `limit` bytes are unpacked.
@@ -106,7 +104,6 @@ class Archive:
     path: str
     packed: zipfile.ZipFile
     directories: tuple[Directory, ...]
-    is_archive: bool = True
 
     def table_file(self, path: str, limit: int) -> TableFile:
         """Opens a table, of which at most `limit` bytes are unpacked.
