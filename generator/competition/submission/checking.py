@@ -17,7 +17,7 @@ from generator.competition.submission.errors import (
 from generator.competition.submission.tolerance import Tolerance
 from generator.competition.tables.encodings import UTF_8
 from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
-from generator.competition.tables.rows import Row, encoding_within, separator_within, table_rows, unit_of
+from generator.competition.tables.rows import Row, layout_within, table_rows, unit_of
 from generator.files import reason
 from generator.untrusted import printable, quoted
 
@@ -109,10 +109,9 @@ def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape
         SubmissionError: The sample itself is not a table, or not one with one row for each id where it has to be.
     """
     # Kaggle's files are in any encoding, and the notebooks read them so; what they write is in UTF-8.
-    encoding = encoding_within(sample)
+    encoding, separator = layout_within(sample)
     columns, rows = _opened(sample, encoding=encoding)
     ids: set[str] = set()
-    separator = separator_within(sample, encoding=encoding)
     is_number, is_decimal = ([known] * len(columns) for known in (True, separator not in ("", ",")))
     for number, cells in rows:
         if cells[0] in ids and not tolerance.repeated_ids:
