@@ -106,8 +106,7 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Pro
             hints,
             metric_text=description.metric_text,
             evaluation_text=evaluation_text(description.pages),
-            file_name=rules.file_name.value if rules.file_name else "",
-            file_name_evidence=rules.file_name.evidence if rules.file_name else "",
+            file_name=rules.file_name,
         )
     reading = read_task(survey, hints)
     said = description.source if description is not None else "what somebody said"
