@@ -54,7 +54,7 @@ def test_without_files_somebody_is_asked(teller: Teller, tmp_path: Path) -> None
 
     assert (made.competition.title, made.competition.is_code_competition) == ("Heights", True)
     assert (made.task.metric, made.task.submission_file) == ("rmse", "answer.csv")
-    assert (made.source, made.data, made.has_data) == ("a friend", None, False)
+    assert (made.source, made.known.folder, made.has_data) == ("a friend", None, False)
     assert teller.asked == ["describe", "survey"]
 
 

@@ -69,15 +69,16 @@ def specimen(**options: Any) -> int:
         ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )
-    proposal = propose(look(slug, sources), decisions=decided)
+    known = look(slug, sources)
+    proposal = propose(known, decisions=decided)
     for warning in proposal.warnings:
         warn(warning)
     folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = (
         _of_built_in(slug, proposal.task, folder, options)
-        if proposal.survey is None
-        else _of_survey(proposal.survey, proposal.task, folder, options)
+        if known.survey is None
+        else _of_survey(known.survey, proposal.task, folder, options)
     )
     click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
     return 0

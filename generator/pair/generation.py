@@ -160,8 +160,8 @@ def write(made: Draft) -> None:
         FileWriteError: Nothing was changed.
     """
     write_pair(made.folder, made.files, made.states)
-    if made.proposal.description is not None:
-        keep_description(made.folder, made.proposal.description)
+    if made.proposal.known.description is not None:
+        keep_description(made.folder, made.proposal.known.description)
 
 
 def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:

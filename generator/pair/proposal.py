@@ -1,8 +1,7 @@
 """The task that the kit proposes for a competition, from what is known of it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from generator.competition import builtin
@@ -23,23 +22,19 @@ class Proposal:
     """A competition and the task that the kit makes of it.
 
     Attributes:
-        competition: What is known of it.
+        known: What was found out of it.
+        competition: What it is.
         task: What the kit makes of it.
         source: What that rests on, for the user.
-        data: The folder that was looked at; None where there is none.
-        survey: What was seen, of a competition that is not built in.
-        description: What the hosts say of it, if they were asked.
         findings: What was weighed, in the order to show.
         warnings: Sentences for the user.
         unclear: Those of the findings that are worth a question.
     """
 
+    known: Known
     competition: Competition
     task: Task
     source: str
-    data: Path | None = None
-    survey: "Survey | None" = field(default=None, repr=False)
-    description: Description | None = field(default=None, repr=False)
     findings: "tuple[Finding, ...]" = ()
     warnings: tuple[str, ...] = ()
     unclear: "tuple[Finding, ...]" = ()
@@ -47,21 +42,21 @@ class Proposal:
     @property
     def is_built_in(self) -> bool:
         """True if the kit itself brings the competition, its data included."""
-        return self.survey is None
+        return self.known.survey is None
 
     @property
     def has_data(self) -> bool:
         """True if the competition's files are on this machine, or can be written without asking anybody."""
-        return self.is_built_in or self.data is not None
+        return self.is_built_in or self.known.folder is not None
 
     @property
     def unused_files(self) -> tuple[str, ...]:
         """The files of the competition that the notebooks do not read, whole folders with a slash behind them."""
-        if self.survey is None:
+        if self.known.survey is None:
             return ()
         from generator.competition.introspection.unused_files import unused_files
 
-        return unused_files(self.survey, self.task)
+        return unused_files(self.known.survey, self.task)
 
 
 def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
@@ -77,7 +72,7 @@ def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
     if known.survey is None:
         built_in = builtin.require(known.slug)
         task = _fine_tuned(built_in.task, decisions)
-        return Proposal(built_in.competition, task, source="the kit's own description")
+        return Proposal(known, built_in.competition, task, source="the kit's own description")
     return _read(known, known.survey, decisions)
 
 
@@ -111,12 +106,10 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Pro
     reading = read_task(survey, hints)
     said = description.source if description is not None else "what somebody said"
     return Proposal(
+        known=known,
         competition=competition,
         task=reading.task,
         source=f"the files in {known.folder}" if known.folder is not None else said,
-        data=known.folder,
-        survey=survey,
-        description=description,
         findings=tuple(reading.findings.values()),
         unclear=tuple(reading.findings[key] for key in reading.unclear),
         warnings=(
