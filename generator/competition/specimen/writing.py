@@ -6,11 +6,9 @@ NotASpecimenError             something else stands where it should be written
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from generator.errors import CompetitionError
 from generator.files import PathOutsideError, contained, writing
@@ -99,14 +97,12 @@ class Writer:
     notes: list[str] = field(default_factory=list)
     files: Counter[str] = field(default_factory=Counter)
     _archives: dict[str, zipfile.ZipFile] = field(default_factory=dict, init=False)
-    _stack: ExitStack = field(default_factory=ExitStack, init=False)
     _written: set[str] = field(default_factory=set, init=False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stack.close()
+    def close(self) -> None:
+        """Completes the archives."""
+        for archive in self._archives.values():
+            archive.close()
 
     def write(self, path: str, content: bytes, *, is_archived: bool = False) -> bool:
         """Writes one file, unless it is there or cannot be.
@@ -152,7 +148,7 @@ class Writer:
         if path not in self._archives:
             file = contained(self.root / path, root=self.root)
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._archives[path] = self._stack.enter_context(zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED))
+            self._archives[path] = zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED)
         return self._archives[path]
 
 
