@@ -57,19 +57,19 @@ def specimen(**options: Any) -> int:
     from generator.pair.folder import pair_folder, read_choices
     from generator.pair.kept_description import kept_description
     from generator.pair.proposal import propose
-    from generator.pair.sources import Sources, look
+    from generator.pair.sources import look
 
     workspace, slug = options["workspace"], options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
     pair = pair_folder(workspace, slug)
     decided = decisions(read_choices(pair), flags={}, task_flags={})
-    sources = Sources(
+    known = look(
+        slug,
         mounted=workspace.competition_data(slug),
         data=options["data"],
         ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )
-    known = look(slug, sources)
     proposal = propose(known, decisions=decided)
     for warning in proposal.warnings:
         warn(warning)

@@ -24,7 +24,7 @@ from generator.pair.own_cells import read_own_cells
 from generator.pair.owner import find_owner, unknown_owner
 from generator.pair.percent import Cell
 from generator.pair.proposal import Proposal, propose
-from generator.pair.sources import Known, Sources, look
+from generator.pair.sources import Known, look
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.template_catalog import check_offered, check_tpu
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -104,13 +104,11 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     kept = read_choices(folder)
     known = look(
         options.competition,
-        Sources(
-            mounted=workspace.competition_data(options.competition),
-            data=options.data,
-            ask=options.ask,
-            asks_always=options.asks_always,
-            known=kept_description(folder, options.competition),
-        ),
+        mounted=workspace.competition_data(options.competition),
+        data=options.data,
+        ask=options.ask,
+        asks_always=options.asks_always,
+        known=kept_description(folder, options.competition),
     )
     understand = partial(_understood, known, kept)
     said = read_assignments(options.settings, options.assignments, kept)
