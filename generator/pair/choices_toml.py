@@ -8,7 +8,7 @@ ChoicesError                  pair.toml cannot be used as it stands
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from generator.competition import metrics
 from generator.competition.facts import Value
@@ -17,19 +17,19 @@ from generator.errors import CompetitionError, PairError, did_you_mean
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.untrusted import printable, storable
 
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
-
 _CHOICE_KEYS = ("value", "by", "evidence")
-_BANNER = (
-    "The choices behind this pair of notebooks, written by `tandem generate`, which keeps what you change here:",
-    'replace a table by a plain value (framework = "tensorflow"), or edit its value, and the choice is yours.',
-)
-_INTRODUCTIONS = {
-    "pair": "",
-    "task": "What the competition asks for, and what that was inferred from.",
-    "parameters": "Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.",
-}
+_NEW_FILE = """\
+# The choices behind this pair of notebooks, written by `tandem generate`, which keeps what you change here:
+# replace a table by a plain value (framework = "tensorflow"), or edit its value, and the choice is yours.
+
+[pair]
+
+[task]
+# What the competition asks for, and what that was inferred from.
+
+[parameters]
+# Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.
+"""
 
 
 class ChoicesError(PairError):
@@ -96,7 +96,7 @@ def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bo
     """
     import tomlkit
 
-    document = _new_document() if existing is None else tomlkit.parse(existing)
+    document = tomlkit.parse(_NEW_FILE if existing is None else existing)
     is_open = existing is not None and may_leave_open
     said = document.unwrap()
     for name, entries in choices.sections().items():
@@ -219,21 +219,6 @@ def _missing_metric(name: str) -> str:
     except CompetitionError as error:
         return f"a metric that can be computed. {error}".rstrip(".")
     return ""
-
-
-def _new_document() -> "TOMLDocument":
-    import tomlkit
-
-    document = tomlkit.document()
-    for line in _BANNER:
-        document.add(tomlkit.comment(line))
-    document.add(tomlkit.nl())
-    for name, introduction in _INTRODUCTIONS.items():
-        section = tomlkit.table()
-        if introduction:
-            section.add(tomlkit.comment(introduction))
-        document.add(name, section)
-    return document
 
 
 def _inline_table(choice: Choice) -> Any:
