@@ -16,7 +16,6 @@ from generator.competition.facts import SubmissionKind, TargetKind, Task
 from generator.competition.introspection import Hints, read_task
 from generator.competition.specimen import MARKER, SpecimenSummary, write_specimen
 from generator.competition.specimen import specimen as writing
-from generator.competition.specimen.writing import NotASpecimenError
 from generator.competition.survey import survey_folder
 from generator.competition.survey.facts import (
     AudioFormat,
@@ -523,7 +522,7 @@ def test_a_specimen_is_replaced_only_when_asked_and_real_data_never_are(tmp_path
     assert len(cells(folder / "train.csv")) == 12
 
     before = content(tmp_path / "data")
-    with pytest.raises(NotASpecimenError, match="left alone"):
+    with pytest.raises(CompetitionError, match="left alone"):
         write_specimen(survey, task, tmp_path / "data", rows=12, seed=1, signal=True, replace=True)
     assert content(tmp_path / "data") == before
 

@@ -67,8 +67,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         files: The way to write below the workspace that the folder lies in; without it the user named the folder.
 
     Raises:
-        CompetitionError: There is a specimen, and it is not to be replaced.
-        NotASpecimenError: There is something else, which is never touched.
+        CompetitionError: There is a specimen, and it is not to be replaced; or something else, which is never touched.
         FileWriteError: The folder could not be written; what was there before is untouched.
     """
     place = files or WorkspaceFiles(folder.parent)
