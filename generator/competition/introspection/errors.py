@@ -24,11 +24,6 @@ def listed(names: Sequence[str]) -> str:
     return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
 
 
-def were(seen: Sequence[str]) -> str:
-    """The verb of some names: was, or were."""
-    return "were" if len(seen) > 1 else "was"
-
-
 class IntrospectionError(CompetitionError):
     """A survey that does not make a task; a flag may help."""
 

@@ -13,7 +13,6 @@ from generator.competition.introspection.vocabulary import (
     TEST,
     TRAIN,
     VALIDATION,
-    folder,
     stem,
     words,
 )
@@ -149,7 +148,7 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
 
 
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
-    said, around = words(stem(table.path)), words(folder(table.path))
+    said, around = words(stem(table.path)), words(table.path.rpartition("/")[0])
     reasons = [
         Reason(4 * bool(said & TEST), "its name says so"),
         Reason(2 * (bool(around & TEST) and not said & TRAIN), "it is in a folder of that name"),
@@ -168,7 +167,7 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
 
 
 def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
-    said, around = words(stem(table.path)), words(folder(table.path))
+    said, around = words(stem(table.path)), words(table.path.rpartition("/")[0])
     features = set(test.column_names[1:]) if test is not None else set()
     share = len(features & set(table.column_names)) / len(features) if features else 0.0
     shared = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
