@@ -1,7 +1,6 @@
 """`pair.toml`, the file of a pair's choices: read, and written without losing what the user wrote around them.
 
 ChoicesError                  pair.toml cannot be used as it stands
-├── UnknownKeyError           a section or key that does not exist
 └── WrongValueError           a value of the wrong type, or one that is not allowed
 """
 
@@ -34,17 +33,6 @@ _NEW_FILE = """\
 
 class ChoicesError(PairError):
     """A `pair.toml` that cannot be used as it stands."""
-
-
-class UnknownKeyError(ChoicesError):
-    """A section or key that does not exist."""
-
-    def __init__(self, *, path: Path, key: str, known: Iterable[str]) -> None:
-        names = list(known)
-        super().__init__(
-            f'{printable(str(path))}: there is no "{printable(key)}"; known here: {", ".join(names)}.'
-            f"{did_you_mean(key, names)}"
-        )
 
 
 class WrongValueError(ChoicesError):
@@ -158,7 +146,11 @@ def _expected_of_toml(value: object) -> str:
 def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *, prefix: str) -> None:
     for key in entries:
         if key not in known:
-            raise UnknownKeyError(path=path, key=f"{prefix}{key}", known=[f"{prefix}{name}" for name in known])
+            names = [f"{prefix}{name}" for name in known]
+            raise ChoicesError(
+                f'{printable(str(path))}: there is no "{printable(prefix + key)}"; known here: {", ".join(names)}.'
+                f"{did_you_mean(prefix + key, names)}"
+            )
 
 
 def _values_as_written(text: str | None) -> dict[str, Any]:
