@@ -200,6 +200,11 @@ class Records:
     features: tuple[RecordFeature, ...]
     examples: int
 
+    @property
+    def image(self) -> ImageFormat | None:
+        """The format of their images; None if they have none."""
+        return next((feature.image for feature in self.features if feature.image is not None), None)
+
 
 @dataclass(frozen=True)
 class InferenceServer:
