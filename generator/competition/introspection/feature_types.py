@@ -100,15 +100,10 @@ def _is_another_id(column: Column) -> bool:
         return False
     if column.kind is ColumnKind.TEXT:
         return numbers_of(column) is None and not are_dates(column)
-    return column.kind is ColumnKind.INTEGER and _is_counted(column)
-
-
-def _is_counted(column: Column) -> bool:
-    """True if it numbers the rows."""
-    if not looks_like_id(column.name):
+    if column.kind is not ColumnKind.INTEGER or not looks_like_id(column.name):
         return False
     values = [float(value) for value in column.present]
-    return values == sorted(values)
+    return values == sorted(values)  # it numbers the rows
 
 
 def _is_free_text(column: Column, table: Table) -> bool:

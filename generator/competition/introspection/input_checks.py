@@ -17,7 +17,6 @@ from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TEST, stem, words
-from generator.competition.schema import option_of
 from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
@@ -110,10 +109,10 @@ def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None
         is_column = key.endswith(("_column", "_columns")) and key not in _CHECKED_BEFORE
         for name in filter(None, found.decided_list(key)):
             if key.endswith("_folder") and name not in folders:
-                raise MissingFileError(flag=option_of(key), path=name, paths=folders)
+                raise MissingFileError(key=key, path=name, paths=folders)
             if is_column and train is not None and train.column(name) is None:
                 columns = train.column_names
-                raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
+                raise MissingColumnError(key=key, column=name, table=train.path, columns=columns)
             if is_column and key.endswith("_columns") and name in (*seen.targets.names, found["id_column"].value):
                 raise UnusableValueError(
                     key=key, value=name, wanted="a column to learn from, neither the id nor a target"

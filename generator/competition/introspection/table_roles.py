@@ -16,7 +16,6 @@ from generator.competition.introspection.vocabulary import (
     stem,
     words,
 )
-from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, Survey, Table
 
 _SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
@@ -112,7 +111,7 @@ def _others(survey: Survey, *taken: Table | None) -> list[Table]:
 def _check_decided(key: str, survey: Survey, found: Findings) -> None:
     decided, paths = found.decided(key), [table.path for table in survey.tables]
     if decided and decided not in paths:
-        raise MissingFileError(flag=option_of(key), path=decided, paths=paths)
+        raise MissingFileError(key=key, path=decided, paths=paths)
 
 
 def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, found: Findings) -> Table | None:
