@@ -45,9 +45,11 @@ class BuiltIn:
             SubmissionError: The file is not what the competition asks for.
         """
         from generator.competition.submission import CellKind, SubmissionShape, read_rows
+        from generator.competition.survey.columns import kind_of
+        from generator.competition.survey.facts import NUMBERS
 
         answers = self.answers()
-        kind = CellKind.NUMBER if all(map(_is_number, answers.values())) else CellKind.TEXT
+        kind = CellKind.NUMBER if kind_of(answers.values()) in NUMBERS else CellKind.TEXT
         columns = (self.task.id_column, *self.task.targets)
         shape = SubmissionShape(columns=columns, kinds=(CellKind.TEXT, kind), ids=answers.keys())
         value = float if kind is CellKind.NUMBER else str
@@ -133,11 +135,3 @@ def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
-
-
-def _is_number(answer: str) -> bool:
-    try:
-        float(answer)
-    except ValueError:
-        return False
-    return True
