@@ -89,16 +89,6 @@ class PairSpec(TaskProperties):
         """The pretrained model of texts to start from; None if the user named none."""
         return preset_of(self.family, str(self.task_values.get("pretrained", "")))
 
-    @property
-    def model_sources(self) -> tuple[str, ...]:
-        """The Kaggle Models that notebooks have attached: the pretrained one, if the user named one.
-
-        Raises:
-            PairError: See `check_model`.
-        """
-        self.check_model()
-        return (self._handle,) if self._handle else ()
-
     def check_model(self) -> None:
         """Makes sure that the pretrained model that the user named, if any, can be attached and read.
 
@@ -106,7 +96,7 @@ class PairSpec(TaskProperties):
             PairError: It cannot be a Kaggle Model; it is one of texts that the framework does not read; or these images
                 are no photographs.
         """
-        handle = self._handle
+        handle = self.handle
         if handle and not is_handle(handle):
             suggested = suggested_models(self.family, self.framework)
             names = f"{', '.join(suggested)}, or " if suggested else ""
@@ -123,7 +113,8 @@ class PairSpec(TaskProperties):
             )
 
     @property
-    def _handle(self) -> str:
+    def handle(self) -> str:
+        """The Kaggle Model that notebooks have attached: the pretrained one; "" if the user named none."""
         return self.preset.handle if self.preset else str(self.task_values.get("pretrained", ""))
 
     def kernel(self, role: Role) -> KernelName:
