@@ -52,12 +52,10 @@ def folders_of(
     for group in groups:
         pictures, sounds = _formats(group, opener, probes)
         for found in group:
-            directory, names = found.directory, evenly_drawn(found.directory.names, MOST_NAMES)
-            described[directory.path] = Folder(
-                path=directory.path,
+            described[found.directory.path] = Folder(
+                path=found.directory.path,
                 suffixes=found.suffixes,
-                names=names,
-                is_complete=directory.is_complete and len(names) == len(directory.names),
+                names=evenly_drawn(found.directory.names, MOST_NAMES),
                 is_archive=is_archive,
                 images=pictures,
                 audio=sounds,
