@@ -8,6 +8,7 @@ from generator.competition import builtin
 from generator.competition.description import Description
 from generator.competition.facts import Competition, Task, Value
 from generator.competition.presets import preset_of
+from generator.competition.tables.formats import TableFormat, format_of
 from generator.pair.sources import Known
 from generator.untrusted import printable
 
@@ -122,7 +123,7 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Pro
 
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
-    """Warns of what a competition wants of an inference notebook that the templates cannot do."""
+    """Warns of what a competition, or the name of its submission, wants of inference that the templates cannot do."""
     lookup = task.details.get("lookup_table")
     if survey.server is not None and lookup:
         yield (
@@ -130,13 +131,6 @@ def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
             f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
             "pair, and write the server's predict() by hand."
         )
-    yield from _beyond_the_formats(task)
-
-
-def _beyond_the_formats(task: Task) -> Iterator[str]:
-    """Warns of what the name of the submission promises that the inference notebook does not write."""
-    from generator.competition.tables.formats import TableFormat, format_of
-
     name, promised = task.submission_file, format_of(task.submission_file)
     is_binary_archive = promised.format is TableFormat.PARQUET and promised.compression
     is_json = promised.format in (TableFormat.JSON, TableFormat.JSON_LINES)

@@ -143,13 +143,12 @@ def spec_of(choices: Choices) -> PairSpec:
     }
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
-    names = {role: kernel_name(chosen, role) for role in Role}
     shared = {key: values[key] for key, rule in keys.items() if not rule.scope}
     return PairSpec(
         pair_id=_pair_id(chosen, shared),
         framework=chosen["framework"],
-        train=names[Role.TRAIN],
-        infer=names[Role.INFER],
+        train=kernel_name(chosen, Role.TRAIN),
+        infer=kernel_name(chosen, Role.INFER),
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
         accelerator=_accelerator(choices),
