@@ -77,7 +77,7 @@ def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Ite
     except PyarrowMissingError as error:
         raise MissingReaderError(path=path) from error
     except UnreadableTableError as error:
-        raise UnreadableSubmissionError(path=path, why=f"it {error.problem}") from error
+        raise UnreadableSubmissionError(path=path, why=f"it {error}") from error
 
 
 def validate(submission: Path, sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionSummary:

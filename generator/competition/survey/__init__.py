@@ -111,7 +111,7 @@ def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | 
     except NotATableError:
         return None, ()
     except UnreadableTableError as error:
-        return None, (error.problem,)
+        return None, (str(error),)
     except OSError as error:
         return None, (f"cannot be read: {reason_not_read(error)}",)
 
