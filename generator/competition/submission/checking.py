@@ -17,7 +17,8 @@ from generator.competition.submission.errors import (
 from generator.competition.submission.tolerance import Tolerance
 from generator.competition.tables.encodings import UTF_8
 from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
-from generator.competition.tables.rows import Row, layout_within, table_rows, unit_of
+from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.rows import Row, layout_within, table_rows
 from generator.files import reason
 from generator.untrusted import printable, quoted
 
@@ -205,7 +206,8 @@ def _of_one_length(path: Path, rows: Iterator[Row], length: int) -> Iterator[Row
 
 
 def _place(path: Path, number: int) -> str:
-    return f"{unit_of(path)} {number}"
+    is_counted = format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON)
+    return f"{'row' if is_counted else 'line'} {number}"  # rows below the header, or lines of a text
 
 
 def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:

@@ -20,11 +20,6 @@ Row = tuple[int, list[str]]
 _PIECE = 1 << 22  # a multiple of 4, as `encodings` wants it
 
 
-def unit_of(path: Path) -> str:
-    """The unit that the numbers of rows count, for messages: lines of a text, else rows below the header."""
-    return "row" if format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON) else "line"
-
-
 def table_rows(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Iterator[Row]:
     """Yields the header and then each row, as cells of text with the number of the line or row.
 
