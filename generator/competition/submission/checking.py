@@ -76,7 +76,7 @@ def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Ite
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=reason(error)) from error
     except PyarrowMissingError as error:
-        raise MissingReaderError(path=path) from error
+        raise MissingReaderError(path=path, why="pyarrow is missing; install it with: pip install pyarrow") from error
     except UnreadableTableError as error:
         raise UnreadableSubmissionError(path=path, why=f"it {error}") from error
 

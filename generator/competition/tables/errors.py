@@ -16,6 +16,3 @@ class NotATableError(UnreadableTableError):
 
 class PyarrowMissingError(UnreadableTableError):
     """The package that reads parquet is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("was not read, since pyarrow is missing; install it with: pip install pyarrow")
