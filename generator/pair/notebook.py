@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import PairError
-from generator.pair.percent import Cell, CellKind
+from generator.pair.percent import FOLDED_TAG, Cell, CellKind
 from generator.untrusted import printable
 
 _METADATA = {
@@ -127,7 +127,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _cell_metadata(cell: Cell) -> dict[str, Any]:
     metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
-    if cell.is_folded:
+    if FOLDED_TAG in cell.tags:
         # Kaggle's viewer knows only the first, JupyterLab only the second, and nbconvert only the tag.
         metadata |= {"_kg_hide-input": True, "jupyter": {"source_hidden": True}}
     return metadata

@@ -58,11 +58,6 @@ class Cell:
     source: str
     tags: tuple[str, ...] = ()
 
-    @property
-    def is_folded(self) -> bool:
-        """True if only the outputs are in sight until a reader opens the cell."""
-        return FOLDED_TAG in self.tags
-
 
 def read_cells(text: str) -> list[Cell]:
     r"""Splits py:percent text into cells.
