@@ -9,12 +9,7 @@ from pathlib import Path
 import pytest
 
 from generator.competition.builtin.built_in import key_of
-from generator.competition.builtin.docstrings import (
-    DOCSTRINGS,
-    _docstrings,
-    _is_test,
-    _texts_of_module,
-)
+from generator.competition.builtin.docstrings import DOCSTRINGS, _is_test, _parts, _texts_of_module
 from generator.competition.submission import SubmissionIdsError
 from generator.errors import CompetitionError
 from generator.pair.mounted_data import ensure_data
@@ -104,7 +99,7 @@ def test_id_and_side_of_the_split_follow_from_the_name_alone_whatever_the_python
 
 
 def test_the_true_labels_score_one_and_each_wrong_one_costs_a_row(tmp_path: Path) -> None:
-    labels = {found.key: found.label for found in _docstrings() if found.is_test}
+    labels = DOCSTRINGS.answers()
     wrong = {
         key: "tools" if index < 30 and label != "tools" else label for index, (key, label) in enumerate(labels.items())
     }
@@ -123,7 +118,7 @@ def test_a_library_without_source_files_is_told_in_one_sentence(
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
 
     with pytest.raises(CompetitionError) as caught:
-        _docstrings.__wrapped__()
+        _parts.__wrapped__()
 
     assert str(caught.value) == (
         f"{tmp_path} has 0 documentation strings to make a competition of, and 1,500 are needed. "

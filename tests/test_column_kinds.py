@@ -150,7 +150,7 @@ def test_a_category_of_many_levels_is_not_taken_for_text_because_a_sample_has_fe
         shops = [f"shop {source.randrange(levels)}" for _ in range(sampled)]
         cells = {"id": ids, "x": [f"{source.random():.6f}" for _ in ids], "shop": shops, **more}
         columns = tuple(column_of(name, values) for name, values in cells.items())
-        return Table(path, TableFormat.CSV, columns, rows, is_complete=False, size=rows * 40)
+        return Table(path, TableFormat.CSV, columns, rows, is_complete=False)
 
     train = part("train.csv", 0, y=[f"{source.gauss(0, 1):.4f}" for _ in range(sampled)])
     survey = Survey((part("test.csv", 20_000_000), train), ())

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
-from generator.competition.introspection.inference_server import can_serve
 from generator.competition.metrics import METRICS
 from generator.competition.schema import families, keys_of
 from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
@@ -93,7 +92,7 @@ class Combination:
             details |= {"mask_rows": rows, "mask_classes": classes, "class_column": column}
         if self.family in ("image_classification", "image_regression"):
             details |= IMAGES[self.place % (len(IMAGES) - (self.target is not TargetKind.NUMBER))]
-        if self.place % 2 and can_serve(details):
+        if self.place % 2 and not details.get("lookup_table"):
             details["inference_server"] = "it's_inference_server"
         targets = ("it's", 'a "label"') if self.target is not TargetKind.CLASS else ("it's",)
         task = Task(

@@ -11,7 +11,7 @@ import pytest
 
 from generator.errors import PairError
 from generator.files import PathOutsideError
-from generator.pair.folder import FileState, existing_pair, pair_folder
+from generator.pair.folder import existing_pair, pair_folder
 from generator.pair.generation import GenerateOptions, draft, read_pair, write
 from generator.pair.workspace import PairFolder, Role, Workspace
 
@@ -25,15 +25,15 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest.fixture
-def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., dict[Path, FileState]]:
+def generate(workspace: Workspace, miniature_templates: Path) -> Callable[..., dict[Path, bool]]:
     """Generates with miniature templates, as often as a test likes."""
 
-    def run(**flags: str) -> dict[Path, FileState]:
+    def run(**flags: str) -> dict[Path, bool]:
         force = flags.pop("force", "") == "yes"
         request = GenerateOptions("digits", name="digits", flags={"owner": "ada", **flags}, force=force)
         made = draft(workspace, request)
         write(made)
-        return dict(made.states)
+        return {path: path in made.stale for path in made.files}
 
     return run
 
@@ -59,31 +59,31 @@ def with_outputs(notebook: dict[str, Any]) -> None:
     notebook["cells"][1]["source"] = "".join(notebook["cells"][1]["source"])
 
 
-def test_generating_again_touches_nothing(pair: PairFolder, generate: Callable[..., dict[Path, FileState]]) -> None:
+def test_generating_again_touches_nothing(pair: PairFolder, generate: Callable[..., dict[Path, bool]]) -> None:
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in pair.path.rglob("*") if path.is_file()}
 
-    assert set(generate().values()) == {FileState.UNCHANGED}
+    assert set(generate().values()) == {False}
     assert before == {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before}
 
 
-def test_outputs_are_no_edits_and_stay(pair: PairFolder, generate: Callable[..., dict[Path, FileState]]) -> None:
+def test_outputs_are_no_edits_and_stay(pair: PairFolder, generate: Callable[..., dict[Path, bool]]) -> None:
     executed = edit(pair.notebook(Role.TRAIN), with_outputs)
 
-    assert generate()[TRAIN] is FileState.UNCHANGED
+    assert generate()[TRAIN] is False
     assert pair.notebook(Role.TRAIN).read_bytes() == executed
 
 
 def test_an_executed_notebook_is_rendered_anew_when_a_choice_changes(
-    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+    pair: PairFolder, generate: Callable[..., dict[Path, bool]]
 ) -> None:
     edit(pair.notebook(Role.TRAIN), with_outputs)
 
-    assert generate(framework="tensorflow")[TRAIN] is FileState.WRITTEN
+    assert generate(framework="tensorflow")[TRAIN] is True
     assert b"digits-tensorflow-" in pair.notebook(Role.TRAIN).read_bytes()
 
 
 def test_edits_are_kept_and_named_and_force_is_the_way_over_them(
-    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+    pair: PairFolder, generate: Callable[..., dict[Path, bool]]
 ) -> None:
     def change(notebook: dict[str, Any]) -> None:
         notebook["cells"][2]["source"] = ["print('mine')"]
@@ -130,7 +130,7 @@ def test_every_kind_of_edit_is_noticed(
 
 
 def test_the_same_edit_as_a_new_rendering_is_no_conflict(
-    pair: PairFolder, generate: Callable[..., dict[Path, FileState]], miniature_templates: Path
+    pair: PairFolder, generate: Callable[..., dict[Path, bool]], miniature_templates: Path
 ) -> None:
     template = miniature_templates / "infer.py.j2"
     template.write_text(template.read_text().replace("predicting", "foretelling"))
@@ -139,16 +139,16 @@ def test_the_same_edit_as_a_new_rendering_is_no_conflict(
         lambda notebook: notebook["cells"][2].update(source='print("foretelling", TITLE)'),
     )
 
-    assert generate()[Path("infer/infer.ipynb")] is FileState.UNCHANGED
+    assert generate()[Path("infer/infer.ipynb")] is False
 
 
 def test_without_the_kits_copy_a_pair_that_its_own_choices_render_to_counts_as_unedited(
-    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+    pair: PairFolder, generate: Callable[..., dict[Path, bool]]
 ) -> None:
     # This is what a clone has: the generated files are under version control, and the kit's own folder is not.
     shutil.rmtree(pair.state)
 
-    assert generate(framework="tensorflow")[TRAIN] is FileState.WRITTEN
+    assert generate(framework="tensorflow")[TRAIN] is True
 
 
 def test_without_the_kits_copy_an_edit_is_noticed(pair: PairFolder, generate: Callable[..., object]) -> None:
@@ -170,13 +170,13 @@ def test_without_anything_to_compare_with_a_file_that_differs_counts_as_edited(
 
 
 def test_a_notebook_that_was_deleted_is_written_again(
-    pair: PairFolder, generate: Callable[..., dict[Path, FileState]]
+    pair: PairFolder, generate: Callable[..., dict[Path, bool]]
 ) -> None:
     pair.notebook(Role.TRAIN).unlink()
 
-    states = generate()
+    written = generate()
 
-    assert [path for path, state in states.items() if state is FileState.WRITTEN] == [TRAIN]
+    assert [path for path, is_written in written.items() if is_written] == [TRAIN]
 
 
 def test_an_edit_in_pair_toml_takes_effect_and_stays(

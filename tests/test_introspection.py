@@ -237,7 +237,7 @@ def test_pictures_that_only_look_like_those_of_the_rows_do_not_outweigh_many_num
     test = _table("test.csv", 500, id=keys(500, seed=3), **numbers)
     names = tuple(f"{key}.png" for key in sorted(keys(500, seed=4)))
     form = ImageFormat(mode="RGB", width=64, height=64, is_uniform=True)
-    folder = Folder("maps", {".png": 90_000}, names, is_complete=False, images=form)
+    folder = Folder("maps", {".png": 90_000}, names, images=form)
 
     task = read_task(Survey((test, train), (folder,)), Hints("some", metric_text="RMSE")).task
 
@@ -523,7 +523,7 @@ def test_files_are_recognised_where_samples_of_them_hardly_overlap() -> None:
     train, test = keys(200_000, seed=2), keys(50_000, seed=3)
     names = tuple(sorted(f"{key}.jpg" for key in train + test)[::125])
     form = ImageFormat(mode="RGB", width=640, height=480, is_uniform=False)
-    folder = Folder("photos", {".jpg": 250_000}, names, is_complete=False, images=form)
+    folder = Folder("photos", {".jpg": 250_000}, names, images=form)
     labels = _table("labels.csv", 200_000, id=train[:2_000], breed=["abc"[n % 3] for n in range(2_000)])
     sample = _table("sample_submission.csv", 50_000, id=test[:2_000], breed=["a"] * 2_000)
 
@@ -536,8 +536,8 @@ def test_files_are_recognised_where_samples_of_them_hardly_overlap() -> None:
 def test_files_are_recognised_by_their_likeness_where_no_name_was_seen_twice() -> None:
     names = tuple(f"{key}.png" for key in sorted(keys(2_000, seed=2)))
     form = ImageFormat(mode="RGB", width=640, height=480, is_uniform=False)
-    folder = Folder("train", {".png": 3_000_000}, names, is_complete=False, images=form)
-    test = Folder("test", {".png": 3_000_000}, names, is_complete=False, images=form)
+    folder = Folder("train", {".png": 3_000_000}, names, images=form)
+    test = Folder("test", {".png": 3_000_000}, names, images=form)
     labels = _table("train.csv", 3_000_000, key=keys(2_000, seed=3), breed=["abc"[n % 3] for n in range(2_000)])
     sample = _table("sample_submission.csv", 3_000_000, key=keys(2_000, seed=4), breed=["a"] * 2_000)
 
@@ -550,7 +550,7 @@ def test_files_are_recognised_by_their_likeness_where_no_name_was_seen_twice() -
 
 def _table(path: str, rows: int, **columns: Sequence[str]) -> Table:
     sampled = tuple(column_of(name, values) for name, values in columns.items())
-    return Table(path, TableFormat.CSV, sampled, rows, is_complete=False, size=20 * rows, separator=",")
+    return Table(path, TableFormat.CSV, sampled, rows, is_complete=False, separator=",")
 
 
 def test_a_column_of_small_numbers_is_no_list_of_numbered_files(tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """The user name comes from where Kaggle keeps it, and nothing else does."""
 
 import json
+import os
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from generator.errors import PairError
-from generator.pair.choices import MadeBy
+from generator.pair.choices import Choice, MadeBy
 from generator.pair.owner import PLACEHOLDER_OWNER, checked_owner, find_owner
 
 
@@ -15,8 +17,9 @@ def configure(path: Path, content: object) -> None:
     path.write_text(content if isinstance(content, str) else json.dumps(content))
 
 
-def found(home: Path, **environment: str) -> str:
-    return str(find_owner({"HOME": str(home), **environment}).value)
+def found(home: Path, **environment: str) -> Choice:
+    with patch.dict(os.environ, {"HOME": str(home), **environment}, clear=True):
+        return find_owner()
 
 
 def test_without_any_configuration_it_is_the_placeholder(isolated_home: Path) -> None:
@@ -28,7 +31,7 @@ def test_without_any_configuration_it_is_the_placeholder(isolated_home: Path) ->
 def test_the_environment_comes_before_files(tmp_path: Path) -> None:
     configure(tmp_path / ".kaggle/kaggle.json", {"username": "grace"})
 
-    assert found(tmp_path, KAGGLE_USERNAME="Ada") == "ada"
+    assert found(tmp_path, KAGGLE_USERNAME="Ada").value == "ada"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +48,7 @@ def test_each_place_of_kaggles_configuration_is_read(tmp_path: Path, file: str, 
     configure(tmp_path / file, {"username": "ada", "key": "secret"})
 
     absolute = {name: str(tmp_path / value) for name, value in environment.items()}
-    choice = find_owner({"HOME": str(tmp_path), **absolute})
+    choice = found(tmp_path, **absolute)
 
     assert (choice.value, choice.by) == ("ada", MadeBy.INFERRED)
     assert "secret" not in repr(choice)
@@ -56,13 +59,13 @@ def test_a_broken_file_counts_as_absent(tmp_path: Path, content: str) -> None:
     configure(tmp_path / ".kaggle/kaggle.json", content)
     configure(tmp_path / ".config/kaggle/kaggle.json", {"username": "ada"})
 
-    assert found(tmp_path) == "ada"
+    assert found(tmp_path).value == "ada"
 
 
 def test_a_folder_in_place_of_the_file_counts_as_absent(tmp_path: Path) -> None:
     (tmp_path / ".kaggle/kaggle.json").mkdir(parents=True)
 
-    assert found(tmp_path) == PLACEHOLDER_OWNER
+    assert found(tmp_path).value == PLACEHOLDER_OWNER
 
 
 def test_an_owner_on_the_command_line_is_lower_cased_or_refused() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.pair.percent import Cell, CellKind, PercentError, read_cells
+from generator.pair.percent import FOLDED_TAG, Cell, CellKind, PercentError, read_cells
 
 CRAFTED = '''
 # %% [markdown] name="introduction"
@@ -59,7 +59,7 @@ def test_cells_have_their_names_kinds_tags_and_sources() -> None:
     assert cells[1].source.startswith("EPOCHS = 3  # passes\n")
     assert cells[1].source.endswith("# A comment at the end.")
     assert cells[3] == Cell(name="empty", kind=CellKind.CODE, source="")
-    assert [cell.name for cell in cells if cell.is_folded] == ["folded"]
+    assert [cell.name for cell in cells if FOLDED_TAG in cell.tags] == ["folded"]
 
 
 def test_jupytext_reads_the_same_cells() -> None:

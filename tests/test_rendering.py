@@ -13,7 +13,7 @@ from generator.pair.choices import Choice, Choices, MadeBy, merged, proposed
 from generator.pair.kernel_files import render_kernels
 from generator.pair.parameters import ParameterError, UnknownParameterError, read_parameters
 from generator.pair.percent import PercentError
-from generator.pair.rendering import TemplateRenderError, compiled_templates, environment
+from generator.pair.rendering import compiled_templates, environment
 from generator.pair.workspace import Role
 
 TRAIN, INFER = Path("train/train.ipynb"), Path("infer/infer.ipynb")
@@ -131,7 +131,7 @@ def test_a_template_that_cannot_be_rendered_is_named_with_its_line(
 ) -> None:
     (miniature_templates / file).write_text(text)
 
-    with pytest.raises(TemplateRenderError, match=message):
+    with pytest.raises(PairError, match=message):
         render_kernels(choices())
 
 
@@ -139,7 +139,7 @@ def test_a_broken_include_is_named_and_not_the_template_that_includes_it(miniatu
     (miniature_templates / "train.py.j2").write_text('# %% name="a"\n# {% include "part.py.j2" %}\n')
     (miniature_templates / "part.py.j2").write_text("x = 1\nx = {{ pair.nothing }}\n")
 
-    with pytest.raises(TemplateRenderError, match=r"The template part\.py\.j2, line 2 cannot be rendered"):
+    with pytest.raises(PairError, match=r"The template part\.py\.j2, line 2 cannot be rendered"):
         render_kernels(choices())
 
 

@@ -15,7 +15,7 @@ from generator.competition.introspection import Hints, read_task
 from generator.competition.introspection.errors import UnusableValueError
 from generator.competition.survey import survey_folder
 from generator.pair.proposal import propose
-from generator.pair.sources import Sources, look
+from generator.pair.sources import look
 
 pytest_plugins = ("notebook_session",)
 
@@ -159,7 +159,7 @@ def test_a_competition_with_a_server_takes_notebooks_only(tmp_path: Path) -> Non
     write_heights(tmp_path)
     write_gateway(tmp_path, "table")
 
-    made = propose(look("heights", Sources(mounted=tmp_path)), decisions={})
+    made = propose(look("heights", mounted=tmp_path), decisions={})
 
     assert made.competition.is_code_competition is True
     assert not [warning for warning in made.warnings if "inference server" in warning]

@@ -2,13 +2,14 @@
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from generator.errors import PairError
-from generator.pair.shared_cells import compare_shared_cells
+from generator.pair.shared_cells import check_shared_cells
+from generator.pair.workspace import PairFolder, Role
 
-TRAIN, INFER = Path("train.ipynb"), Path("infer.ipynb")
 MARK = "# The same in both notebooks."
 
 
@@ -19,11 +20,16 @@ def text(*cells: tuple[str | None, str]) -> str:
 
 
 def compare(train: str, infer: str) -> None:
-    compare_shared_cells({TRAIN: train, INFER: infer})
+    with TemporaryDirectory() as place:
+        folder = PairFolder(Path(place))
+        for role, content in ((Role.TRAIN, train), (Role.INFER, infer)):
+            folder.notebook(role).parent.mkdir()
+            folder.notebook(role).write_text(content)
+        check_shared_cells(folder)
 
 
 def test_all_cells_that_differ_are_named_in_one_message() -> None:
-    with pytest.raises(PairError, match=r'The cells "a", "b" differ between train\.ipynb and infer\.ipynb'):
+    with pytest.raises(PairError, match=r'The cells "a", "b" differ between .*train\.ipynb and .*infer\.ipynb'):
         compare(text(("a", f"{MARK}\n1"), ("b", f"{MARK}\n1")), text(("a", f"{MARK}\n2"), ("b", f"{MARK}\n2")))
 
 

@@ -175,7 +175,7 @@ def _bring_data(workspace: Workspace, draft: Draft) -> None:
     """Puts the competition's files where the notebooks look for them: writes or links them, if they are not there."""
     competition = draft.proposal.competition.slug
     mounted = workspace.competition_data(competition)
-    data = draft.proposal.data
+    data = draft.proposal.known.folder
     if draft.proposal.is_built_in:
         built_in = builtin.require(competition)
         if not has_data(built_in, workspace):

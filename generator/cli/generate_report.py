@@ -10,7 +10,6 @@ from generator.cli.table import table
 from generator.competition.facts import Medium
 from generator.competition.schema import families, keys_of
 from generator.files import read_bytes
-from generator.pair.folder import FileState
 from generator.pair.generation import Draft
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.pretrained_models import suggested_models
@@ -25,8 +24,7 @@ _SMALL_TABLE = 4 << 20  # bytes
 def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explain: bool, to: str | None) -> str:
     """The choices with their evidence, the knobs of training, the files, and what to do next."""
     written = "would be written" if is_dry_run else "written"
-    states = {FileState.WRITTEN: written, FileState.UNCHANGED: "unchanged"}
-    files = [[states[state], str(draft.folder.path / path)] for path, state in draft.states.items()]
+    files = [[written if path in draft.stale else "unchanged", str(draft.folder.path / path)] for path in draft.files]
     lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
@@ -135,7 +133,7 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
         "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
         "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
-        "files": {path.as_posix(): str(state) for path, state in draft.states.items()},
+        "files": {path.as_posix(): "written" if path in draft.stale else "unchanged" for path in draft.files},
         "next": _next_command(workspace, draft, to),
     }
     if explain:

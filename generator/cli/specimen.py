@@ -57,27 +57,28 @@ def specimen(**options: Any) -> int:
     from generator.pair.folder import pair_folder, read_choices
     from generator.pair.kept_description import kept_description
     from generator.pair.proposal import propose
-    from generator.pair.sources import Sources, look
+    from generator.pair.sources import look
 
     workspace, slug = options["workspace"], options["competition"]
     # What the user decided for the pair, such as another id column, is true of its specimen as well.
     pair = pair_folder(workspace, slug)
     decided = decisions(read_choices(pair), flags={}, task_flags={})
-    sources = Sources(
+    known = look(
+        slug,
         mounted=workspace.competition_data(slug),
         data=options["data"],
         ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )
-    proposal = propose(look(slug, sources), decisions=decided)
+    proposal = propose(known, decisions=decided)
     for warning in proposal.warnings:
         warn(warning)
     folder = options["output"] or workspace.specimen(slug)
     click.echo(f"Writing a specimen of {printable(slug)} …", err=True)
     summary = (
         _of_built_in(slug, proposal.task, folder, options)
-        if proposal.survey is None
-        else _of_survey(proposal.survey, proposal.task, folder, options)
+        if known.survey is None
+        else _of_survey(known.survey, proposal.task, folder, options)
     )
     click.echo(_as_json(summary, options) if options["as_json"] else _as_text(summary))
     return 0

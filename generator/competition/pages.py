@@ -13,7 +13,11 @@ from generator.untrusted import printable
 
 _LONGEST_PAGE = 200_000
 _QUOTED = 100
-_DROPPED = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
+# From one mark to the other, which may overlap as in `<!-->`; what is never ended, to the end.
+_DROPPED = [
+    re.compile(rf"(?={begin}).*?(?={end}|\Z)", re.IGNORECASE | re.DOTALL)
+    for begin, end in (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
+]
 _LINE_ENDING_TAG = re.compile(r"<\s{0,3}(?:br|/?(?:p|li|ul|ol|div|tr|h[1-6]|table))\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _LINK = re.compile(r"!?\[([^\]]{0,300})\]\([^)\s]{0,500}\)")
@@ -112,11 +116,11 @@ def read_rules(pages: Mapping[str, str]) -> Rules:
 def plain_text(content: str) -> str:
     """The words of a page, without tags, links and emphasis; a line for each paragraph or item of a list."""
     text = content[:_LONGEST_PAGE]
-    for begin, end in _DROPPED:
-        text = _without(text, begin, end)
+    for dropped in _DROPPED:
+        text = dropped.sub(" ", text)
     text = _TAG.sub("", _LINE_ENDING_TAG.sub("\n", text))
     text = _LINK.sub(r"\1", html.unescape(text))
-    lines = (" ".join(_without_emphasis(line).split()) for line in text.splitlines())
+    lines = (" ".join(_EMPHASIS.sub(lambda found: found[1] or "", line).split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line)
 
 
@@ -135,22 +139,6 @@ def _in_order(pages: Mapping[str, str]) -> list[tuple[str, str]]:
         and not any(word in name.lower() for word in _OTHER_PAGES)
     ]
     return [(name, pages[name]) for _, name in sorted(ranked)]
-
-
-def _without(text: str, begin: str, end: str) -> str:
-    """A text without what stands between two marks; from one that is never ended, to the end."""
-    lowered, kept, position = text.lower(), [], 0
-    if len(lowered) != len(text):  # some letters become two
-        lowered = text
-    while (start := lowered.find(begin, position)) >= 0:
-        kept.append(text[position:start])
-        stop = lowered.find(end, start)
-        position = len(text) if stop < 0 else stop
-    return " ".join([*kept, text[position:]])
-
-
-def _without_emphasis(line: str) -> str:
-    return _EMPHASIS.sub(lambda found: found[1] or "", line)
 
 
 def _first(texts: _Texts, pattern: re.Pattern[str], value: Callable[[re.Match[str]], str]) -> Rule | None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from generator.untrusted import storable
 
 Values = Sequence[bytes] | Sequence[int] | Sequence[float]
-_FRAME = 12 + 4
+FRAME = 12 + 4  # bytes of a file that a record takes beside its own
 _LARGEST_RECORD = 16 << 20
 _POLYNOMIAL, _MASK = 0x82F63B78, 0xA282EAD8
 _KINDS = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
@@ -82,11 +82,6 @@ def first_records(stream: BinaryIO, count: int) -> list[bytes]:
         records.append(record)
         stream.seek(4, 1)
     return records
-
-
-def stored_size(record: bytes) -> int:
-    """The number of bytes of a file that a record takes."""
-    return len(record) + _FRAME
 
 
 def features_of(record: bytes) -> dict[str, Feature]:

@@ -7,10 +7,6 @@ from typing import Any
 from generator.untrusted import is_slug
 
 
-def _is_file_name(name: str) -> bool:
-    return bool(name.strip(".")) and not set("/\\:") & set(name)
-
-
 def _is_inside(path: str) -> bool:
     parts = path.replace("\\", "/").split("/")
     return not path.startswith(("/", "\\", "~")) and ".." not in parts and ":" not in parts[0]
@@ -19,7 +15,7 @@ def _is_inside(path: str) -> bool:
 FORMS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "": (lambda _: True, "anything"),
     "path": (_is_inside, "a path inside of the competition's folder"),
-    "file": (_is_file_name, "the name of a file, without a folder"),
+    "file": (lambda name: name.strip(".") and not set("/\\:") & set(name), "the name of a file, without a folder"),
     "slug": (is_slug, "lower-case letters, digits and hyphens"),
     "template": (lambda name: name.replace("_", "a").isalnum(), "a name that `tandem generate --list` shows"),
     "share": (lambda share: 0 <= share < 1, "0 or more, and less than 1"),

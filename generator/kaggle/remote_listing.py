@@ -36,7 +36,7 @@ class RemoteListing:
         shown = {name: size for name, size in named.items() if name and not name.startswith(".")}
         self.sizes |= {f"{path}/{name}" if path else name: size for name, size in shown.items()}
         is_complete = total <= len(named)
-        self.directories.append(Directory(path, tuple(sorted(shown)), is_complete, 0 if is_complete else total))
+        self.directories.append(Directory(path, tuple(sorted(shown)), 0 if is_complete else total))
 
 
 def list_competition(kaggle: Kaggle, slug: str) -> RemoteListing:

@@ -66,7 +66,8 @@ def commit(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
             created += folder.files.make_folder(parent)
         with _locked(folder):
             _recover(folder)
-            _write_stage(folder, files)
+            for path, content in files.items():
+                folder.files.append(_staged(folder, path), content, behind=0)
             _check_targets(folder, targets)
             with deferred_interrupts():
                 folder.files.append(_stage(folder) / _MARKER, b"")
@@ -112,11 +113,6 @@ def _put_in_place(folder: PairFolder) -> None:
             f"The new files of {printable(str(folder.path))} are complete, but cannot be put in place: "
             f"{reason(error)}; the next command finishes the work once that is mended."
         ) from error
-
-
-def _write_stage(folder: PairFolder, files: Mapping[Path, bytes]) -> None:
-    for path, content in files.items():
-        folder.files.append(_staged(folder, path), content, behind=0)
 
 
 def _discard_stage(folder: PairFolder) -> None:

@@ -1,7 +1,7 @@
 """The choices behind a pair: what they are, who made each, and which of two prevails."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from generator.competition.facts import Competition, Task, Value
@@ -88,7 +88,7 @@ def decisions(kept: Choices, *, flags: Mapping[str, Value], task_flags: Mapping[
         flags: As for `merged`.
         task_flags: As for `merged`.
     """
-    before = {key: choice.value for key, choice in (*kept.pair.items(), *kept.task.items()) if choice.by.is_the_users}
+    before = {key: choice.value for key, choice in {**_users(kept.pair), **_users(kept.task)}.items()}
     decided = {**before, **flags, **task_flags}
     return {key: value for key, value in decided.items() if key == "family" or key not in common()["pair"]}
 
@@ -112,19 +112,15 @@ def merged(
     optional = {key for key, rule in common()["pair"].items() if rule.optional}
     said = {key: choice for key, choice in kept.pair.items() if key in optional and key not in proposal.pair}
     return Choices(
-        pair={**_prevailing(proposal.pair, kept.pair), **said, **_flagged(flags, kept.pair)},
-        task={**_prevailing(proposal.task, kept.task), **_flagged(task_flags or {}, kept.task)},
-        parameters=_prevailing(proposal.parameters, kept.parameters),
+        pair={**proposal.pair, **_users(kept.pair), **said, **_flagged(flags, kept.pair)},
+        task={**proposal.task, **_users(kept.task), **_flagged(task_flags or {}, kept.task)},
+        parameters=_users(kept.parameters),
     )
 
 
 def completed(written: Choices, proposal: Choices) -> Choices:
     """Adds to the choices of a file those of the proposal that it leaves open; what the file says stays."""
-    return Choices(
-        pair={**proposal.pair, **written.pair},
-        task={**proposal.task, **written.task},
-        parameters={**proposal.parameters, **written.parameters},
-    )
+    return replace(written, pair={**proposal.pair, **written.pair}, task={**proposal.task, **written.task})
 
 
 def _task_choices(task: Task) -> dict[str, Choice]:
@@ -137,10 +133,9 @@ def _task_choices(task: Task) -> dict[str, Choice]:
 
 
 def _flagged(flags: Mapping[str, Value], kept: Mapping[str, Choice]) -> dict[str, Choice]:
-    said = {key: choice.value for key, choice in kept.items() if choice.by.is_the_users}
+    said = {key: choice.value for key, choice in _users(kept).items()}
     return {key: Choice(value, MadeBy.FLAG) for key, value in flags.items() if said.get(key) != value}
 
 
-def _prevailing(proposal: Mapping[str, Choice], kept: Mapping[str, Choice]) -> dict[str, Choice]:
-    users = {key: choice for key, choice in kept.items() if choice.by.is_the_users}
-    return {**proposal, **users}
+def _users(kept: Mapping[str, Choice]) -> dict[str, Choice]:
+    return {key: choice for key, choice in kept.items() if choice.by.is_the_users}

@@ -1,14 +1,13 @@
 """`pair.toml`, the file of a pair's choices: read, and written without losing what the user wrote around them.
 
 ChoicesError                  pair.toml cannot be used as it stands
-├── UnknownKeyError           a section or key that does not exist
 └── WrongValueError           a value of the wrong type, or one that is not allowed
 """
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from generator.competition import metrics
 from generator.competition.facts import Value
@@ -17,34 +16,23 @@ from generator.errors import CompetitionError, PairError, did_you_mean
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.untrusted import printable, storable
 
-if TYPE_CHECKING:
-    from tomlkit import TOMLDocument
-
 _CHOICE_KEYS = ("value", "by", "evidence")
-_BANNER = (
-    "The choices behind this pair of notebooks, written by `tandem generate`, which keeps what you change here:",
-    'replace a table by a plain value (framework = "tensorflow"), or edit its value, and the choice is yours.',
-)
-_INTRODUCTIONS = {
-    "pair": "",
-    "task": "What the competition asks for, and what that was inferred from.",
-    "parameters": "Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.",
-}
+_NEW_FILE = """\
+# The choices behind this pair of notebooks, written by `tandem generate`, which keeps what you change here:
+# replace a table by a plain value (framework = "tensorflow"), or edit its value, and the choice is yours.
+
+[pair]
+
+[task]
+# What the competition asks for, and what that was inferred from.
+
+[parameters]
+# Further knobs of the notebooks, as `generate -P` sets them; without a line one is the default.
+"""
 
 
 class ChoicesError(PairError):
     """A `pair.toml` that cannot be used as it stands."""
-
-
-class UnknownKeyError(ChoicesError):
-    """A section or key that does not exist."""
-
-    def __init__(self, *, path: Path, key: str, known: Iterable[str]) -> None:
-        names = list(known)
-        super().__init__(
-            f'{printable(str(path))}: there is no "{printable(key)}"; known here: {", ".join(names)}.'
-            f"{did_you_mean(key, names)}"
-        )
 
 
 class WrongValueError(ChoicesError):
@@ -96,7 +84,7 @@ def text_of(choices: Choices, *, existing: str | None = None, may_leave_open: bo
     """
     import tomlkit
 
-    document = _new_document() if existing is None else tomlkit.parse(existing)
+    document = tomlkit.parse(_NEW_FILE if existing is None else existing)
     is_open = existing is not None and may_leave_open
     said = document.unwrap()
     for name, entries in choices.sections().items():
@@ -158,7 +146,11 @@ def _expected_of_toml(value: object) -> str:
 def _check_known(path: Path, entries: Mapping[str, Any], known: Iterable[str], *, prefix: str) -> None:
     for key in entries:
         if key not in known:
-            raise UnknownKeyError(path=path, key=f"{prefix}{key}", known=[f"{prefix}{name}" for name in known])
+            names = [f"{prefix}{name}" for name in known]
+            raise ChoicesError(
+                f'{printable(str(path))}: there is no "{printable(prefix + key)}"; known here: {", ".join(names)}.'
+                f"{did_you_mean(prefix + key, names)}"
+            )
 
 
 def _values_as_written(text: str | None) -> dict[str, Any]:
@@ -190,13 +182,9 @@ def _choice(path: Path, section: str, key: str, entry: Any, written: Mapping[str
         raise WrongValueError(path=path, key=f"{name}.by", expected=f"one of {', '.join(MadeBy)}", value=by)
     if not isinstance(evidence, str):
         raise WrongValueError(path=path, key=f"{name}.evidence", expected="text", value=evidence)
-    if name in written and not _is_same(written[name], entry["value"]):
+    if name in written and (type(written[name]), written[name]) != (type(entry["value"]), entry["value"]):
         return Choice(value, MadeBy.HAND)
     return Choice(value, MadeBy(by), evidence)
-
-
-def _is_same(first: object, second: object) -> bool:
-    return type(first) is type(second) and first == second
 
 
 def _checked(path: Path, section: str, key: str, value: Any) -> Value:
@@ -223,21 +211,6 @@ def _missing_metric(name: str) -> str:
     except CompetitionError as error:
         return f"a metric that can be computed. {error}".rstrip(".")
     return ""
-
-
-def _new_document() -> "TOMLDocument":
-    import tomlkit
-
-    document = tomlkit.document()
-    for line in _BANNER:
-        document.add(tomlkit.comment(line))
-    document.add(tomlkit.nl())
-    for name, introduction in _INTRODUCTIONS.items():
-        section = tomlkit.table()
-        if introduction:
-            section.add(tomlkit.comment(introduction))
-        document.add(name, section)
-    return document
 
 
 def _inline_table(choice: Choice) -> Any:

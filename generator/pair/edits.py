@@ -53,21 +53,13 @@ def edits(path: Path, content: bytes, *, since: bytes) -> Edits:
     """
     if content == since:
         return Edits(what="")
-    if path.suffix == ".ipynb":
-        return _notebook_edits(path, content, since)
-    return _metadata_edits(content, since)
-
-
-def _notebook_edits(path: Path, content: bytes, since: bytes) -> Edits:
     try:
-        return _compared("cells", written_cells(content, path=path), written_cells(since, path=path), is_ordered=True)
+        if path.suffix == ".ipynb":
+            both = [written_cells(each, path=path) for each in (content, since)]
+            return _compared("cells", *both, is_ordered=True)
+        now, before = json.loads(content), json.loads(since)
     except NotebookReadError:
         return Edits(what="cells", problem="no longer a notebook")
-
-
-def _metadata_edits(content: bytes, since: bytes) -> Edits:
-    try:
-        now, before = json.loads(content), json.loads(since)
     except (ValueError, RecursionError):
         return Edits(what="fields", problem="no longer JSON")
     if not isinstance(now, dict) or not isinstance(before, dict):

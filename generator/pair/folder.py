@@ -1,7 +1,6 @@
 """The folder of a pair: finding it, reading its choices, and writing it without losing anybody's edits."""
 
-from collections.abc import Callable, Mapping
-from enum import StrEnum
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
@@ -13,13 +12,6 @@ from generator.pair.edits import Edits, edits
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import PairFolder, Workspace
 from generator.untrusted import is_slug, printable
-
-
-class FileState(StrEnum):
-    """The effect of writing a pair on one of its files."""
-
-    WRITTEN = "written"
-    UNCHANGED = "unchanged"
 
 
 def pair_folder(workspace: Workspace, name: str) -> PairFolder:
@@ -80,8 +72,8 @@ def planned(
     *,
     force: bool,
     without_base: Callable[[], Mapping[Path, bytes]] = dict,
-) -> dict[Path, FileState]:
-    """Finds out what writing a pair would do to each file, and whether it would lose edits.
+) -> frozenset[Path]:
+    """Finds out which files writing a pair would change, and whether it would lose edits.
 
     A file that says what was rendered already is left untouched, together with the outputs in it.
 
@@ -103,10 +95,7 @@ def planned(
             f"{printable(str(folder.path))} was edited since it was rendered, and is left as it is:\n{edits}\n"
             "Generate under another name with --name, or overwrite these edits with --force."
         )
-    return {
-        path: FileState.UNCHANGED if _is_current(folder, path, rendered) else FileState.WRITTEN
-        for path, rendered in files.items()
-    }
+    return frozenset(path for path, rendered in files.items() if not _is_current(folder, path, rendered))
 
 
 def edited(
@@ -131,19 +120,19 @@ def edited(
     return found
 
 
-def write_pair(folder: PairFolder, files: Mapping[Path, bytes], states: Mapping[Path, FileState]) -> None:
+def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collection[Path]) -> None:
     """Writes a pair, with a copy of what was rendered as the base of later comparisons: as a whole or not at all.
 
     Args:
         folder: The pair.
         files: As for `planned`.
-        states: The plan.
+        stale: Those to write, as `planned` says.
 
     Raises:
         FileWriteError: Nothing was changed.
         PairError: Everything is written, but not in place.
     """
-    changes = {path: files[path] for path, state in states.items() if state is FileState.WRITTEN}
+    changes = {path: files[path] for path in stale}
     for path, rendered in files.items():
         if _content(folder.path / base_of(path)) != rendered:
             changes[base_of(path)] = rendered

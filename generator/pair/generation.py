@@ -16,7 +16,7 @@ from generator.pair.backbones import without_foreign_backbone
 from generator.pair.choices import Choice, Choices, MadeBy, completed, decisions, merged, proposed
 from generator.pair.choices_toml import ChoicesError, check_storable, text_of
 from generator.pair.edits import edits
-from generator.pair.folder import FileState, pair_folder, planned, read_choices, write_pair
+from generator.pair.folder import pair_folder, planned, read_choices, write_pair
 from generator.pair.kept_description import keep_description, kept_description
 from generator.pair.kernel_files import kernel_files, render_kernels, rendered_cells
 from generator.pair.knobs import Knob, knobs_of, model_of
@@ -24,7 +24,7 @@ from generator.pair.own_cells import read_own_cells
 from generator.pair.owner import find_owner, unknown_owner
 from generator.pair.percent import Cell
 from generator.pair.proposal import Proposal, propose
-from generator.pair.sources import Known, Sources, look
+from generator.pair.sources import Known, look
 from generator.pair.spec import PairSpec, spec_of
 from generator.pair.template_catalog import check_offered, check_tpu
 from generator.pair.workspace import PairFolder, Role, Workspace
@@ -76,7 +76,7 @@ class Draft:
         model: What the training notebook says its model is.
         knobs: What can be turned in it.
         files: The content of each file by its path inside of the folder.
-        states: What writing does to each file.
+        stale: Those that writing changes.
     """
 
     folder: PairFolder
@@ -85,7 +85,7 @@ class Draft:
     model: str
     knobs: Sequence[Knob]
     files: Mapping[Path, bytes]
-    states: Mapping[Path, FileState]
+    stale: frozenset[Path]
 
 
 def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = None) -> Draft:
@@ -104,13 +104,11 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
     kept = read_choices(folder)
     known = look(
         options.competition,
-        Sources(
-            mounted=workspace.competition_data(options.competition),
-            data=options.data,
-            ask=options.ask,
-            asks_always=options.asks_always,
-            known=kept_description(folder, options.competition),
-        ),
+        mounted=workspace.competition_data(options.competition),
+        data=options.data,
+        ask=options.ask,
+        asks_always=options.asks_always,
+        known=kept_description(folder, options.competition),
     )
     understand = partial(_understood, known, kept)
     said = read_assignments(options.settings, options.assignments, kept)
@@ -138,7 +136,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         model=model_of(cells[Role.TRAIN]),
         knobs=knobs_of(choices, cells[Role.TRAIN]),
         files=files,
-        states=planned(folder, files, force=options.force, without_base=before),
+        stale=planned(folder, files, force=options.force, without_base=before),
     )
 
 
@@ -159,9 +157,9 @@ def write(made: Draft) -> None:
     Raises:
         FileWriteError: Nothing was changed.
     """
-    write_pair(made.folder, made.files, made.states)
-    if made.proposal.description is not None:
-        keep_description(made.folder, made.proposal.description)
+    write_pair(made.folder, made.files, made.stale)
+    if made.proposal.known.description is not None:
+        keep_description(made.folder, made.proposal.known.description)
 
 
 def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
@@ -181,8 +179,8 @@ def turn_knobs(folder: PairFolder, assignments: Sequence[str]) -> None:
     choices, cells = _rendered_with_knobs(choices, said, folder)
     text = text_of(choices, existing=read_text(folder.choices))
     files = {Path(folder.choices.name): text.encode("utf-8"), **kernel_files(choices, cells)}
-    states = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder))
-    write_pair(folder, files, states)
+    stale = planned(folder, files, force=False, without_base=partial(_as_it_says_now, folder))
+    write_pair(folder, files, stale)
 
 
 def complete_choices(folder: PairFolder) -> Choices:

@@ -1,6 +1,7 @@
 """The imports of a notebook: templates import where they use, a notebook imports once, at its beginning."""
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,10 +70,7 @@ def _without(source: str, statements: Iterable[ast.stmt]) -> str:
     lines = source.split("\n")
     for node in statements:
         lines[node.lineno - 1 : node.end_lineno] = [""] * ((node.end_lineno or node.lineno) - node.lineno + 1)
-    text = "\n".join(lines)
-    while "\n\n\n\n" in text:
-        text = text.replace("\n\n\n\n", "\n\n\n")
-    return text.strip("\n")
+    return re.sub("\n{4,}", "\n\n\n", "\n".join(lines)).strip("\n")
 
 
 def _with_imports(cell: Cell, needed: Sequence[tuple[str, str, str]]) -> Cell:

@@ -43,6 +43,6 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "competition_sources": [spec.competition.slug],
         "kernel_sources": [] if is_training or spec.handover_dataset else [spec.train.ref],
         # A backbone's weights are in the hand-over.
-        "model_sources": [] if spec.has_backbone and not is_training else list(spec.model_sources),
+        "model_sources": [spec.handle] if spec.handle and (is_training or not spec.has_backbone) else [],
     }
     return json.dumps(fields, indent=2, ensure_ascii=False) + "\n"

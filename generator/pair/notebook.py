@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.errors import PairError
-from generator.pair.percent import Cell, CellKind
+from generator.pair.percent import FOLDED_TAG, Cell, CellKind
 from generator.untrusted import printable
 
 _METADATA = {
@@ -116,7 +117,8 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "cell_type": str(cell.kind),
         "id": cell.name,
         "metadata": _cell_metadata(cell),
-        "source": _lines(cell.source),
+        # Split at newlines alone: `str.splitlines` would split at U+2028 and others too.
+        "source": list(io.StringIO(cell.source, newline="\n")),
     }
     if cell.kind is CellKind.CODE:
         fields |= {"execution_count": None, "outputs": []}
@@ -125,16 +127,10 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 def _cell_metadata(cell: Cell) -> dict[str, Any]:
     metadata: dict[str, Any] = {"tags": list(cell.tags)} if cell.tags else {}
-    if cell.is_folded:
+    if FOLDED_TAG in cell.tags:
         # Kaggle's viewer knows only the first, JupyterLab only the second, and nbconvert only the tag.
         metadata |= {"_kg_hide-input": True, "jupyter": {"source_hidden": True}}
     return metadata
-
-
-def _lines(source: str) -> list[str]:
-    """The lines with their ends, split at newlines alone: `str.splitlines` would split at U+2028 and others too."""
-    *lines, last = source.split("\n")
-    return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
 def joined(source: object) -> str:

@@ -1,7 +1,7 @@
 """The owner of the kernels: the Kaggle user name, from the command line or from Kaggle's own configuration."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from generator.errors import PairError
@@ -30,18 +30,15 @@ def checked_owner(owner: str) -> str:
     return name
 
 
-def find_owner(environment: Mapping[str, str] = os.environ) -> Choice:
+def find_owner() -> Choice:
     """Looks for the user name where Kaggle's own tools keep it; files that are missing or broken count as absent.
 
     Nothing but the user name is taken from them. Keys and tokens are neither kept nor shown.
 
-    Args:
-        environment: The environment variables.
-
     Returns:
         The name with where it was found, or the placeholder.
     """
-    for name, evidence in _candidates(environment):
+    for name, evidence in _candidates():
         lower = name.strip().lower()
         if is_slug(lower):
             return Choice(lower, MadeBy.INFERRED, evidence)
@@ -53,22 +50,22 @@ def unknown_owner() -> Choice:
     return Choice(PLACEHOLDER_OWNER, MadeBy.DEFAULT, "no Kaggle user name found; set one with --owner")
 
 
-def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    if name := environment.get("KAGGLE_USERNAME"):
+def _candidates() -> Iterator[tuple[str, str]]:
+    if name := os.environ.get("KAGGLE_USERNAME"):
         yield name, "KAGGLE_USERNAME"
-    for folder in _folders(environment):
+    for folder in _folders():
         for file_name in ("kaggle.json", "credentials.json"):
             if name := read_json(folder / file_name, most=_LARGEST_CONFIGURATION).text("username"):
                 yield name, f"the user name in Kaggle's {file_name}"
 
 
-def _folders(environment: Mapping[str, str]) -> Iterator[Path]:
-    if configured := environment.get("KAGGLE_CONFIG_DIR"):
+def _folders() -> Iterator[Path]:
+    if configured := os.environ.get("KAGGLE_CONFIG_DIR"):
         yield Path(configured)
-    home = environment.get("HOME") or environment.get("USERPROFILE")
+    home = os.environ.get("HOME") or os.environ.get("USERPROFILE")
     if home:
         yield Path(home) / ".kaggle"
-    if shared := environment.get("XDG_CONFIG_HOME"):
+    if shared := os.environ.get("XDG_CONFIG_HOME"):
         yield Path(shared) / "kaggle"
     elif home:
         yield Path(home) / ".config" / "kaggle"

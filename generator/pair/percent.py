@@ -58,11 +58,6 @@ class Cell:
     source: str
     tags: tuple[str, ...] = ()
 
-    @property
-    def is_folded(self) -> bool:
-        """True if only the outputs are in sight until a reader opens the cell."""
-        return FOLDED_TAG in self.tags
-
 
 def read_cells(text: str) -> list[Cell]:
     r"""Splits py:percent text into cells.
@@ -116,18 +111,13 @@ def _empty_cell(number: int, line: str, text: str) -> Cell:
 
 def _options(text: str) -> dict[str, Any] | None:
     """The options of a cell by key, or None if the text is anything else."""
-    options: dict[str, Any] = {}
-    text, position = text.rstrip(), 0
-    while position < len(text):
-        match = _OPTION.match(text, position)
-        if match is None or match["key"] in options:
-            return None
-        try:
-            options[match["key"]] = json.loads(match["value"])
-        except ValueError:
-            return None
-        position = match.end()
-    return options
+    found = [(match["key"], match["value"]) for match in _OPTION.finditer(text)]
+    if _OPTION.sub("", text).strip() or len(dict(found)) < len(found):
+        return None
+    try:
+        return {key: json.loads(value) for key, value in found}
+    except ValueError:
+        return None
 
 
 def _without_empty_ends(lines: list[str]) -> str:

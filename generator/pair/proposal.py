@@ -1,14 +1,14 @@
 """The task that the kit proposes for a competition, from what is known of it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from generator.competition import builtin
 from generator.competition.description import Description
 from generator.competition.facts import Competition, Task, Value
 from generator.competition.presets import preset_of
+from generator.competition.tables.formats import TableFormat, format_of
 from generator.pair.sources import Known
 from generator.untrusted import printable
 
@@ -23,23 +23,19 @@ class Proposal:
     """A competition and the task that the kit makes of it.
 
     Attributes:
-        competition: What is known of it.
+        known: What was found out of it.
+        competition: What it is.
         task: What the kit makes of it.
         source: What that rests on, for the user.
-        data: The folder that was looked at; None where there is none.
-        survey: What was seen, of a competition that is not built in.
-        description: What the hosts say of it, if they were asked.
         findings: What was weighed, in the order to show.
         warnings: Sentences for the user.
         unclear: Those of the findings that are worth a question.
     """
 
+    known: Known
     competition: Competition
     task: Task
     source: str
-    data: Path | None = None
-    survey: "Survey | None" = field(default=None, repr=False)
-    description: Description | None = field(default=None, repr=False)
     findings: "tuple[Finding, ...]" = ()
     warnings: tuple[str, ...] = ()
     unclear: "tuple[Finding, ...]" = ()
@@ -47,21 +43,21 @@ class Proposal:
     @property
     def is_built_in(self) -> bool:
         """True if the kit itself brings the competition, its data included."""
-        return self.survey is None
+        return self.known.survey is None
 
     @property
     def has_data(self) -> bool:
         """True if the competition's files are on this machine, or can be written without asking anybody."""
-        return self.is_built_in or self.data is not None
+        return self.is_built_in or self.known.folder is not None
 
     @property
     def unused_files(self) -> tuple[str, ...]:
         """The files of the competition that the notebooks do not read, whole folders with a slash behind them."""
-        if self.survey is None:
+        if self.known.survey is None:
             return ()
         from generator.competition.introspection.unused_files import unused_files
 
-        return unused_files(self.survey, self.task)
+        return unused_files(self.known.survey, self.task)
 
 
 def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
@@ -77,7 +73,7 @@ def propose(known: Known, *, decisions: Mapping[str, Value]) -> Proposal:
     if known.survey is None:
         built_in = builtin.require(known.slug)
         task = _fine_tuned(built_in.task, decisions)
-        return Proposal(built_in.competition, task, source="the kit's own description")
+        return Proposal(known, built_in.competition, task, source="the kit's own description")
     return _read(known, known.survey, decisions)
 
 
@@ -106,18 +102,15 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Pro
             hints,
             metric_text=description.metric_text,
             evaluation_text=evaluation_text(description.pages),
-            file_name=rules.file_name.value if rules.file_name else "",
-            file_name_evidence=rules.file_name.evidence if rules.file_name else "",
+            file_name=rules.file_name,
         )
     reading = read_task(survey, hints)
     said = description.source if description is not None else "what somebody said"
     return Proposal(
+        known=known,
         competition=competition,
         task=reading.task,
         source=f"the files in {known.folder}" if known.folder is not None else said,
-        data=known.folder,
-        survey=survey,
-        description=description,
         findings=tuple(reading.findings.values()),
         unclear=tuple(reading.findings[key] for key in reading.unclear),
         warnings=(
@@ -130,22 +123,14 @@ def _read(known: Known, survey: "Survey", decisions: Mapping[str, Value]) -> Pro
 
 
 def _beyond_the_templates(survey: "Survey", task: Task) -> Iterator[str]:
-    """Warns of what a competition wants of an inference notebook that the templates cannot do."""
-    from generator.competition.introspection.inference_server import can_serve
-
-    if survey.server is not None and not can_serve(task.details):
+    """Warns of what a competition, or the name of its submission, wants of inference that the templates cannot do."""
+    lookup = task.details.get("lookup_table")
+    if survey.server is not None and lookup:
         yield (
             "This competition hands out its test data through an inference server (kaggle_evaluation), and the "
-            f"inference notebook answers what {printable(str(task.details['lookup_table']))} asks for: train with this "
+            f"inference notebook answers what {printable(str(lookup))} asks for: train with this "
             "pair, and write the server's predict() by hand."
         )
-    yield from _beyond_the_formats(task)
-
-
-def _beyond_the_formats(task: Task) -> Iterator[str]:
-    """Warns of what the name of the submission promises that the inference notebook does not write."""
-    from generator.competition.tables.formats import TableFormat, format_of
-
     name, promised = task.submission_file, format_of(task.submission_file)
     is_binary_archive = promised.format is TableFormat.PARQUET and promised.compression
     is_json = promised.format in (TableFormat.JSON, TableFormat.JSON_LINES)

@@ -1,44 +1,32 @@
 """What the knobs of the kit's notebooks can be: numbers, or names; one that is not named here can be any."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 
 from generator.competition.facts import Value
+
+_HOLDS = {"at least": ge, "above": gt, "at most": le, "below": lt}
 
 
 @dataclass(frozen=True)
 class Range:
-    """An interval; a bound that is None is none.
+    """An interval: its bounds, by what a number is to each of them, as messages say it."""
 
-    Attributes:
-        least: The least number.
-        above: What a number is greater than.
-        most: The greatest number.
-        below: What a number is less than.
-    """
-
-    least: float | None = None
-    above: float | None = None
-    most: float | None = None
-    below: float | None = None
+    bounds: Mapping[str, float]
 
     def __contains__(self, number: float) -> bool:
-        return (
-            (self.least is None or number >= self.least)
-            and (self.above is None or number > self.above)
-            and (self.most is None or number <= self.most)
-            and (self.below is None or number < self.below)
-        )
+        return all(_HOLDS[words](number, bound) for words, bound in self.bounds.items())
 
     def __str__(self) -> str:
-        bounds = {"at least": self.least, "above": self.above, "at most": self.most, "below": self.below}
-        return " and ".join(f"{words} {bound:g}" for words, bound in bounds.items() if bound is not None)
+        return " and ".join(f"{words} {bound:g}" for words, bound in self.bounds.items())
 
 
-_ONE_OR_MORE = Range(least=1)
-_NOT_NEGATIVE = Range(least=0)
-_POSITIVE = Range(above=0)
-_SHARE = Range(least=0, most=1)
-_LESS_THAN_ALL = Range(least=0, below=1)
+_ONE_OR_MORE = Range({"at least": 1})
+_NOT_NEGATIVE = Range({"at least": 0})
+_POSITIVE = Range({"above": 0})
+_SHARE = Range({"at least": 0, "at most": 1})
+_LESS_THAN_ALL = Range({"at least": 0, "below": 1})
 
 RANGES = {
     **dict.fromkeys(("FOLDS", "EPOCHS", "BATCH_SIZE", "MEMBERS", "TTA"), _ONE_OR_MORE),
@@ -49,8 +37,8 @@ RANGES = {
     **dict.fromkeys(("ROTATE_DEGREES", "SHIFT", "MIXUP", "CUTMIX", "MASKS", "GAIN_DB", "LEAST_PIECE"), _NOT_NEGATIVE),
     **dict.fromkeys(("DROPOUT", "WORD_DROPOUT", "EMA", "LABEL_SMOOTHING", "ZOOM"), _LESS_THAN_ALL),
     **dict.fromkeys(("MASK_SHARE", "DICE_SHARE", "COLOUR"), _SHARE),
-    "CROP": Range(above=0, most=1),
-    "DEVICES": Range(least=0, most=1),
+    "CROP": Range({"above": 0, "at most": 1}),
+    "DEVICES": _SHARE,
 }
 
 NAMES = {"PRECISION": ("auto", "float32", "mixed_bfloat16", "mixed_float16")}
@@ -64,7 +52,8 @@ def names_of(name: str, default: Value) -> tuple[str, ...]:
 
 def range_of(name: str, default: Value) -> Range:
     """Returns what numbers a knob can be; a default is one of them, as 0.0 is of a LEARNING_RATE that is looked up."""
-    known = RANGES.get(name, Range())
+    known = RANGES.get(name, Range({}))
     if isinstance(default, int | float) and default not in known:
-        return Range(least=default, most=known.most, below=known.below)
+        upper = {words: bound for words, bound in known.bounds.items() if words in ("at most", "below")}
+        return Range({"at least": default, **upper})
     return known

@@ -10,9 +10,8 @@ from generator.files import read_bytes
 from generator.pair.atomic_write import base_of, commit
 from generator.pair.edits import Edits, edits
 from generator.pair.folder import edited, pair_folder
-from generator.pair.generation import complete_choices, render_again
+from generator.pair.generation import complete_choices, read_pair, render_again
 from generator.pair.kernel_metadata import metadata_text
-from generator.pair.spec import spec_of
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import printable
 
@@ -142,7 +141,7 @@ def _is_flagship(pair: PairFolder) -> bool:
 
 def _root_metadata(workspace: Workspace, flagship: PairFolder) -> bytes:
     code_file = flagship.notebook(Role.TRAIN).relative_to(workspace.root).as_posix()
-    return metadata_text(spec_of(complete_choices(flagship)), Role.TRAIN, code_file=code_file).encode("utf-8")
+    return metadata_text(read_pair(flagship), Role.TRAIN, code_file=code_file).encode("utf-8")
 
 
 def _is_of_a_pair(workspace: Workspace, metadata: bytes) -> bool:

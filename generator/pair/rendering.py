@@ -24,14 +24,6 @@ _OTHERS_MAY_WRITE = 0o022
 _PATTERN = "*.j2"
 
 
-class TemplateRenderError(PairError):
-    """A template that Jinja cannot read, or that uses what the specification does not have."""
-
-    def __init__(self, *, template: str, line: int | None, problem: str) -> None:
-        where = printable(template if line is None else f"{template}, line {line}")
-        super().__init__(f"The template {where} cannot be rendered: {printable(problem)}.")
-
-
 def render_cells(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None = None) -> list[Cell]:
     """Renders one notebook of a pair.
 
@@ -44,7 +36,7 @@ def render_cells(spec: PairSpec, role: Role, *, own: Mapping[Path, str] | None =
         The cells of the notebook.
 
     Raises:
-        TemplateRenderError: With the template and its line.
+        PairError: As for `render_text`.
         OwnCellError: A file of the user's cannot take the place of its cell.
         PercentError: What was rendered is no sequence of named cells; with the template and line if they are known.
     """
@@ -61,7 +53,7 @@ def render_text(spec: PairSpec, role: Role) -> str:
     """Renders one notebook of a pair to py:percent text.
 
     Raises:
-        TemplateRenderError: With the template and its line.
+        PairError: Jinja cannot read a template, or it uses what the specification does not have; with its line.
     """
     top, folder = f"{role}.py.j2", template_folder()
     try:
@@ -74,15 +66,9 @@ def render_text(spec: PairSpec, role: Role) -> str:
             framework=frameworks()[spec.framework],
             role=role,
         )
-    except jinja2.TemplateSyntaxError as error:
-        raise TemplateRenderError(template=error.name or top, line=error.lineno, problem=_sentence(error)) from error
-    except jinja2.TemplateNotFound as error:
-        name, line = _place(error, folder) or (top, None)
-        problem = f"there is no template {error.name or error}"
-        raise TemplateRenderError(template=name, line=line, problem=problem) from error
     except (jinja2.TemplateError, TypeError, ValueError) as error:
-        name, line = _place(error, folder) or (top, None)
-        raise TemplateRenderError(template=name, line=line, problem=_sentence(error)) from error
+        where = _place(error, folder) or top
+        raise PairError(f"The template {printable(where)} cannot be rendered: {printable(_problem(error))}.") from error
 
 
 @cache
@@ -113,17 +99,21 @@ def _literal(value: object) -> str:
     return python_literal(str(value) if isinstance(value, jinja2.Undefined) else value)
 
 
-def _sentence(error: Exception) -> str:
+def _problem(error: Exception) -> str:
+    if isinstance(error, jinja2.TemplateNotFound):
+        return f"there is no template {error.name or error}"
     message = error.message if isinstance(error, jinja2.TemplateSyntaxError) else str(error)
     return (message or type(error).__name__).rstrip(".")
 
 
-def _place(error: Exception, folder: Path) -> tuple[str, int | None] | None:
-    """The innermost template and line of an error; Jinja rewrites the frames of templates to show both."""
+def _place(error: Exception, folder: Path) -> str:
+    """The innermost template and line of an error, or ""; Jinja rewrites the frames of templates to show both."""
+    if isinstance(error, jinja2.TemplateSyntaxError) and error.name:
+        return f"{error.name}, line {error.lineno}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if Path(frame.filename).is_relative_to(folder):
-            return Path(frame.filename).relative_to(folder).as_posix(), frame.lineno
-    return None
+            return f"{Path(frame.filename).relative_to(folder).as_posix()}, line {frame.lineno}"
+    return ""
 
 
 def _line_in_templates(text: str) -> str:

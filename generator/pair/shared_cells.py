@@ -5,7 +5,7 @@ from pathlib import Path
 
 from generator.errors import PairError
 from generator.files import read_text
-from generator.pair.notebook import WrittenCell, written_cells
+from generator.pair.notebook import written_cells
 from generator.pair.percent import Cell
 from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import printable
@@ -18,28 +18,12 @@ def check_shared_cells(folder: PairFolder) -> None:
     """Makes sure that the notebooks of a pair, as they are on the disk, agree where they have to.
 
     Raises:
-        PairError: Cells that do not.
+        PairError: Cells say in either notebook that they are the same in both, and are not.
         NotebookReadError: One is no notebook.
         FileReadError: One cannot be read.
     """
-    compare_shared_cells({folder.notebook(role): read_text(folder.notebook(role)) for role in Role})
-
-
-def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
-    """Makes sure that a training and an inference notebook agree where they have to.
-
-    Cells are told apart by their ids. One that only one of the notebooks has, or that an editor left without an id, is
-    nothing to compare: the hand-over still tells a model that was built otherwise.
-
-    Args:
-        notebooks: The text of both by their path, training first.
-
-    Raises:
-        PairError: Cells that say in either notebook that they are the same in both, and are not.
-        NotebookReadError: One is no notebook.
-    """
-    if different := differing(notebooks):
-        train_path, infer_path = notebooks
+    train_path, infer_path = (folder.notebook(role) for role in Role)
+    if different := differing({path: read_text(path) for path in (train_path, infer_path)}):
         names = ", ".join(f'"{printable(name)}"' for name in different)
         which = f"The cell {names} differs" if len(different) == 1 else f"The cells {names} differ"
         raise PairError(
@@ -49,7 +33,13 @@ def compare_shared_cells(notebooks: Mapping[Path, str]) -> None:
 
 
 def differing(notebooks: Mapping[Path, str]) -> list[str]:
-    """The ids of the cells that `compare_shared_cells` refuses.
+    """The ids of the cells that say in either of two notebooks that they are the same in both, and are not.
+
+    One that only one of the notebooks has, or that an editor left without an id, is nothing to compare: the hand-over
+    still tells a model that was built otherwise.
+
+    Args:
+        notebooks: The text of both by their path, training first.
 
     Raises:
         NotebookReadError: One is no notebook.
@@ -76,11 +66,9 @@ def different_cells(notebooks: Iterable[Iterable[Cell]]) -> set[str]:
 def _cells(text: str, path: Path) -> dict[str, str]:
     """The text of each code cell that has an id, without what editors add to or take from its ends."""
     cells = written_cells(text.encode("utf-8"), path=path)
-    return {name: cell.source.strip() for name, cell in cells.items() if _is_comparable(name, cell)}
-
-
-def _is_comparable(name: str, cell: WrittenCell) -> bool:
-    return cell.kind == "code" and not name.startswith("#")
+    return {
+        name: cell.source.strip() for name, cell in cells.items() if cell.kind == "code" and not name.startswith("#")
+    }
 
 
 def _is_shared(source: str) -> bool:

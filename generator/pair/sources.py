@@ -14,25 +14,6 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sources:
-    """The places that the facts of a competition may come from.
-
-    Attributes:
-        mounted: Where its files are, if they are there.
-        data: The folder with its files that the user names; before anything else.
-        ask: Who can be asked where there are no files; nobody, if None.
-        asks_always: Whether to ask what the hosts say even where there are files.
-        known: What the hosts said when they were asked before.
-    """
-
-    mounted: Path
-    data: Path | None = None
-    ask: FactSource | None = None
-    asks_always: bool = False
-    known: Description | None = None
-
-
-@dataclass(frozen=True)
 class Known:
     """Everything that is known of a competition before anything is concluded; it takes long to find out.
 
@@ -58,48 +39,54 @@ def check_name(slug: str) -> None:
         )
 
 
-def look(slug: str, sources: Sources) -> Known:
+def look(  # noqa: PLR0913 - the places that facts may come from
+    slug: str,
+    *,
+    mounted: Path,
+    data: Path | None = None,
+    ask: FactSource | None = None,
+    asks_always: bool = False,
+    known: Description | None = None,
+) -> Known:
     """Looks at what there is of a competition.
 
     Args:
         slug: The competition.
-        sources: Where its facts may come from.
+        mounted: Where its files are, if they are there.
+        data: The folder with its files that the user names; before anything else.
+        ask: Who can be asked where there are no files; nobody, if None.
+        asks_always: Whether to ask what the hosts say even where there are files.
+        known: What the hosts said when they were asked before.
 
     Raises:
         CompetitionError: There is nothing.
         KaggleError: It had to be asked, and could not answer.
     """
     check_name(slug)
-    if sources.data is None and builtin.find(slug) is not None:
+    if data is None and builtin.find(slug) is not None:
         return Known(slug)
-    folder = sources.data or (sources.mounted if _has_files(sources.mounted) else None)
+    folder = data or (mounted if mounted.is_dir() and any(mounted.iterdir()) else None)
     if folder is None:
-        return Known(slug, *_asked(slug, sources))
+        return Known(slug, *_asked(slug, mounted, ask))
     from generator.competition.survey import survey_folder
 
-    description = sources.known
-    if sources.ask is not None and sources.asks_always:
-        description = sources.ask.describe(slug)
+    description = ask.describe(slug) if ask is not None and asks_always else known
     return Known(slug, survey_folder(folder), description, folder)
 
 
-def _has_files(folder: Path) -> bool:
-    return folder.is_dir() and next(folder.iterdir(), None) is not None
-
-
-def _asked(slug: str, sources: Sources) -> "tuple[Survey, Description]":
+def _asked(slug: str, mounted: Path, ask: FactSource | None) -> "tuple[Survey, Description]":
     """Asks for the facts of a competition whose files are not here."""
     reason = ""
-    if sources.ask is not None:
+    if ask is not None:
         try:
             # The description first: it is the cheaper one, and says whether there is such a competition.
-            description = sources.ask.describe(slug)
-            return sources.ask.survey(slug), description
+            description = ask.describe(slug)
+            return ask.survey(slug), description
         except CannotAskError as error:
             reason = error.message
     known = builtin.known()
     raise CompetitionError(
-        f'There are no files of a competition "{printable(slug)}" in {printable(str(sources.mounted))}: put them '
+        f'There are no files of a competition "{printable(slug)}" in {printable(str(mounted))}: put them '
         f"there, as Kaggle mounts them, or name their folder with --data DIR. Built in are: {', '.join(known)}."
         f"{did_you_mean(slug, known)}{f' {reason}' if reason else ''}"
     )

@@ -25,7 +25,6 @@ class PairSpec(TaskProperties):
     Attributes:
         pair_id: What both notebooks must agree on: the competition, the framework, and a digest of the rest.
         framework: What the notebooks are written in.
-        owner: The Kaggle user name under which the kernels are pushed.
         train: The training kernel's name.
         infer: The inference kernel's name.
         competition: The competition.
@@ -35,7 +34,6 @@ class PairSpec(TaskProperties):
 
     pair_id: str
     framework: str
-    owner: str
     train: KernelName
     infer: KernelName
     competition: Competition
@@ -91,16 +89,6 @@ class PairSpec(TaskProperties):
         """The pretrained model of texts to start from; None if the user named none."""
         return preset_of(self.family, str(self.task_values.get("pretrained", "")))
 
-    @property
-    def model_sources(self) -> tuple[str, ...]:
-        """The Kaggle Models that notebooks have attached: the pretrained one, if the user named one.
-
-        Raises:
-            PairError: See `check_model`.
-        """
-        self.check_model()
-        return (self._handle,) if self._handle else ()
-
     def check_model(self) -> None:
         """Makes sure that the pretrained model that the user named, if any, can be attached and read.
 
@@ -108,7 +96,7 @@ class PairSpec(TaskProperties):
             PairError: It cannot be a Kaggle Model; it is one of texts that the framework does not read; or these images
                 are no photographs.
         """
-        handle = self._handle
+        handle = self.handle
         if handle and not is_handle(handle):
             suggested = suggested_models(self.family, self.framework)
             names = f"{', '.join(suggested)}, or " if suggested else ""
@@ -125,7 +113,8 @@ class PairSpec(TaskProperties):
             )
 
     @property
-    def _handle(self) -> str:
+    def handle(self) -> str:
+        """The Kaggle Model that notebooks have attached: the pretrained one; "" if the user named none."""
         return self.preset.handle if self.preset else str(self.task_values.get("pretrained", ""))
 
     def kernel(self, role: Role) -> KernelName:
@@ -154,14 +143,12 @@ def spec_of(choices: Choices) -> PairSpec:
     }
     evidence = {key: choice.evidence for key, choice in choices.task.items() if choice.evidence}
     evidence["family"] = choices.pair["family"].evidence
-    names = {role: kernel_name(chosen, role) for role in Role}
     shared = {key: values[key] for key, rule in keys.items() if not rule.scope}
     return PairSpec(
         pair_id=_pair_id(chosen, shared),
         framework=chosen["framework"],
-        owner=chosen["owner"],
-        train=names[Role.TRAIN],
-        infer=names[Role.INFER],
+        train=kernel_name(chosen, Role.TRAIN),
+        infer=kernel_name(chosen, Role.INFER),
         competition=competition,
         task=task_of(chosen["family"], values, evidence),
         accelerator=_accelerator(choices),

@@ -37,19 +37,14 @@ class TaskProperties:
         return self.task.family
 
     @property
-    def metric_cell(self) -> str:
-        """The file of the metric's cell, without its parameter: "map_at_k" for "map@5"."""
-        return metrics.parsed(self.task.metric)[0].name
+    def metric(self) -> metrics.MetricFacts:
+        """The facts of the metric, whose name is that of the file of its cell: "map_at_k" for "map@5"."""
+        return metrics.parsed(self.task.metric)[0]
 
     @property
     def metric_parameter(self) -> float | None:
         """The number in a metric's name, such as 5 in "map@5"."""
         return metrics.parsed(self.task.metric)[1]
-
-    @property
-    def metric_title(self) -> str:
-        """The metric's name for people."""
-        return metrics.parsed(self.task.metric)[0].title
 
     @property
     def decision(self) -> str:

@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from generator.competition.facts import Competition, SubmissionKind, TargetKind, Task
 from generator.competition.metrics import function_of
 from generator.installation import PackageMissingError
 
-Item = TypeVar("Item")
+Row = tuple[str, ...]
+Parts = tuple[Sequence[str], Sequence[Row], Sequence[Row]]
+"""The columns beside the id and the target, the training and the test rows; each an id, their cells and the answer."""
 
 _SPLIT_SEED = 20_261_120
 
@@ -43,9 +45,11 @@ class BuiltIn:
             SubmissionError: The file is not what the competition asks for.
         """
         from generator.competition.submission import CellKind, SubmissionShape, read_rows
+        from generator.competition.survey.columns import kind_of
+        from generator.competition.survey.facts import NUMBERS
 
         answers = self.answers()
-        kind = CellKind.NUMBER if all(map(_is_number, answers.values())) else CellKind.TEXT
+        kind = CellKind.NUMBER if kind_of(answers.values()) in NUMBERS else CellKind.TEXT
         columns = (self.task.id_column, *self.task.targets)
         shape = SubmissionShape(columns=columns, kinds=(CellKind.TEXT, kind), ids=answers.keys())
         value = float if kind is CellKind.NUMBER else str
@@ -66,13 +70,30 @@ class BuiltIn:
         function_of(self.task.metric)
 
 
-def declared(slug: str) -> tuple[Competition, str, Task]:
-    """The competition, its description and its task, as the file beside this module declares them."""
+def of_rows(slug: str, parts: Callable[[], Parts], *, sample_answer: str) -> BuiltIn:
+    """The competition that rows become: tables of those to learn from, of those to predict, and of a sample of answers.
+
+    Args:
+        slug: The name of the competition, and of the file beside this module that declares it, with one target.
+        parts: Reads the rows.
+        sample_answer: What stands in the sample submission for every id.
+    """
     declaration = tomllib.loads(Path(__file__).with_name(f"{slug}.toml").read_text(encoding="utf-8"))
-    task = declaration["task"]
     types = {"target_kind": TargetKind, "submission": SubmissionKind, "targets": tuple}
-    values = {key: types.get(key, lambda value: value)(value) for key, value in task.items()}
-    return Competition(**declaration["competition"]), declaration["description"], Task(**values)
+    task = Task(**{key: types.get(key, lambda value: value)(value) for key, value in declaration["task"].items()})
+    key, target = task.id_column, task.targets[0]
+
+    def write(folder: Path) -> None:
+        columns, training, test = parts()
+        _write_table(folder / task.train_table, (key, *columns, target), training)
+        if task.test_table:
+            _write_table(folder / task.test_table, (key, *columns), (row[:-1] for row in test))
+        _write_table(folder / task.sample_submission, (key, target), ((row[0], sample_answer) for row in test))
+
+    def answers() -> Mapping[str, str]:
+        return {row[0]: row[-1] for row in parts()[2]}
+
+    return BuiltIn(Competition(**declaration["competition"]), declaration["description"], task, write, answers)
 
 
 def dataset(name: str, **options: Any) -> Any:
@@ -93,27 +114,24 @@ def key_of(slug: str, name: str) -> str:
     return hashlib.blake2b(name.encode(), key=slug.encode(), digest_size=4).hexdigest()
 
 
-def split(rows: Sequence[Item], training_rows: int, key: Callable[[Item], str]) -> tuple[list[Item], list[Item]]:
-    """The training and the test rows, each by id; the same on every machine and with every version of numpy."""
+def split(slug: str, cells: Iterable[Sequence[str]], training_rows: int) -> tuple[list[Row], list[Row]]:
+    """The training and the test rows, by the id that each gets; the same on every machine and with every numpy."""
     import numpy
 
+    rows = [(key_of(slug, str(index)), *row) for index, row in enumerate(cells)]
     # The stream of RandomState, unlike that of Generator, is frozen for good (NEP 19).
     order: list[int] = numpy.random.RandomState(_SPLIT_SEED).permutation(len(rows)).tolist()
     drawn = [rows[index] for index in order]
-    return sorted(drawn[:training_rows], key=key), sorted(drawn[training_rows:], key=key)
+    return sorted(drawn[:training_rows]), sorted(drawn[training_rows:])
 
 
-def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Writes a csv in UTF-8."""
+def numbers(features: Iterable[Sequence[float]], answers: Iterable[float]) -> Iterable[list[str]]:
+    """The cells of rows of numbers, the answer last, without the digits that only the binary form of a number adds."""
+    return ([f"{value:.10g}" for value in (*row, answer)] for row, answer in zip(features, answers, strict=True))
+
+
+def _write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
-
-
-def _is_number(answer: str) -> bool:
-    try:
-        float(answer)
-    except ValueError:
-        return False
-    return True

@@ -4,13 +4,12 @@ The data are those of B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, "Leas
 Statistics, 2004, as scikit-learn carries them: 442 patients, their measures in the units in which they were taken.
 """
 
-from generator.competition.builtin.built_in import dataset
-from generator.competition.builtin.split_table import Source, split_table
+from generator.competition.builtin.built_in import Parts, dataset, numbers, of_rows, split
 
 
-def _load() -> Source:
+def _parts() -> Parts:
     data = dataset("diabetes", scaled=False)
-    return Source(tuple(data.feature_names), data.data.tolist(), data.target.tolist())
+    return data.feature_names, *split("diabetes", numbers(data.data.tolist(), data.target.tolist()), training_rows=309)
 
 
-DIABETES = split_table("diabetes", _load, training_rows=309, sample_answer="150.0")
+DIABETES = of_rows("diabetes", _parts, sample_answer="150.0")

@@ -4,54 +4,31 @@ The data are the test set of "Optical Recognition of Handwritten Digits" (E. Alp
 Learning Repository, 1998, CC BY 4.0), as scikit-learn carries them: 8 x 8 pixels with 17 shades.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from generator.competition.builtin.built_in import BuiltIn, dataset, declared, key_of, split, write_table
+from generator.competition.builtin.built_in import Parts, dataset, key_of, of_rows, split
 
-if TYPE_CHECKING:
-    import numpy
-
-_TRAINING_ROWS = 1_257
 _DARKEST_SHADE = 16
 
 
-@dataclass(frozen=True)
-class _Scan:
-    key: str
-    label: str
-    pixels: "numpy.ndarray[Any, numpy.dtype[numpy.uint8]]"
+def _parts() -> Parts:
+    _, labels = dataset("digits", return_X_y=True)
+    return (), *split("digits", ([str(label)] for label in labels.tolist()), training_rows=1_257)
 
 
 def _write(folder: Path) -> None:
     from PIL import Image
 
-    training, test = _split()
-    write_table(folder / "train.csv", ("id", "label"), ((scan.key, scan.label) for scan in training))
-    write_table(folder / "sample_submission.csv", ("id", "label"), ((scan.key, "0") for scan in test))
-    for name, scans in (("train", training), ("test", test)):
-        (folder / name).mkdir()
-        for scan in scans:
-            Image.fromarray(scan.pixels).save(folder / name / f"{scan.key}.png")
-
-
-def _answers() -> Mapping[str, str]:
-    return {scan.key: scan.label for scan in _split()[1]}
-
-
-def _split() -> tuple[list[_Scan], list[_Scan]]:
-    images, labels = dataset("digits", return_X_y=True)
+    _TABLES.write(folder)
+    images, _ = dataset("digits", return_X_y=True)
     pixels = (images.reshape(-1, 8, 8) * (255 / _DARKEST_SHADE)).round().astype("uint8")
-    scans = [
-        _Scan(key_of("digits", str(index)), str(label), pixels[index]) for index, label in enumerate(labels.tolist())
-    ]
-    return split(scans, _TRAINING_ROWS, lambda scan: scan.key)
+    scans = {key_of("digits", str(index)): scan for index, scan in enumerate(pixels)}
+    for name, rows in zip(("train", "test"), _parts()[1:], strict=True):
+        (folder / name).mkdir()
+        for key, _ in rows:
+            Image.fromarray(scans[key]).save(folder / name / f"{key}.png")
 
 
-DIGITS = BuiltIn(
-    *declared("digits"),
-    write=_write,
-    answers=_answers,
-)
+_TABLES = of_rows("digits", _parts, sample_answer="0")
+DIGITS = replace(_TABLES, write=_write)

@@ -9,12 +9,11 @@ import ast
 import re
 import sysconfig
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from generator.competition.builtin.built_in import BuiltIn, declared, key_of, write_table
+from generator.competition.builtin.built_in import Parts, Row, key_of, of_rows
 from generator.errors import CompetitionError
 from generator.untrusted import printable
 
@@ -26,36 +25,11 @@ _TEST_SHARE = 0.3
 _MASK = "___"
 
 
-@dataclass(frozen=True)
-class _Docstring:
-    """A documentation string without the name of its module, and the part of the library that it is from."""
-
-    key: str
-    text: str
-    label: str
-    is_test: bool
-
-
-def _write(folder: Path) -> None:
-    docstrings = _docstrings()
-    training = [found for found in docstrings if not found.is_test]
-    test = [found for found in docstrings if found.is_test]
-    write_table(
-        folder / "train.csv", ("id", "text", "label"), ((found.key, found.text, found.label) for found in training)
-    )
-    write_table(folder / "test.csv", ("id", "text"), ((found.key, found.text) for found in test))
-    write_table(folder / "sample_submission.csv", ("id", "label"), ((found.key, min(_PARTS)) for found in test))
-
-
-def _answers() -> Mapping[str, str]:
-    return {found.key: found.label for found in _docstrings() if found.is_test}
-
-
 @cache
-def _docstrings() -> tuple[_Docstring, ...]:
-    """All texts by id, no text twice, and about as many of each part."""
+def _parts() -> Parts:
+    """All texts by id, no text twice, and about as many of each part of the library."""
     folder = Path(sysconfig.get_path("stdlib"))
-    chosen: dict[str, _Docstring] = {}
+    chosen: dict[str, Row] = {}
     for label, modules in _PARTS.items():
         texts = {
             key_of("docstrings", name): text
@@ -64,13 +38,14 @@ def _docstrings() -> tuple[_Docstring, ...]:
         }
         # The order of the ids is random, and the same with every version of Python.
         for key in sorted(texts)[:_TEXTS_PER_PART]:
-            chosen.setdefault(texts[key], _Docstring(key, texts[key], label, is_test=_is_test(key)))
+            chosen.setdefault(texts[key], (key, texts[key], label))
     if len(chosen) < _FEWEST_TEXTS:
         raise CompetitionError(
             f"{printable(str(folder))} has {len(chosen):,} documentation strings to make a competition of, and "
             f"{_FEWEST_TEXTS:,} are needed. Use a Python whose standard library is installed with its source files."
         )
-    return tuple(sorted(chosen.values(), key=lambda docstring: docstring.key))
+    rows = sorted(chosen.values())
+    return ("text",), [row for row in rows if not _is_test(row[0])], [row for row in rows if _is_test(row[0])]
 
 
 def _texts_of_module(folder: Path, module: str) -> Iterator[tuple[str, str]]:
@@ -103,8 +78,4 @@ def _is_test(key: str) -> bool:
     return int(key[-4:], 16) < _TEST_SHARE * 0x10000
 
 
-DOCSTRINGS = BuiltIn(
-    *declared("docstrings"),
-    write=_write,
-    answers=_answers,
-)
+DOCSTRINGS = of_rows("docstrings", _parts, sample_answer=min(_PARTS))

@@ -5,14 +5,13 @@ Learning Repository, 1995, CC BY 4.0), as scikit-learn carries them: 569 tumours
 nuclei ten measures, each with its mean, its standard error and its worst value.
 """
 
-from generator.competition.builtin.built_in import dataset
-from generator.competition.builtin.split_table import Source, split_table
+from generator.competition.builtin.built_in import Parts, dataset, numbers, of_rows, split
 
 
-def _load() -> Source:
+def _parts() -> Parts:
     data = dataset("breast_cancer")
-    malignant = [float(answer == 0) for answer in data.target.tolist()]  # scikit-learn calls the benign ones 1
-    return Source(tuple(map(str, data.feature_names)), data.data.tolist(), malignant)
+    malignant = (float(answer == 0) for answer in data.target.tolist())  # scikit-learn calls the benign ones 1
+    return data.feature_names, *split("tumours", numbers(data.data.tolist(), malignant), training_rows=398)
 
 
-TUMOURS = split_table("tumours", _load, training_rows=398, sample_answer="0.5")
+TUMOURS = of_rows("tumours", _parts, sample_answer="0.5")

@@ -11,7 +11,7 @@ IntrospectionError
 
 from collections.abc import Iterable, Sequence
 
-from generator.competition.schema import families
+from generator.competition.schema import families, option_of
 from generator.errors import CompetitionError, did_you_mean
 from generator.untrusted import printable
 
@@ -22,11 +22,6 @@ def listed(names: Sequence[str]) -> str:
     """The first few of some names, for a message."""
     shown = ", ".join(printable(name) for name in names[:_SHOWN])
     return f"{shown} and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else shown
-
-
-def were(seen: Sequence[str]) -> str:
-    """The verb of some names: was, or were."""
-    return "were" if len(seen) > 1 else "was"
 
 
 class IntrospectionError(CompetitionError):
@@ -58,9 +53,9 @@ class NotPixelsError(IntrospectionError):
 class MissingColumnError(IntrospectionError):
     """A column that the user named does not exist."""
 
-    def __init__(self, *, flag: str, column: str, table: str, columns: Sequence[str]) -> None:
+    def __init__(self, *, key: str, column: str, table: str, columns: Sequence[str]) -> None:
         super().__init__(
-            f'{flag}: {printable(table)} has no column "{printable(column)}", but {listed(columns)}.'
+            f'{option_of(key)}: {printable(table)} has no column "{printable(column)}", but {listed(columns)}.'
             f"{printable(did_you_mean(column, columns))}"
         )
 
@@ -68,9 +63,9 @@ class MissingColumnError(IntrospectionError):
 class MissingFileError(IntrospectionError):
     """A file or folder that the user named does not exist."""
 
-    def __init__(self, *, flag: str, path: str, paths: Sequence[str]) -> None:
+    def __init__(self, *, key: str, path: str, paths: Sequence[str]) -> None:
         super().__init__(
-            f'{flag}: there is no "{printable(path)}" that can be read, but {listed(paths) or "nothing"}.'
+            f'{option_of(key)}: there is no "{printable(path)}" that can be read, but {listed(paths) or "nothing"}.'
             f"{printable(did_you_mean(path, paths))}"
         )
 

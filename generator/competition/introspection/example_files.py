@@ -70,7 +70,7 @@ class ExampleFiles:
     def images(self) -> ImageFormat | None:
         """The format of the training images."""
         if self.records:
-            return image_of(self.records[0])
+            return self.records[0].image
         train = self.source.train
         return next((found.images for found in train.folders if found.images), None) if train is not None else None
 
@@ -82,11 +82,6 @@ class ExampleFiles:
         # That of the middle folder: minutes of noise may have one of their own beside words of a second.
         known.sort(key=lambda form: form.seconds)
         return known[(len(known) - 1) // 2] if known else None
-
-
-def image_of(records: Records) -> ImageFormat | None:
-    """The format of the images of records; None if they have none."""
-    return next((feature.image for feature in records.features if feature.image is not None), None)
 
 
 def find_example_files(survey: Survey, tables: Tables, id_column: str, found: Findings) -> ExampleFiles | None:

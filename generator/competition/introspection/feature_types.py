@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from generator.competition.introspection.column_statistics import is_whole
 from generator.competition.introspection.coordinates import settle_coordinates
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.features import Features, names_of
+from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Confidence, Findings, joined
 from generator.competition.introspection.vocabulary import looks_like_id, words
 from generator.competition.schema import Family
@@ -60,14 +60,11 @@ def settle_columns(features: Features, found: Findings, family: Family, *, group
 def _settle_texts(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
     """Settles the columns of free text, which would be dropped otherwise: words are what they have in common."""
     named = {name for key in ("drop_columns", *_KINDS) for name in found.decided_list(key)}
-    texts = [column for column in columns if column.name not in named and _is_prose(column, features.train)]
+    free = [column for column in columns if column.name not in named and _is_free_text(column, features.train)]
+    texts = [column for column in free if _mean_words(column) >= _FEWEST_WORDS]
     means = joined([f"{_mean_words(column):.0f} words in {column.name}" for column in texts])
     evidence = f"on average {means}, too long or too varied for categories" if texts else "no column holds free text"
-    return found.settle("text_columns", names_of(texts), evidence)
-
-
-def _is_prose(column: Column, table: Table) -> bool:
-    return _is_free_text(column, table) and _mean_words(column) >= _FEWEST_WORDS
+    return found.settle("text_columns", [column.name for column in texts], evidence)
 
 
 def _mean_words(column: Column) -> float:
@@ -103,15 +100,10 @@ def _is_another_id(column: Column) -> bool:
         return False
     if column.kind is ColumnKind.TEXT:
         return numbers_of(column) is None and not are_dates(column)
-    return column.kind is ColumnKind.INTEGER and _is_counted(column)
-
-
-def _is_counted(column: Column) -> bool:
-    """True if it numbers the rows."""
-    if not looks_like_id(column.name):
+    if column.kind is not ColumnKind.INTEGER or not looks_like_id(column.name):
         return False
     values = [float(value) for value in column.present]
-    return values == sorted(values)
+    return values == sorted(values)  # it numbers the rows
 
 
 def _is_free_text(column: Column, table: Table) -> bool:
@@ -161,7 +153,7 @@ def _is_category(column: Column) -> bool:
 
 def _settle_dates(columns: Sequence[Column], features: Features, found: Findings) -> list[str]:
     """Settles which columns are dates or times, and whether these begin with the day."""
-    dates = names_of([column for column in columns if are_dates(column)])
+    dates = [column.name for column in columns if are_dates(column)]
     evidence = f"the values of {listed(dates)} look like dates" if dates else "no text looks like dates"
     names = found.settle("date_columns", dates, evidence)
     found.settle("day_first", *_day_first([column for column in columns if column.name in names], features))

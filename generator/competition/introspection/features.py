@@ -1,6 +1,6 @@
 """The columns that describe an example: those that training and test examples both have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -69,8 +69,3 @@ def find_features(tables: Tables, targets: Targets, id_column: str) -> Features 
         columns=tuple(both),
         others=tuple(column.name for column in columns if column.name not in known),
     )
-
-
-def names_of(columns: Sequence[Column]) -> list[str]:
-    """The names of some columns."""
-    return [column.name for column in columns]

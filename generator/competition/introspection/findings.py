@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from generator.competition.facts import Task, Value
 from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.pages import Rule
 from generator.competition.schema import TYPE_NAMES, option_of, value_from
 from generator.untrusted import printable
 
@@ -78,15 +79,13 @@ class Hints:
         evaluation_text: The page that describes the evaluation.
         overrides: What the user decided, by the key of a task or of its details.
         file_name: What the submission has to be called, if a page demands it.
-        file_name_evidence: The words that demand it.
     """
 
     slug: str
     metric_text: str = ""
     evaluation_text: str = ""
     overrides: Mapping[str, str | list[str]] = field(default_factory=dict)
-    file_name: str = ""
-    file_name_evidence: str = ""
+    file_name: Rule | None = None
 
 
 @dataclass(frozen=True)
@@ -141,10 +140,6 @@ class Findings(dict[str, Finding]):
             return kinds(value)
         except ValueError as error:
             raise UnusableValueError(key=key, value=value, wanted=f"one of {', '.join(kinds)}") from error
-
-    def values_by_key(self) -> dict[str, Value]:
-        """The values that were taken."""
-        return {key: finding.value for key, finding in self.items()}
 
     def decided(self, key: str) -> str:
         """The text that the user decided on for a key; "" where there is none, or a list."""

@@ -11,7 +11,6 @@ from generator.competition.introspection.findings import Confidence, Findings, R
 from generator.competition.introspection.run_length import class_column
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
-from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
 from generator.untrusted import printable
 
@@ -36,7 +35,7 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     decided = found.decided(_KEY)
     named = table.column(decided) if decided else None
     if decided and named is None:
-        raise MissingColumnError(flag=option_of(_KEY), column=decided, table=table.path, columns=table.column_names)
+        raise MissingColumnError(key=_KEY, column=decided, table=table.path, columns=table.column_names)
     columns = table.columns[:_CANDIDATES]
     of_masks = class_column(tables.sample, tables.train)
     if of_masks is not None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from generator.competition.introspection.candidate_folders import FolderMatch
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import NotPixelsError, listed
-from generator.competition.introspection.example_files import ExampleFiles, image_of
+from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.pixels import PixelLists, pixel_columns
 from generator.competition.introspection.target_columns import Targets
@@ -85,7 +85,7 @@ def settle_encoding(files: ExampleFiles, target_images: FolderMatch | None, foun
         if part.images is not None
     ]
     if files.records:
-        seen = [form.encodings if form is not None else frozenset() for form in map(image_of, files.records)]
+        seen = [each.image.encodings if each.image is not None else frozenset() for each in files.records]
     no_test = files.test is not None and not any(part.images for part in files.test.folders)
     if no_test or not files.has_test:
         found.settle("image_encoding", _ANY, "no test image was seen")

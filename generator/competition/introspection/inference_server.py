@@ -1,7 +1,6 @@
 """Inference servers, which hand out the test data and ask for answers batch by batch."""
 
 import re
-from collections.abc import Mapping
 
 from generator.competition.facts import ServedAnswer
 from generator.competition.introspection.errors import UnusableValueError
@@ -37,7 +36,8 @@ def settle_serving(server: InferenceServer | None, found: Findings, *, columns: 
     Raises:
         UnusableValueError: The user wants a single value for several columns.
     """
-    if server is None or not can_serve(found.values_by_key()):
+    # No notebook serves where a table of the public test says what is asked for.
+    if server is None or ("lookup_table" in found and found["lookup_table"].value):
         return False
     found.settle("inference_server", server.module, f"kaggle_evaluation/{server.module}.py hands out the test data")
     paths = [(path or joined).strip("/") or "." for path, joined in _MOUNTED.findall(server.gateway)]
@@ -50,15 +50,6 @@ def settle_serving(server: InferenceServer | None, found: Findings, *, columns: 
         raise UnusableValueError(key=_ANSWER, value="value", wanted=wanted)
     found.settle(_ANSWER, *_answer(server, found, columns))
     return True
-
-
-def can_serve(details: Mapping[str, object]) -> bool:
-    """True if there is an inference notebook that serves: not where a table of the public test says what is asked for.
-
-    Args:
-        details: What the family needs to know, by its keys.
-    """
-    return not details.get("lookup_table")
 
 
 def served_file_name(server: InferenceServer) -> tuple[str, str]:

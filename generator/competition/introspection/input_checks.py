@@ -11,14 +11,12 @@ from generator.competition.introspection.errors import (
     UnknownKeyError,
     UnusableValueError,
     listed,
-    were,
 )
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.unsupported import unsupported_files
 from generator.competition.introspection.vocabulary import TEST, stem, words
-from generator.competition.schema import option_of
 from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
@@ -37,7 +35,8 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
     seen = [table.path for table in survey.tables] + [folder.path for folder in survey.folders if folder.path]
     if tables.train is None and files is None:
         what = f"only {listed(seen)}" if seen else "no table, no images and no sounds"
-        raise _nothing(f"to train on: {what} {were(seen)} seen", survey, remedy="name the table with --train")
+        verb = "were" if len(seen) > 1 else "was"
+        raise _nothing(f"to train on: {what} {verb} seen", survey, remedy="name the table with --train")
     is_served = survey.server is not None and files is not None
     if tables.test is None and not is_served and (files is None or not files.has_test):
         of_one = _table_of_one_example(survey, tables)
@@ -63,8 +62,12 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
                 f"the test files, such as {printable(file)}: call these files, and those for training, by their ids, "
                 "and on Kaggle attach a dataset with them and the competition's tables."
             )
-        what = f"to predict: beside what is trained on, {listed(left) or 'nothing'} {were(left)} seen"
-        raise _nothing(what, survey, remedy="name the table of the test examples with --test")
+        what, verb = listed(left) or "nothing", "were" if len(left) > 1 else "was"
+        raise _nothing(
+            f"to predict: beside what is trained on, {what} {verb} seen",
+            survey,
+            remedy="name the table of the test examples with --test",
+        )
     needed = {"--train": tables.train, "--test": tables.test} if files is None else {}
     for flag, table in (needed | {"--sample": tables.sample}).items():
         if table is not None and not table.rows:
@@ -106,10 +109,10 @@ def check_decisions(survey: Survey, seen: Observations, found: Findings) -> None
         is_column = key.endswith(("_column", "_columns")) and key not in _CHECKED_BEFORE
         for name in filter(None, found.decided_list(key)):
             if key.endswith("_folder") and name not in folders:
-                raise MissingFileError(flag=option_of(key), path=name, paths=folders)
+                raise MissingFileError(key=key, path=name, paths=folders)
             if is_column and train is not None and train.column(name) is None:
                 columns = train.column_names
-                raise MissingColumnError(flag=option_of(key), column=name, table=train.path, columns=columns)
+                raise MissingColumnError(key=key, column=name, table=train.path, columns=columns)
             if is_column and key.endswith("_columns") and name in (*seen.targets.names, found["id_column"].value):
                 raise UnusableValueError(
                     key=key, value=name, wanted="a column to learn from, neither the id nor a target"

@@ -19,7 +19,7 @@ from generator.competition.introspection.candidate_folders import (
     with_bare_names,
 )
 from generator.competition.introspection.findings import Candidate, Reason, joined, weighed
-from generator.competition.introspection.pixels import FEWEST_PIXELS, PixelLists, pixel_columns, pixel_lists
+from generator.competition.introspection.pixels import PixelLists, pixel_columns, pixel_lists
 from generator.competition.introspection.run_length import code_column
 from generator.competition.introspection.table_roles import Tables, has_target
 from generator.competition.introspection.tfrecords import further_records, label_feature, training_records
@@ -211,9 +211,8 @@ def _pixels(tables: Tables) -> Iterator[LabelSource]:
     """Images whose pixels are columns, `pixel0`, `pixel783` or `1x1`, `28x28`, or whose pixels are all in one cell."""
     if tables.train is None:
         return
-    pixels = pixel_columns(tables.train)
-    side = math.isqrt(len(pixels))
-    if len(pixels) >= FEWEST_PIXELS and side * side == len(pixels):
+    if pixels := pixel_columns(tables.train):
+        side = math.isqrt(len(pixels))
         evidence = f"{tables.train.name} has {len(pixels)} columns of pixels, {side} x {side}"
         yield LabelSource(Candidate("pixels", evidence, 5.0))
         return

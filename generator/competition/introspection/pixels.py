@@ -13,7 +13,7 @@ from generator.competition.tables.sample import evenly_drawn
 _PIXEL = re.compile(r"(?:pixel|pix|px|p|x)?[_.]?\d+(?:x\d+)?")
 _LISTED = re.compile(r"\[?\s*-?\d[-+.,eE\s\d]*\]?")
 WHITE = 255
-FEWEST_PIXELS = 64
+_FEWEST_PIXELS = 64
 _COLUMNS_COMPARED, _CELLS_COMPARED = 60, 20
 _CHANNELS = 3
 _DIGITS, _PERCENTILES = 3, 1_000
@@ -37,9 +37,10 @@ class PixelLists:
 
 
 def pixel_columns(table: Table) -> tuple[str, ...]:
-    """The columns that are pixels: numbered names, whole values from 0 to 255."""
+    """The columns that are the pixels of a square: numbered names, whole values from 0 to 255; none of other shapes."""
     numbered = (column for column in table.columns if _PIXEL.fullmatch(column.name.lower()) and is_whole(column))
-    return tuple(each.name for each in numbered if all(0 <= float(value) <= WHITE for value in each.distinct))
+    names = tuple(each.name for each in numbered if all(0 <= float(value) <= WHITE for value in each.distinct))
+    return names if len(names) >= _FEWEST_PIXELS and math.isqrt(len(names)) ** 2 == len(names) else ()
 
 
 def pixel_lists(train: Table, test: Table | None) -> PixelLists | None:
@@ -65,7 +66,7 @@ def pixel_lists(train: Table, test: Table | None) -> PixelLists | None:
 def _images(column: Column) -> list[list[float]]:
     """The numbers in some cells of a column; nothing if they are no square images of one size."""
     cells = evenly_drawn(column.present, _CELLS_COMPARED)
-    if not cells or not all(len(cell) >= 2 * FEWEST_PIXELS - 1 and _LISTED.fullmatch(cell) for cell in cells):
+    if not cells or not all(len(cell) >= 2 * _FEWEST_PIXELS - 1 and _LISTED.fullmatch(cell) for cell in cells):
         return []
     try:
         images = [[float(number) for number in cell.strip("[] ").replace(",", " ").split()] for cell in cells]
@@ -73,7 +74,7 @@ def _images(column: Column) -> list[list[float]]:
         return []
     counts = {len(image) for image in images}
     count = counts.pop()
-    return images if not counts and count >= FEWEST_PIXELS and math.isqrt(count) ** 2 == count else []
+    return images if not counts and count >= _FEWEST_PIXELS and math.isqrt(count) ** 2 == count else []
 
 
 def _range(values: Sequence[float]) -> tuple[float, float]:

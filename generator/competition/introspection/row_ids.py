@@ -10,7 +10,6 @@ from generator.competition.introspection.id_column import without_labels
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import Targets
 from generator.competition.introspection.vocabulary import looks_like_id
-from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, Table
 from generator.untrusted import printable
 
@@ -114,7 +113,7 @@ def _decided_columns(test: Table, found: Findings) -> list[str]:
     for name in names:
         if test.column(name) is None:
             columns = test.column_names
-            raise MissingColumnError(flag=option_of("id_columns"), column=name, table=test.path, columns=columns)
+            raise MissingColumnError(key="id_columns", column=name, table=test.path, columns=columns)
     return names
 
 

@@ -34,7 +34,6 @@ class Groups:
     Attributes:
         group: The column whose equal values make a group.
         order: The column that grows within each group.
-        per: What is predicted: "row" or "group".
         rows: How many rows a group has on average.
         longest: How many rows the largest group has.
         candidate: The column that groups, how sure it is, and why.
@@ -42,7 +41,6 @@ class Groups:
 
     group: str
     order: str
-    per: str
     rows: float
     longest: int
     candidate: Candidate
@@ -68,11 +66,12 @@ def find_groups(features: Features, found: Findings) -> Groups | None:
 
 def settle_sequences(groups: Groups, features: Features, found: Findings, family: Family) -> None:
     """Settles the columns that make a sequence, and those that the model reads."""
-    per = "the ids of the sample submission are groups" if groups.per == "group" else "each row has an id"
+    is_per_group = groups.group == features.id_column
+    per = "the ids of the sample submission are groups" if is_per_group else "each row has an id"
     settle_columns(features, found, family, group=groups.group, order=groups.order)
     found.settle("group_column", groups.group, groups.candidate.evidence)
     found.settle("order_column", groups.order, f"it grows within each {groups.group} and starts anew")
-    found.settle("prediction_per", groups.per, per)
+    found.settle("prediction_per", "group" if is_per_group else "row", per)
     longest = f"the longest group seen has {groups.longest:,} rows"
     found.settle("sequence_length", sequence_length(groups.longest), longest)
 
@@ -87,10 +86,9 @@ def _decided(features: Features, found: Findings) -> Groups | None:
     order = features.train.column(found.decided("order_column"))
     if group is None or order is None:
         return None
-    per = "group" if group.name == features.id_column else "row"
     rows = _rows_of_a_group(group, order)
     why = "the user named its columns"
-    return Groups(group.name, order.name, per, rows, _longest(group), Candidate(group.name, why, _DECIDED))
+    return Groups(group.name, order.name, rows, _longest(group), Candidate(group.name, why, _DECIDED))
 
 
 def _makes_groups(column: Column) -> bool:
@@ -127,9 +125,8 @@ def _groups(group: Column, order: Column, features: Features) -> Groups | None:
         Reason(1 * bool(words(order.name) & _ORDER_WORDS), f"{order.name} is named for an order"),
         Reason(1 * (group.name == features.id_column), "an id stands for a group"),
     ]
-    per = "group" if group.name == features.id_column else "row"
     longest = max(_longest(group), round(rows))
-    return Groups(group.name, order.name, per, rows, longest, weighed(group.name, reasons))
+    return Groups(group.name, order.name, rows, longest, weighed(group.name, reasons))
 
 
 def _longest(group: Column) -> int:

@@ -157,12 +157,9 @@ def _cells(answer: Column | None) -> str:
 
 def _file_name(sample: Table | None, server: InferenceServer | None, found: Findings) -> tuple[str, str]:
     """The name that pages demand, else that which a server's gateway writes, else the usual one with a suffix."""
-    hints = found.hints
-    said = read_rules({"evaluation": hints.evaluation_text}).file_name
-    if hints.file_name:
-        return hints.file_name, hints.file_name_evidence
+    said = found.hints.file_name or read_rules({"evaluation": found.hints.evaluation_text}).file_name
     if said is not None:
-        return said.value, "the evaluation page demands it"
+        return said.value, said.evidence
     if server is not None:
         return served_file_name(server)
     suffix = _suffix(sample) if sample is not None else ""

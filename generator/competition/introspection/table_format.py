@@ -27,9 +27,9 @@ def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found:
     with_comma = next((table for table in examples if table.decimal == ","), first)
     encoded = _first_that_tells(texts)
     _check_decided(examples, texts, found)
-    found.settle("separator", first.separator if first is not None else ",", _as_written(first))
-    found.settle("encoding", encoded.encoding if encoded is not None else _UTF_8, _as_written(encoded))
-    found.settle("decimal", with_comma.decimal if with_comma is not None else ".", _as_written(with_comma))
+    for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
+        value = usual if table is None else str(getattr(table, key))
+        found.settle(key, value, "usual" if table is None else f"as {table.name} is written")
     wanted = {id_column, *targets}
     columns = (column for table in texts for column in table.columns if column.name in wanted)
     null_words = [column.name for column in columns if column.has_null_words and column.kind is ColumnKind.TEXT]
@@ -141,7 +141,3 @@ def _difference(table: Table, name: str, first: Table) -> str:
         f"{printable(table.path)} has another {name} than {printable(first.path)}, {found!a} and not {wanted!a}, and "
         "the notebooks read both alike: write one of them anew."
     )
-
-
-def _as_written(table: Table | None) -> str:
-    return f"as {table.name} is written" if table is not None else "usual"

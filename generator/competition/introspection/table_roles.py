@@ -13,11 +13,9 @@ from generator.competition.introspection.vocabulary import (
     TEST,
     TRAIN,
     VALIDATION,
-    folder,
     stem,
     words,
 )
-from generator.competition.schema import option_of
 from generator.competition.survey.facts import Column, Survey, Table
 
 _SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
@@ -113,7 +111,7 @@ def _others(survey: Survey, *taken: Table | None) -> list[Table]:
 def _check_decided(key: str, survey: Survey, found: Findings) -> None:
     decided, paths = found.decided(key), [table.path for table in survey.tables]
     if decided and decided not in paths:
-        raise MissingFileError(flag=option_of(key), path=decided, paths=paths)
+        raise MissingFileError(key=key, path=decided, paths=paths)
 
 
 def _role(key: str, candidates: Sequence[Candidate], least: float, survey: Survey, found: Findings) -> Table | None:
@@ -149,7 +147,7 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
 
 
 def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
-    said, around = words(stem(table.path)), words(folder(table.path))
+    said, around = words(stem(table.path)), words(table.path.rpartition("/")[0])
     reasons = [
         Reason(4 * bool(said & TEST), "its name says so"),
         Reason(2 * (bool(around & TEST) and not said & TRAIN), "it is in a folder of that name"),
@@ -168,7 +166,7 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
 
 
 def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
-    said, around = words(stem(table.path)), words(folder(table.path))
+    said, around = words(stem(table.path)), words(table.path.rpartition("/")[0])
     features = set(test.column_names[1:]) if test is not None else set()
     share = len(features & set(table.column_names)) / len(features) if features else 0.0
     shared = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""

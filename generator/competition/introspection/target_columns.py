@@ -288,7 +288,7 @@ def _check_decided(decided: Sequence[str], question: _Question) -> None:
     for name in decided:
         if labelled.column(name) is None:
             columns = [column.name for column in question.only_in_training] or labelled.column_names
-            raise MissingColumnError(flag=option_of(_KEY), column=name, table=labelled.path, columns=columns)
+            raise MissingColumnError(key=_KEY, column=name, table=labelled.path, columns=columns)
         if name == question.id_column:
             raise UnusableValueError(key=option_of(_KEY), value=name, wanted="another column than the id")
     asked = question.asked

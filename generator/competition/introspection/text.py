@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.competition.introspection.errors import listed
-from generator.competition.introspection.features import Features, names_of
+from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Candidate, Findings, Reason, joined, weighed
 from generator.competition.introspection.vocabulary import words
 from generator.competition.survey.facts import Column, ColumnKind
@@ -63,8 +63,8 @@ def settle_texts(texts: TextColumns, features: Features, examples: int, found: F
     length = sequence_length(columns)
     more = f"; {listed(texts.left_out)} would be one too many" if texts.left_out else ""
     beside = "the numbers that training and test examples both have, ids apart"
-    found.settle("text_columns", names_of(columns), f"on average {mean}{more}")
-    found.settle("number_columns", names_of(features.measures), beside)
+    found.settle("text_columns", [column.name for column in columns], f"on average {mean}{more}")
+    found.settle("number_columns", [column.name for column in features.measures], beside)
     evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
     found.settle("sequence_length", length, evidence)
     if examples <= _FEW_TEXTS:

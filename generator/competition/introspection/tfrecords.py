@@ -54,6 +54,5 @@ def label_feature(train: Records, survey: Survey) -> str:
 
 
 def _record_preference(records: Records) -> tuple[bool, int]:
-    image = next((feature.image for feature in records.features if feature.image is not None), None)
-    size = max(image.width, image.height) if image is not None else 0
+    size = max(records.image.width, records.image.height) if records.image is not None else 0
     return size <= _LARGEST_IMAGE, size if size <= _LARGEST_IMAGE else -size

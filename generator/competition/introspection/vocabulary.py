@@ -32,11 +32,6 @@ def stem(path: str) -> str:
     return name.partition(".")[0] or name
 
 
-def folder(path: str) -> str:
-    """The folders of a path, "" where it has none."""
-    return path.rpartition("/")[0]
-
-
 def is_below(path: str, folder: str) -> bool:
     """True if a path is a folder itself or in it; everything is in the folder ""."""
     return not folder or path == folder or path.startswith(f"{folder}/")

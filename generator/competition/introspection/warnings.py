@@ -1,7 +1,7 @@
 """Warnings: values that are hardly more than a guess, and what the notebooks cannot do."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
@@ -136,7 +136,10 @@ def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[
     if not is_named or "answers_are_flags" in known or sample is None or len(targets.answers) != 1:
         return
     (answer,) = targets.answers
-    classes = [*(files.source.classes if files is not None else ()), *_values(targets.columns)]
+    classes = [
+        *(files.source.classes if files is not None else ()),
+        *(value for each in targets.columns for value in each.present),
+    ]
     split = {part.strip() for value in classes for part in value.split(seen.labels.separator or None)}
     parts = {part for cell in answer.distinct for part in cell.split()}
     known_cells = (answer.distinct | parts) & {*classes, *split, *targets.names, *targets.row_labels}
@@ -150,10 +153,6 @@ def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[
             f"beside it with the classes called so, and name it with --labels, or another column with "
             f"{option_of('targets')}."
         )
-
-
-def _values(columns: Iterable[Column]) -> Iterator[str]:
-    return (value for column in columns for value in column.present)
 
 
 def _about_ids(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:

@@ -16,6 +16,6 @@ A `Survey` and a `Task` come in, a folder of files goes out, and a `SpecimenSumm
 """
 
 from generator.competition.specimen.specimen import SpecimenSummary, write_specimen
-from generator.competition.specimen.writing import MARKER, is_specimen
+from generator.competition.specimen.writing import MARKER
 
-__all__ = ["MARKER", "SpecimenSummary", "is_specimen", "write_specimen"]
+__all__ = ["MARKER", "SpecimenSummary", "write_specimen"]

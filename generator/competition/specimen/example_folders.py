@@ -45,10 +45,11 @@ def folder_cells(original: Original, table: Table, column: Column, examples: Exa
     key = key_column(original, table)
     if key is None or key is column or not examples.folders:
         return None
+    names = {folder.path: folder.names for folder in original.survey.folders}
     known = {
         example: name
         for name, path in _by_name(examples.folders).items()
-        for example in _named_in(_files(original, path), key.present[:_ROWS_COMPARED])
+        for example in _named_in(names[path], key.present[:_ROWS_COMPARED])
     }
     pairs = [pair for pair in zip(key.values, column.values, strict=True) if pair[0] in known]
     fitting = sum(known[str(example)] == cell for example, cell in pairs)
@@ -78,20 +79,16 @@ def _find(examples: Examples, original: Original) -> list[str]:
     if original.task.target_kind in (TargetKind.MASK, TargetKind.IMAGE):
         # Folders of masks lie beside those of images.
         inner = [folder for folder in inner if endings_of(sorted(folder.names), examples.known)]
-        named = [name for folder in inner for name in _named_in(sorted(folder.names), examples.known)]
+        named = [name for folder in inner for name in _named_in(folder.names, examples.known)]
         if len(set(named)) < len(named):
             return []
     return [] if any(folder.path == base for folder in inner) else [folder.path for folder in inner]
 
 
 def _named_in(files: Sequence[str], known: Sequence[str]) -> set[str]:
-    """The examples that have a file among the sorted names of files."""
-    return {name for name in known if any(True for _ in endings_behind(name, files))}
-
-
-def _files(original: Original, path: str) -> Sequence[str]:
-    folder = original.survey.folder(path)
-    return sorted(folder.names) if folder is not None else []
+    """The examples that have a file among some."""
+    in_order = sorted(files)
+    return {name for name in known if any(True for _ in endings_behind(name, in_order))}
 
 
 def _by_name(folders: Sequence[str]) -> Mapping[str, str]:

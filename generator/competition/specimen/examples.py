@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.introspection.tfrecords import training_records
 from generator.competition.specimen.id_format import are_alike, format_of
-from generator.competition.specimen.labels import FEWEST_OF_A_CLASS, Labels, LabelSampler, column_of_values
+from generator.competition.specimen.labels import FEWEST_OF_A_CLASS, Labels, LabelSampler
 from generator.competition.specimen.masks import PIECES, Shape, shapes_of
 from generator.competition.specimen.original import Original
 from generator.competition.specimen.sampled_names import (
@@ -17,6 +17,7 @@ from generator.competition.specimen.sampled_names import (
     names_by_class,
     runs_of,
 )
+from generator.competition.survey.columns import column_of
 from generator.competition.survey.facts import Column, Table
 
 _MOST_EXAMPLES_FOR_CLASSES = 600
@@ -133,7 +134,7 @@ def validation_examples(data: SyntheticData, known: Sequence[str]) -> Examples:
 def _label_values(original: Original) -> tuple[Column, ...]:
     train, name = training_records(original.survey), original.text("record_label")
     features = train.features if train is not None else ()
-    return tuple(column_of_values(name, each.values) for each in features if each.name == name and each.values)
+    return tuple(column_of(name, each.values) for each in features if each.name == name and each.values)
 
 
 def _training_count(original: Original, sampler: LabelSampler, parts: int) -> tuple[int, tuple[int, ...]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from generator.competition.introspection.vocabulary import TEST, TRAIN, is_below, words
 from generator.competition.specimen.example_folders import Ending, endings_of
@@ -19,14 +20,8 @@ _TEXT = b"A specimen does not have the text of this file.\n"
 _STAND_INS = {".json": b"{}\n", ".txt": _TEXT, ".md": _TEXT, ".csv": b"", ".yaml": b"", ".py": b"", ".html": _TEXT}
 
 
-@dataclass(frozen=True)
-class _Group:
-    """Files of some examples: their endings, and the path of the folder that the names are relative to."""
-
-    side: Examples
-    examples: Sequence[int]
-    endings: tuple[Ending, ...]
-    base: str
+# Files of some examples: whose, their endings, and the path of the folder that the names are relative to.
+_Group = tuple[Examples, Sequence[int], tuple[Ending, ...], str]
 
 
 @dataclass
@@ -42,8 +37,12 @@ class FolderMaker:
         """Writes the files of all folders."""
         for folder in self.data.original.survey.folders:
             groups = list(self._groups(folder))
-            for group in groups:
-                self._write_group(folder, group)
+            for side, examples, endings, base in groups:
+                for example, (is_stem, ending) in product(examples, endings):
+                    name = side.names[example]
+                    stem = name[: len(name) - len(suffix_of(name))] if is_stem else name
+                    path = f"{base}/{stem}{ending}".lstrip("/")
+                    self._write(folder, path, self.media.example_file(folder, suffix_of(path), side, example))
             if not groups:
                 self._write_others(folder)
 
@@ -56,7 +55,7 @@ class FolderMaker:
         inner = folder.path[len(start) :].strip("/").partition("/")[0] if is_below(folder.path, start) else ""
         if original.labels_from == "folders" and inner in train.truth.classes:
             of_class = [row for row, label in enumerate(train.truth.classes) if label == inner]
-            yield _Group(train, of_class, ((False, ""),), folder.path)
+            yield train, of_class, ((False, ""),), folder.path
             return
         for side in self._sides(folder):
             base = original.folder_of(side.role)
@@ -64,14 +63,14 @@ class FolderMaker:
                 # The names have folders in them: one folder of the survey writes the files of all.
                 examples = range(0 if side.role in self._nested else len(side))
                 self._nested.add(side.role)
-                yield _Group(side, examples, ((False, original.file_suffix),), base)
+                yield side, examples, ((False, original.file_suffix),), base
                 continue
             endings = endings_of(sorted(folder.names), side.known)
             here: Sequence[int] = range(len(side))
             if folder.path in side.folders:
                 here = [row for row, path in enumerate(side.folder_of) if path == folder.path]
             if endings or folder.path in (base, *side.folders):
-                yield _Group(side, here, endings or (self._usual_ending(folder, side),), folder.path)
+                yield side, here, endings or (self._usual_ending(folder, side),), folder.path
 
     def _sides(self, folder: Folder) -> Sequence[Examples]:
         """Whose files a folder may have; ids of both sides can be the same small numbers."""
@@ -91,15 +90,6 @@ class FolderMaker:
         if all(suffix_of(name) in known for name in side.names):
             return False, ""
         return False, self.data.original.file_suffix or max(folder.suffixes, key=lambda suffix: folder.suffixes[suffix])
-
-    def _write_group(self, folder: Folder, group: _Group) -> None:
-        for example in group.examples:
-            name = group.side.names[example]
-            for is_stem, ending in group.endings:
-                stem = name.removesuffix(name[len(name) - len(suffix_of(name)) :]) if is_stem else name
-                path = f"{group.base}/{stem}{ending}".lstrip("/")
-                content = self.media.example_file(folder, suffix_of(path), group.side, example)
-                self._write(folder, path, content)
 
     def _write_others(self, folder: Folder) -> None:
         """Files that belong to no example: alike pictures and sounds, stand-ins for whatever else has a name."""

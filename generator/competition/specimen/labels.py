@@ -10,7 +10,7 @@ from generator.competition.facts import TargetKind
 from generator.competition.specimen.column_cells import Cells, cells_like
 from generator.competition.specimen.randomness import correlated_quantiles, even_quantiles, random_for
 from generator.competition.survey.columns import kind_of
-from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
+from generator.competition.survey.facts import NUMBERS, Column
 
 FEWEST_OF_A_CLASS = 3
 _MOST_CLASSES = 1_000
@@ -139,8 +139,3 @@ def _covering(
     drawn += source.choices(frequent, weights=[by_row[row] for row in frequent], k=count - len(drawn))
     source.shuffle(drawn)
     return drawn
-
-
-def column_of_values(name: str, values: Sequence[str]) -> Column:
-    """A column of values that are not from a table."""
-    return Column(name=name, kind=kind_of(set(values)) if values else ColumnKind.EMPTY, values=tuple(values))

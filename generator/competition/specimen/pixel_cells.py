@@ -1,8 +1,9 @@
 """Pictures as a table has them: a pixel in each column, or all pixels of a channel in a cell."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 
-from generator.competition.introspection.pixels import FEWEST_PIXELS, WHITE, PixelLists, pixel_columns, pixel_lists
+from generator.competition.introspection.pixels import WHITE, PixelLists, pixel_columns, pixel_lists
 from generator.competition.specimen.column_cells import Cells
 from generator.competition.survey.facts import Table
 
@@ -18,10 +19,8 @@ def pixel_cells(table: Table, pictures: Pictures) -> dict[str, Cells]:
         table: The original.
         pictures: Gives the shades from 0 to 255 of a square picture for each row, by the length of its side.
     """
-    names = pixel_columns(table)
-    side = round(len(names) ** 0.5)
-    if len(names) >= FEWEST_PIXELS and side * side == len(names):
-        rounded = [[str(round(shade)) for shade in picture] for picture in pictures(side)]
+    if names := pixel_columns(table):
+        rounded = [[str(round(shade)) for shade in picture] for picture in pictures(math.isqrt(len(names)))]
         return {name: [picture[at] for picture in rounded] for at, name in enumerate(names)}
     lists = pixel_lists(table, None)
     if lists is None:

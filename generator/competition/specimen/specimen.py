@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,11 +67,11 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
         files: The way to write below the workspace that the folder lies in; without it the user named the folder.
 
     Raises:
-        CompetitionError: There is a specimen, and it is not to be replaced.
-        NotASpecimenError: There is something else, which is never touched.
+        CompetitionError: There is a specimen, and it is not to be replaced; or something else, which is never touched.
         FileWriteError: The folder could not be written; what was there before is untouched.
     """
-    with staged(folder, files or WorkspaceFiles(folder.parent), replace=replace) as stage, Writer(stage) as writer:
+    place = files or WorkspaceFiles(folder.parent)
+    with staged(folder, place, replace=replace) as stage, closing(Writer(stage)) as writer:
         original = Original(with_usual_formats(survey, writer.note), task, rows, seed, signal)
         table_rows = _write(original, writer)
         (stage / MARKER).write_bytes(_marker(original))

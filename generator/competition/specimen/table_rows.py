@@ -84,15 +84,14 @@ def _rows_of_masks(original: Original, table: Table, side: Examples) -> TableRow
     """A row for each mask, or piece of one; for those that are empty as well, if the real table has such rows."""
     codes = table.column(original.text("mask_column"))
     has_empty = codes is not None and codes.missing > 0
-    key, rows = key_column(original, table), []
+    rows: list[tuple[int, str]] = []
     for example, shapes in enumerate(side.shapes):
         there = [number for number, shape in enumerate(shapes) if shape is not EMPTY]
         if has_empty:
             there = (there or [0]) if original.has_pieces else list(range(len(shapes)))
         rows += [(example, side.parts[number]) for number in there]
-    examples = tuple(example for example, _ in rows)
-    names = tuple(side.names[example] for example in examples)
-    return TableRows(side, examples, tuple(part for _, part in rows), (), key.name if key else "", names if key else ())
+    found = _named(side, [example for example, _ in rows], [""] * len(rows), key_column(original, table))
+    return replace(found, parts=tuple(part for _, part in rows))
 
 
 def rows_of_sample(original: Original, side: Examples, size_of: SizeOf) -> TableRows:

@@ -9,11 +9,11 @@ from generator.competition.introspection.tfrecords import records_role
 from generator.competition.specimen.column_cells import cells_like
 from generator.competition.specimen.examples import Examples, SyntheticData, validation_examples
 from generator.competition.specimen.images import Appearance
-from generator.competition.specimen.labels import column_of_values
 from generator.competition.specimen.media_files import MediaFiles
 from generator.competition.specimen.randomness import even_quantiles
 from generator.competition.specimen.sampled_names import id_feature
 from generator.competition.specimen.writing import Writer
+from generator.competition.survey.columns import column_of
 from generator.competition.survey.facts import RecordFeature, Records
 from generator.competition.tfrecord import Values, example_of, record_file
 from generator.untrusted import printable
@@ -32,7 +32,7 @@ class RecordMaker:
     data: SyntheticData
     writer: Writer
     media: MediaFiles
-    _others: dict[str, Examples] = field(default_factory=dict, init=False)
+    _validation: Examples | None = field(default=None, init=False)
 
     def make(self) -> None:
         """Writes the files of all groups."""
@@ -42,20 +42,23 @@ class RecordMaker:
             files = max(1, min(len(group.names), _MOST_FILES, len(side)))
             for position, name in enumerate(group.names[:files]):
                 rows = range(position, len(side), files)
-                content = record_file(self._example(group, side, cells, row) for row in rows)
+                examples = (
+                    {each.name: (each.kind, self._values(each, side, row, cells)) for each in group.features}
+                    for row in rows
+                )
+                content = record_file(map(example_of, examples))
                 path = f"{group.path}/{_counted(group, name, len(rows))}".lstrip("/")
                 self.writer.write(path, content)
 
     def _side(self, group: Records) -> Examples:
         role = records_role(group)
-        if role in ("train", "test"):
+        if role:
             return self.data.train if role == "train" else self.data.test
-        feature = id_feature(self.data.original, group.features)
         # The same examples come in several sizes, in folders that are named alike but for the size.
-        if role not in self._others:
-            known = feature.values if feature is not None else ()
-            self._others[role] = validation_examples(self.data, known)
-        return self._others[role]
+        if self._validation is None:
+            feature = id_feature(self.data.original, group.features)
+            self._validation = validation_examples(self.data, feature.values if feature is not None else ())
+        return self._validation
 
     def _cells(self, group: Records, side: Examples) -> Mapping[str, Sequence[str]]:
         """The values of the features that are one text or number for each example."""
@@ -69,18 +72,12 @@ class RecordMaker:
             elif feature.length == 1 and feature.values:
                 source = self.data.original.random("feature", feature.name, side.role)
                 # Missing values cannot occur: a feature without a value has another length.
-                drawn = cells_like(column_of_values("", feature.values), even_quantiles(len(side), source), source)
+                drawn = cells_like(column_of("", feature.values), even_quantiles(len(side), source), source)
                 cells[feature.name] = [cell or "0" for cell in drawn]
         return cells
 
-    def _example(self, group: Records, side: Examples, cells: Mapping[str, Sequence[str]], row: int) -> bytes:
-        features: dict[str, tuple[str, Values]] = {}
-        for feature in group.features:
-            given = cells[feature.name][row] if feature.name in cells else None
-            features[feature.name] = feature.kind, self._values(feature, side, row, given)
-        return example_of(features)
-
-    def _values(self, feature: RecordFeature, side: Examples, row: int, given: str | None) -> Values:
+    def _values(self, feature: RecordFeature, side: Examples, row: int, cells: Mapping[str, Sequence[str]]) -> Values:
+        given = cells[feature.name][row] if feature.name in cells else None
         if feature.is_image and feature.image is not None:
             suffix = ".jpg" if feature.image.mode in ("RGB", "L") else ".png"
             seen = Appearance(side.seen.marks[row], side.seen.levels[row], side.shapes[row] if side.shapes else ())

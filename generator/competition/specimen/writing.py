@@ -1,16 +1,12 @@
-"""Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it.
+"""Where the files of a specimen go: into a folder that appears as a whole or not at all, and never beside it."""
 
-NotASpecimenError             something else stands where it should be written
-"""
-
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from generator.errors import CompetitionError
 from generator.files import PathOutsideError, contained, writing
@@ -19,22 +15,8 @@ from generator.workspace_files import WorkspaceFiles
 
 MARKER = "SPECIMEN.json"
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # of a zip archive; so that the same specimen has the same bytes
+_IN_ARCHIVE = re.compile(r"(.*?\.zip)/(.*)", re.IGNORECASE)
 _LONGEST_NAME, _LONGEST_PATH = 255, 2_000  # bytes
-
-
-def is_specimen(folder: Path) -> bool:
-    """True if a folder holds a specimen rather than real data."""
-    return (folder / MARKER).is_file()
-
-
-class NotASpecimenError(CompetitionError):
-    """Something that is not a specimen stands where it should be written; it is never removed."""
-
-    def __init__(self, *, folder: Path) -> None:
-        super().__init__(
-            f"{printable(str(folder))} is not empty and no specimen, and was left alone; "
-            "write the specimen elsewhere: --output DIR."
-        )
 
 
 @contextmanager
@@ -47,8 +29,7 @@ def staged(folder: Path, files: WorkspaceFiles, *, replace: bool) -> Iterator[Pa
         replace: Whether a specimen that is there is replaced; anything else never is.
 
     Raises:
-        CompetitionError: There is a specimen, and it is not to be replaced.
-        NotASpecimenError: There is something else.
+        CompetitionError: There is a specimen, and it is not to be replaced; or something else.
         FileWriteError: The folder could not be written; what was there before is untouched.
         UnsafePlaceError: There is a link on the way to it.
     """
@@ -75,12 +56,14 @@ def _swap(content: Path, folder: Path, old: Path, files: WorkspaceFiles) -> None
 
 
 def _check_free(folder: Path, *, replace: bool) -> None:
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise NotASpecimenError(folder=folder)
-    if not folder.exists() or next(folder.iterdir(), None) is None:
+    is_empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    if is_empty and not folder.is_symlink():
         return
-    if not is_specimen(folder):
-        raise NotASpecimenError(folder=folder)
+    if folder.is_symlink() or not (folder / MARKER).is_file():
+        raise CompetitionError(
+            f"{printable(str(folder))} is not empty and no specimen, and was left alone; "
+            "write the specimen elsewhere: --output DIR."
+        )
     if not replace:
         raise CompetitionError(f"There is a specimen in {printable(str(folder))} already; write it again with --force.")
 
@@ -99,14 +82,12 @@ class Writer:
     notes: list[str] = field(default_factory=list)
     files: Counter[str] = field(default_factory=Counter)
     _archives: dict[str, zipfile.ZipFile] = field(default_factory=dict, init=False)
-    _stack: ExitStack = field(default_factory=ExitStack, init=False)
     _written: set[str] = field(default_factory=set, init=False)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stack.close()
+    def close(self) -> None:
+        """Completes the archives."""
+        for archive in self._archives.values():
+            archive.close()
 
     def write(self, path: str, content: bytes, *, is_archived: bool = False) -> bool:
         """Writes one file, unless it is there or cannot be.
@@ -124,10 +105,10 @@ class Writer:
             return False
         if path in self._written:
             return False
-        archive, member = archive_of(path) if is_archived else ("", path)
+        packed = _IN_ARCHIVE.fullmatch(path) if is_archived else None
         try:
-            if archive:
-                self._archive(archive).writestr(_member(member), content)
+            if packed is not None:
+                self._archive(packed[1]).writestr(_member(packed[2]), content)
             else:
                 file = contained(self.root / path, root=self.root)
                 file.parent.mkdir(parents=True, exist_ok=True)
@@ -152,17 +133,8 @@ class Writer:
         if path not in self._archives:
             file = contained(self.root / path, root=self.root)
             file.parent.mkdir(parents=True, exist_ok=True)
-            self._archives[path] = self._stack.enter_context(zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED))
+            self._archives[path] = zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED)
         return self._archives[path]
-
-
-def archive_of(path: str) -> tuple[str, str]:
-    """The path of the archive that a path leads into, and the rest; no archive if no part ends in `.zip`."""
-    parts = path.split("/")
-    for count in range(1, len(parts)):
-        if parts[count - 1].lower().endswith(".zip"):
-            return "/".join(parts[:count]), "/".join(parts[count:])
-    return "", path
 
 
 def _member(name: str) -> zipfile.ZipInfo:

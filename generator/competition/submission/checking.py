@@ -17,7 +17,8 @@ from generator.competition.submission.errors import (
 from generator.competition.submission.tolerance import Tolerance
 from generator.competition.tables.encodings import UTF_8
 from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
-from generator.competition.tables.rows import Row, encoding_within, separator_within, table_rows, unit_of
+from generator.competition.tables.formats import TableFormat, format_of
+from generator.competition.tables.rows import Row, layout_within, table_rows
 from generator.files import reason
 from generator.untrusted import printable, quoted
 
@@ -75,9 +76,9 @@ def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Ite
     except OSError as error:
         raise UnreadableSubmissionError(path=path, why=reason(error)) from error
     except PyarrowMissingError as error:
-        raise MissingReaderError(path=path) from error
+        raise MissingReaderError(path=path, why="pyarrow is missing; install it with: pip install pyarrow") from error
     except UnreadableTableError as error:
-        raise UnreadableSubmissionError(path=path, why=f"it {error.problem}") from error
+        raise UnreadableSubmissionError(path=path, why=f"it {error}") from error
 
 
 def validate(submission: Path, sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionSummary:
@@ -109,10 +110,9 @@ def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape
         SubmissionError: The sample itself is not a table, or not one with one row for each id where it has to be.
     """
     # Kaggle's files are in any encoding, and the notebooks read them so; what they write is in UTF-8.
-    encoding = encoding_within(sample)
+    encoding, separator = layout_within(sample)
     columns, rows = _opened(sample, encoding=encoding)
     ids: set[str] = set()
-    separator = separator_within(sample, encoding=encoding)
     is_number, is_decimal = ([known] * len(columns) for known in (True, separator not in ("", ",")))
     for number, cells in rows:
         if cells[0] in ids and not tolerance.repeated_ids:
@@ -206,7 +206,8 @@ def _of_one_length(path: Path, rows: Iterator[Row], length: int) -> Iterator[Row
 
 
 def _place(path: Path, number: int) -> str:
-    return f"{unit_of(path)} {number}"
+    is_counted = format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON)
+    return f"{'row' if is_counted else 'line'} {number}"  # rows below the header, or lines of a text
 
 
 def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:

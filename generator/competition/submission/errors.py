@@ -28,9 +28,6 @@ class UnreadableSubmissionError(SubmissionError):
 class MissingReaderError(UnreadableSubmissionError):
     """A package that reads the file's format is not installed."""
 
-    def __init__(self, *, path: Path) -> None:
-        super().__init__(path=path, why="pyarrow is missing; install it with: pip install pyarrow")
-
 
 class SubmissionRowError(SubmissionError):
     """One row is not what the sample has; `place` is such as "line 3"."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generator.competition.survey.bounds import MOST_TABLES, bounds_for
 from generator.competition.survey.facts import Folder, Survey, Table
-from generator.competition.survey.file_sources import FileSource, Mounted, open_archives
+from generator.competition.survey.file_sources import Archive, FileSource, Mounted, open_archives
 from generator.competition.survey.files import DiskFiles, Files, SurveyLimits
 from generator.competition.survey.folders import folders_of
 from generator.competition.survey.inference_servers import find_server
@@ -89,7 +89,7 @@ def _survey_sources(sources: Sequence[FileSource], limits: SurveyLimits) -> tupl
     folders: list[Folder] = []
     for source in sources:
         others = _without_files(source.directories, taken)
-        folders += folders_of(others, source.head, limits=limits, is_archive=source.is_archive)
+        folders += folders_of(others, source.head, limits=limits, is_archive=isinstance(source, Archive))
     if len(candidates) > MOST_TABLES:
         notes.append(f"Of {len(candidates):,} tables, {MOST_TABLES} were looked at.")
     return tables, folders, notes
@@ -111,7 +111,7 @@ def _read(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Table | 
     except NotATableError:
         return None, ()
     except UnreadableTableError as error:
-        return None, (error.problem,)
+        return None, (str(error),)
     except OSError as error:
         return None, (f"cannot be read: {reason_not_read(error)}",)
 

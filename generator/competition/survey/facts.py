@@ -74,7 +74,6 @@ class Table:
         columns: In the order of the file.
         rows: How many rows it has: counted where `is_complete`, else estimated from its size.
         is_complete: Whether the sample is the whole table.
-        size: Bytes on the disk, as stored.
         separator: Of a csv, as pandas takes it, a regular expression for any number of spaces; else "".
         encoding: As Python calls it, such as "utf-8" or "cp1252".
         compression: "" or what pandas calls it: "gzip", "zip", "bz2", "xz", "zstd".
@@ -87,7 +86,6 @@ class Table:
     columns: tuple[Column, ...]
     rows: int
     is_complete: bool
-    size: int
     separator: str = ""
     encoding: str = "utf-8"
     compression: str = ""
@@ -155,8 +153,7 @@ class Folder:
         path: Relative to the competition's folder, "" for itself; `train.zip` for the files at the top of an archive,
             `train.zip/cats` for a folder in it.
         suffixes: How many files there are of each suffix, lower case with the dot, "" for none.
-        names: A sample of the file names in order of name, from all over the folder; all of them if `is_complete`.
-        is_complete: Whether `names` has every file.
+        names: A sample of the file names in order of name, from all over the folder; all of them if these are few.
         is_archive: Whether this is a zip that has to be unpacked before a notebook can read it.
         images: Set if the most frequent suffix is an image's.
         audio: Set if the most frequent suffix is a sound's.
@@ -165,7 +162,6 @@ class Folder:
     path: str
     suffixes: Mapping[str, int]
     names: tuple[str, ...]
-    is_complete: bool
     is_archive: bool = False
     images: ImageFormat | None = None
     audio: AudioFormat | None = None
@@ -174,11 +170,6 @@ class Folder:
     def files(self) -> int:
         """The number of files."""
         return sum(self.suffixes.values())
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """The sampled names without their suffix."""
-        return frozenset(name.rpartition(".")[0] or name for name in self.names)
 
 
 @dataclass(frozen=True)
@@ -204,6 +195,11 @@ class Records:
     names: tuple[str, ...]
     features: tuple[RecordFeature, ...]
     examples: int
+
+    @property
+    def image(self) -> ImageFormat | None:
+        """The format of their images; None if they have none."""
+        return next((feature.image for feature in self.features if feature.image is not None), None)
 
 
 @dataclass(frozen=True)

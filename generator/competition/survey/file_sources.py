@@ -46,7 +46,6 @@ class TableFile:
     Attributes:
         file: Its uncompressed bytes, or the first of them, to read and to seek in.
         suffix: Of its name without that of the compression.
-        size: Bytes as stored.
         total: How many uncompressed bytes there are; estimated where only the first are at hand.
         compression: "" or what pandas calls it.
         remarks: Predicates for the notes.
@@ -54,7 +53,6 @@ class TableFile:
 
     file: BinaryIO
     suffix: str
-    size: int
     total: int
     compression: str = ""
     remarks: tuple[str, ...] = ()
@@ -67,12 +65,10 @@ class Mounted:
     Attributes:
         files: The competition's files.
         directories: Its folders; their paths are relative to the competition's folder.
-        is_archive: Whether it has to be unpacked before a notebook can read it.
     """
 
     files: Files
     directories: tuple[Directory, ...]
-    is_archive: bool = False
 
     def table_file(self, path: str, limit: int) -> TableFile:
         """Opens a table; of what is compressed, at most `limit` bytes are unpacked.
@@ -85,11 +81,11 @@ class Mounted:
         if suffix not in PACKED:
             # A listing may lack the size, and of what Kaggle sends packed only the beginning is at hand.
             size = max(size, file.seek(0, io.SEEK_END))
-            return TableFile(file, suffix, size, total=size)
+            return TableFile(file, suffix, total=size)
         with file:
             content, total, remarks = beginning(file, size, suffix, limit)
         inner = suffix_of(path[: -len(suffix)])
-        return TableFile(io.BytesIO(content), inner, size, total, STREAMS[suffix], remarks)
+        return TableFile(io.BytesIO(content), inner, total, STREAMS[suffix], remarks)
 
     def head(self, directory: Directory, name: str) -> Path | bytes | None:
         """The path of a file, or its first bytes where it has none; None if it cannot be read."""
@@ -106,7 +102,6 @@ class Archive:
     path: str
     packed: zipfile.ZipFile
     directories: tuple[Directory, ...]
-    is_archive: bool = True
 
     def table_file(self, path: str, limit: int) -> TableFile:
         """Opens a table, of which at most `limit` bytes are unpacked.
@@ -125,7 +120,6 @@ class Archive:
         return TableFile(
             file=io.BytesIO(content),
             suffix=suffix,
-            size=member.compress_size,
             total=member.file_size if is_cut else len(content),
             compression="zip",
             remarks=ratio_remarks(member.file_size, member.compress_size) if is_cut else (),

@@ -1,7 +1,7 @@
 """Folders of files that are no tables: how many of which suffix, and what the images or sounds in them are like."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,14 @@ def folders_of(
     for group in groups:
         pictures, sounds = _formats(group, opener, probes)
         for found in group:
-            described[found.directory.path] = _folder(found, pictures, sounds, is_archive=is_archive)
+            described[found.directory.path] = Folder(
+                path=found.directory.path,
+                suffixes=found.suffixes,
+                names=evenly_drawn(found.directory.names, MOST_NAMES),
+                is_archive=is_archive,
+                images=pictures,
+                audio=sounds,
+            )
     return tuple(described[path] for path in sorted(described))
 
 
@@ -95,33 +102,8 @@ def _formats(group: Sequence[_Contents], opener: Opener, probes: int) -> tuple[I
     each = -(-probes // len(drawn))
     probed = [(found.directory, name) for found in drawn for name in evenly_drawn(found.main, each)]
     rarer = [(found.directory, name) for found in group for name in found.rarer]
-    files = _opened(opener, [*probed, *evenly_drawn(rarer, _RARER_PROBED)])
+    opened = (opener(directory, name) for directory, name in (*probed, *evenly_drawn(rarer, _RARER_PROBED)))
+    files = (file for file in opened if file is not None)
     if suffix in images.SUFFIXES:
         return images.image_format(files), None
     return None, sound.audio_format(files)
-
-
-def _opened(opener: Opener, files: Iterable[tuple[Directory, str]]) -> Iterable[Path | bytes]:
-    for directory, name in files:
-        opened = opener(directory, name)
-        if opened is not None:
-            yield opened
-
-
-def _folder(
-    found: _Contents,
-    pictures: ImageFormat | None,
-    sounds: AudioFormat | None,
-    *,
-    is_archive: bool,
-) -> Folder:
-    names = evenly_drawn(found.directory.names, MOST_NAMES)
-    return Folder(
-        path=found.directory.path,
-        suffixes=found.suffixes,
-        names=names,
-        is_complete=found.directory.is_complete and len(names) == len(found.directory.names),
-        is_archive=is_archive,
-        images=pictures,
-        audio=sounds,
-    )

@@ -6,7 +6,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 from generator.competition.survey.facts import ImageEncoding, ImageFormat
 from generator.files import open_file
@@ -22,14 +21,8 @@ _MODES = {  # those of each encoding that every decoder reads alike; the palette
     ImageEncoding.GIF: ("P", *_COLOURS),
     ImageEncoding.BMP: _COLOURS,
 }
-_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
-
-
-class _Header(NamedTuple):
-    format: str
-    mode: str
-    width: int
-    height: int
+STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"RIFF")
+"""The first bytes of image files."""
 
 
 def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
@@ -41,29 +34,24 @@ def image_format(files: Iterable[Path | bytes]) -> ImageFormat | None:
     Returns:
         Their format, or None if none of them can be read.
     """
-    headers = [header for file in files if (header := _header(file)) is not None]
-    if not headers:
+    formats = [found for file in files if (found := _format(file)) is not None]
+    if not formats:
         return None
     return ImageFormat(
-        mode=Counter(header.mode for header in headers).most_common(1)[0][0],
-        width=statistics.median_low(header.width for header in headers),
-        height=statistics.median_low(header.height for header in headers),
-        is_uniform=len({(header.mode, header.width, header.height) for header in headers}) == 1,
-        encodings=frozenset(map(_encoding, headers)),
+        mode=Counter(found.mode for found in formats).most_common(1)[0][0],
+        width=statistics.median_low(found.width for found in formats),
+        height=statistics.median_low(found.height for found in formats),
+        is_uniform=len({(found.mode, found.width, found.height) for found in formats}) == 1,
+        encodings=frozenset[ImageEncoding]().union(*(found.encodings for found in formats)),
     )
 
 
-def begins_like_image(content: bytes) -> bool:
-    """True if these are the first bytes of an image file."""
-    return content.startswith(_STARTS)
+def _encoding(written: str | None, mode: str) -> ImageEncoding:
+    known = next((encoding for encoding in _MODES if encoding.upper() == written), ImageEncoding.OTHER)
+    return known if mode in _MODES.get(known, ()) else ImageEncoding.OTHER
 
 
-def _encoding(header: _Header) -> ImageEncoding:
-    known = next((encoding for encoding in _MODES if encoding.upper() == header.format), ImageEncoding.OTHER)
-    return known if header.mode in _MODES.get(known, ()) else ImageEncoding.OTHER
-
-
-def _header(file: Path | bytes) -> _Header | None:
+def _format(file: Path | bytes) -> ImageFormat | None:
     # Headers are read here and nowhere else but where the built-in images are written.
     from PIL import Image, UnidentifiedImageError
 
@@ -77,7 +65,8 @@ def _header(file: Path | bytes) -> _Header | None:
                 io.BytesIO(file) if isinstance(file, bytes) else open_file(file) as content,
                 Image.open(content, formats=_FORMATS) as image,
             ):
-                return _Header(image.format or "", image.mode, image.width, image.height)
+                encodings = frozenset((_encoding(image.format, image.mode),))
+                return ImageFormat(image.mode, image.width, image.height, is_uniform=True, encodings=encodings)
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, EOFError, TypeError, OverflowError):
         return None
     finally:

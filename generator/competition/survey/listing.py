@@ -28,13 +28,11 @@ class Directory:
     Attributes:
         path: Relative to the competition's folder, with `/`; "" for itself.
         names: The names of its files, in order.
-        is_complete: Whether these are all of its files.
-        total: How many files it has, where that is known of a folder that is not complete.
+        total: How many files it has, where that is known and these are not all.
     """
 
     path: str
     names: tuple[str, ...]
-    is_complete: bool = True
     total: int = 0
 
     def path_of(self, name: str) -> str:
@@ -121,7 +119,7 @@ def _list_one(walk: _Walk, path: str) -> list[str]:
         walk.notes.append(
             f"{printable(path) or 'The folder'} has more than {most:,} files; the rest was not looked at."
         )
-    walk.directories.append(Directory(path=path, names=tuple(sorted(names)), is_complete=is_complete))
+    walk.directories.append(Directory(path=path, names=tuple(sorted(names))))
     return list(_drawn(walk, sorted(folders), most=MOST_FOLDERS, what=f"folders in {printable(path) or 'the folder'}"))
 
 

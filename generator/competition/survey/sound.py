@@ -49,8 +49,8 @@ def audio_format(files: Iterable[Path | bytes]) -> AudioFormat | None:
 def _format(file: Path | bytes) -> AudioFormat | None:
     try:
         content = _Bytes(file, b"", len(file)) if isinstance(file, bytes) else _ends(file)
-        found = _parsed(content)
-    except (OSError, struct.error, ValueError, IndexError, OverflowError, ZeroDivisionError):
+        found = _READERS[content.head[:4]](content)
+    except (OSError, struct.error, ValueError, LookupError, OverflowError, ZeroDivisionError):
         return None
     return found if found.sample_rate in _PLAUSIBLE_RATES and found.channels else None
 
@@ -62,19 +62,6 @@ def _ends(path: Path) -> _Bytes:
         head = file.read(_HEAD)
         file.seek(max(0, size - _TAIL))
         return _Bytes(head, file.read(_TAIL), size)
-
-
-def _parsed(content: _Bytes) -> AudioFormat:
-    head = content.head
-    if head.startswith(b"RIFF"):
-        return _wave(content)
-    if head.startswith(b"FORM"):
-        return _aiff(head)
-    if head.startswith(b"fLaC"):
-        return _flac(head)
-    if head.startswith(b"OggS"):
-        return _ogg(content)
-    raise ValueError
 
 
 def _chunk(head: bytes, name: bytes, order: str) -> tuple[int, int]:
@@ -97,17 +84,17 @@ def _wave(content: _Bytes) -> AudioFormat:
     return AudioFormat(rate, (length if is_said else content.size - data) / bytes_a_second, channels)
 
 
-def _aiff(head: bytes) -> AudioFormat:
-    start, _ = _chunk(head, b"COMM", ">")
-    channels, frames, _, exponent, mantissa = struct.unpack_from(">hIhHQ", head, start)
+def _aiff(content: _Bytes) -> AudioFormat:
+    start, _ = _chunk(content.head, b"COMM", ">")
+    channels, frames, _, exponent, mantissa = struct.unpack_from(">hIhHQ", content.head, start)
     # An 80-bit number: 15 bits of exponent, 64 of mantissa, whose highest one is the 1 before the point.
     rate = round(mantissa * 2.0 ** (exponent - 16383 - 63))
     return AudioFormat(rate, frames / rate, channels)
 
 
-def _flac(head: bytes) -> AudioFormat:
+def _flac(content: _Bytes) -> AudioFormat:
     # RFC 9639, section 8.2: 20 bits of rate, 3 of channels less one, 5 of depth less one, 36 of samples.
-    packed = int.from_bytes(head[18:26], "big")
+    packed = int.from_bytes(content.head[18:26], "big")
     rate, channels, samples = packed >> 44, (packed >> 41 & 7) + 1, packed & (1 << 36) - 1
     return AudioFormat(rate, samples / rate, channels)
 
@@ -126,3 +113,6 @@ def _ogg(content: _Bytes) -> AudioFormat:
     page = content.tail.rfind(b"OggS")
     last = struct.unpack_from("<q", content.tail, page + 6)[0] if page >= 0 else 0
     return AudioFormat(rate, max(0, last - skipped) / rate, channels)
+
+
+_READERS = {b"RIFF": _wave, b"FORM": _aiff, b"fLaC": _flac, b"OggS": _ogg}  # by the first bytes of a file

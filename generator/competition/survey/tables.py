@@ -58,7 +58,6 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         columns=pointed or columns,
         rows=sample.total,
         is_complete=sample.is_complete,
-        size=stored.size,
         separator=sample.separator,
         encoding=sample.encoding,
         decimal="," if pointed else ".",

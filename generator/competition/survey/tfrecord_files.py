@@ -12,12 +12,12 @@ from generator.competition.survey.files import Files
 from generator.competition.survey.listing import Directory, suffix_of
 from generator.competition.tables.sample import evenly_drawn
 from generator.competition.tfrecord import (
+    FRAME,
     Feature,
     NotRecordsError,
     begins_like_records,
     features_of,
     first_records,
-    stored_size,
 )
 from generator.untrusted import printable
 
@@ -140,7 +140,7 @@ def _group(files: Files, directory: Directory, names: Sequence[str], sampled: Se
 def _feature(name: str, found: Sequence[Feature]) -> RecordFeature:
     lengths = {len(feature.values) for feature in found}
     values = [value for feature in found for value in feature.values[:_VALUES_OF_AN_EXAMPLE]]
-    pictures = [value for value in values if isinstance(value, bytes) and images.begins_like_image(value)]
+    pictures = [value for value in values if isinstance(value, bytes) and value.startswith(images.STARTS)]
     is_image = bool(values) and len(pictures) == len(values)
     return RecordFeature(
         name=name,
@@ -169,7 +169,7 @@ def _examples(files: Files, directory: Directory, names: Sequence[str], sampled:
     """The number of examples, by the names if these count them, else by the sizes of the files."""
     drawn = evenly_drawn(names, MOST_NAMES)
     size = sum(files.size(directory.path_of(name)) for name in drawn) * len(names) / len(drawn)
-    estimated = size * len(sampled) / sum(map(stored_size, sampled))
+    estimated = size * len(sampled) / sum(len(record) + FRAME for record in sampled)
     counts = [int(match[1]) for name in names if (match := _COUNT_IN_NAME.fullmatch(name))]
     # The last number of `train-00001-00010.tfrec` is something else; the sizes tell.
     said = sum(counts) if len(counts) == len(names) else 0

@@ -8,6 +8,7 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import IO, BinaryIO
 
 from generator.competition.tables.encodings import UTF_8, decoded, encoding_of
@@ -56,7 +57,9 @@ def delimited_rows(file: IO[bytes], separator: str = "", *, encoding: str = UTF_
     text = io.TextIOWrapper(file, encoding="utf-8-sig" if encoding == UTF_8 else encoding, newline="")
     try:
         first = "" if separator else text.readline()
-        reader = csv.reader(_resumed(first, text), strict=True, delimiter=separator or separator_in(first))
+        reader = csv.reader(
+            chain([first] if first else [], text), strict=True, delimiter=separator or separator_in(first)
+        )
         for cells in reader:
             # Blank lines are skipped, as every reader of CSV does.
             if cells:
@@ -230,12 +233,6 @@ def _reader(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
     except csv.Error:
         # What comes before is whole; a field beyond all bounds ends the sample.
         return
-
-
-def _resumed(first: str, rest: io.TextIOWrapper) -> Iterator[str]:
-    if first:
-        yield first
-    yield from rest
 
 
 def _piece(file: BinaryIO, offset: int, length: int) -> bytes:

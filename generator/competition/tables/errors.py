@@ -7,22 +7,12 @@ UnreadableTableError
 
 
 class UnreadableTableError(Exception):
-    """The file should be a table and cannot be read; `problem` is a predicate, such as "is empty"."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    """The file should be a table and cannot be read; its text is a predicate, such as "is empty"."""
 
 
 class NotATableError(UnreadableTableError):
     """The file is something else; a survey counts it among the other files of its folder."""
 
-    def __init__(self, problem: str = "is no table") -> None:
-        super().__init__(problem)
-
 
 class PyarrowMissingError(UnreadableTableError):
     """The package that reads parquet is not installed."""
-
-    def __init__(self) -> None:
-        super().__init__("was not read, since pyarrow is missing; install it with: pip install pyarrow")

@@ -85,7 +85,8 @@ def _opened(file: IO[bytes], *, has_dictionaries: bool = False) -> Iterator[Any]
         # Imported by name, since pyarrow need not be installed and has no types.
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise PyarrowMissingError from error
+        problem = "was not read, since pyarrow is missing; install it with: pip install pyarrow"
+        raise PyarrowMissingError(problem) from error
     try:
         texts = _text_columns(parquet, file) if has_dictionaries else None
         with parquet.ParquetFile(file, buffer_size=1 << 16, read_dictionary=texts) as opened:

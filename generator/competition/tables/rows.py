@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -17,11 +18,6 @@ from generator.competition.tables.parquet import parquet_rows
 Row = tuple[int, list[str]]
 
 _PIECE = 1 << 22  # a multiple of 4, as `encodings` wants it
-
-
-def unit_of(path: Path) -> str:
-    """The unit that the numbers of rows count, for messages: lines of a text, else rows below the header."""
-    return "row" if format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON) else "line"
 
 
 def table_rows(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Iterator[Row]:
@@ -46,24 +42,22 @@ def table_rows(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Ite
             yield from delimited_rows(file, promised.separator or separator, encoding=encoding)
 
 
-def encoding_within(path: Path) -> str:
-    """The encoding of a text, as a survey finds it; UTF-8 for what is no text, or cannot be read."""
-    try:
-        with opened(path) as (file, name):
-            is_text = format_of(name).format in (TableFormat.CSV, None)
-            pieces = iter(partial(file.read, _PIECE), b"")
-            return (encoding_of(next(pieces, b""), pieces) if is_text else None) or UTF_8
-    except (OSError, UnreadableTableError, ValueError):
-        return UTF_8
+def layout_within(path: Path) -> tuple[str, str]:
+    """The encoding of a text, as a survey finds it, and the separator between its cells.
 
-
-def separator_within(path: Path, *, encoding: str = UTF_8) -> str:
-    """The separator between the cells of a text; "" where the name says it, for what is no text, or cannot be read."""
-    try:
+    Returns:
+        UTF-8 for what is no text, or cannot be read; and "" for that, or where the name says the separator.
+    """
+    encoding, separator = UTF_8, ""
+    with suppress(OSError, UnreadableTableError, ValueError, csv.Error):
         with opened(path) as (file, name):
             promised = format_of(name)
-            is_open = promised.format in (TableFormat.CSV, None) and not promised.separator
-            text = io.TextIOWrapper(file, encoding=encoding, newline="")
-            return separator_in(text.readline().removeprefix("\ufeff")) if is_open else ""
-    except (OSError, UnreadableTableError, ValueError, csv.Error):
-        return ""
+            pieces = iter(partial(file.read, _PIECE), b"")
+            if promised.format not in (TableFormat.CSV, None):
+                return encoding, separator
+            encoding = encoding_of(next(pieces, b""), pieces) or UTF_8
+        if not promised.separator:
+            with opened(path) as (file, _):
+                text = io.TextIOWrapper(file, encoding=encoding, newline="")
+                separator = separator_in(text.readline().removeprefix("\ufeff"))
+    return encoding, separator
