@@ -1,4 +1,7 @@
-"""How fast and how large inference is: files streamed by the notebook beside a bare prediction from arrays."""
+"""How fast and how large inference is: files streamed by the notebook beside a bare prediction from arrays.
+
+PNG files of 64 pixels, as of digits and cells, or with `--photographs` JPEG files of 224.
+"""
 
 import resource
 import sys
@@ -10,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from measuring import Bar, Row, in_fresh_process, in_pairs, is_quick, print_table, ratio_row, say
+from measuring import Bar, Row, command_line, in_fresh_process, in_pairs, print_table, ratio_row, say
 from notebook_cells import run_cells
 from synthetic import write_competition
 
@@ -26,10 +29,12 @@ class Size:
     test_rows: tuple[int, int]
     processes: int
     image_size: int = 64
+    suffix: str = "png"
 
 
 FULL = Size(images=4_992, turns=6, test_rows=(2_000, 20_000), processes=2)
 QUICK = Size(images=640, turns=2, test_rows=(200, 2_000), processes=1)
+PHOTOGRAPHS = Size(images=960, turns=6, test_rows=(96, 960), processes=1, image_size=224, suffix="jpg")
 
 
 def train(root: Path, pair: str, image_size: int) -> None:
@@ -103,7 +108,7 @@ def rows_of(pair: str, small: Path, large: Path, size: Size) -> list[Row]:
             of_size.append(in_fresh_process(peak_megabytes, root, pair))
     say(f"{name}, peak MB with {size.test_rows[0]:,} and with {size.test_rows[1]:,} images: {peaks}")
     return [
-        Row(f"{name}: predict_fold, from PNG files", files, per_second),
+        Row(f"{name}: predict_fold, from files", files, per_second),
         Row(f"{name}: a bare prediction", memory, per_second),
         ratio_row(f"{name}: predict_fold / bare", files, memory, Bar(">=", 0.95)),
         Row(f"{name}: fastest turn of each", [max(files) / max(memory)], "ratio", Bar(">=", 0.95)),
@@ -116,17 +121,23 @@ def rows_of(pair: str, small: Path, large: Path, size: Size) -> list[Row]:
 
 
 def main() -> None:
-    """Measures both pairs and prints the table."""
-    size = QUICK if is_quick(__doc__) else FULL
+    """Measures the pair of every framework and prints the table."""
+    parser = command_line(__doc__)
+    parser.add_argument("--photographs", action="store_true", help="JPEG files of 224 pixels, with fewer of them")
+    parser.add_argument("--only", nargs="+", choices=PAIRS.values(), default=PAIRS.values(), help="some frameworks")
+    options = parser.parse_args()
+    size = QUICK if options.quick else PHOTOGRAPHS if options.photographs else FULL
     table = []
     with tempfile.TemporaryDirectory() as temporary:
         roots = [Path(temporary).resolve() / name for name in ("small", "large")]
         for root, test_rows in zip(roots, size.test_rows, strict=True):
             say(f"writes {test_rows:,} test images of {size.image_size} x {size.image_size}")
-            write_competition(root / "input", train_rows=400, test_rows=test_rows, image_size=size.image_size)
-        for pair in PAIRS:
-            table += rows_of(pair, *roots, size)
-    print(f"PNG images of {size.image_size} x {size.image_size} x 3; a turn predicts {size.images:,} of them.")
+            rows = {"train_rows": 400, "test_rows": test_rows}
+            write_competition(root / "input", **rows, image_size=size.image_size, suffix=size.suffix)
+        for pair, framework in PAIRS.items():
+            if framework in options.only:
+                table += rows_of(pair, *roots, size)
+    print(f"Colour images, .{size.suffix}, {size.image_size} pixels square; a turn predicts {size.images:,} of them.")
     print_table(table)
 
 

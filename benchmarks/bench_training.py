@@ -9,12 +9,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from measuring import Bar, Row, in_fresh_process, in_pairs, is_quick, print_table, ratio_row, say
+from measuring import Bar, Row, command_line, in_fresh_process, in_pairs, print_table, ratio_row, say
 from notebook_cells import run_cells
 from synthetic import write_competition
 
 PAIRS = {
-    "digits": "keras on JAX",
+    "digits": "keras",
     "digits-tensorflow": "tensorflow",
     "digits-jax": "jax",
     "digits-torch": "torch",
@@ -188,14 +188,17 @@ def rows_of(pair: str, times: Times, size: Size) -> list[Row]:
 
 
 def main() -> None:
-    """Measures both pairs and prints the table."""
-    size = QUICK if is_quick(__doc__) else FULL
+    """Measures the pair of every framework and prints the table."""
+    parser = command_line(__doc__)
+    parser.add_argument("--only", nargs="+", choices=PAIRS.values(), default=PAIRS.values(), help="some frameworks")
+    options = parser.parse_args()
+    size = QUICK if options.quick else FULL
     table = []
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary).resolve()
         say(f"writes {size.rows:,} images of {size.image_size} x {size.image_size}")
         write_competition(root / "input", train_rows=size.rows, test_rows=8, image_size=size.image_size)
-        for pair in PAIRS:
+        for pair in (pair for pair, framework in PAIRS.items() if framework in options.only):
             table += rows_of(pair, in_fresh_process(measure, root, pair, size), size)
     print(
         f"{size.rows:,} PNG images of {size.image_size} x {size.image_size} x 3, batches of {size.batch_size}, "

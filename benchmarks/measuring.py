@@ -71,11 +71,16 @@ def print_table(rows: Sequence[Row]) -> None:
     print(flush=True)
 
 
-def is_quick(description: str | None) -> bool:
-    """Reads the command line, whose only option is --quick."""
+def command_line(description: str | None) -> argparse.ArgumentParser:
+    """A command line with the option --quick."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="a reduced size, to see that it works")
-    return bool(parser.parse_args().quick)
+    return parser
+
+
+def is_quick(description: str | None) -> bool:
+    """Reads the command line, whose only option is --quick."""
+    return bool(command_line(description).parse_args().quick)
 
 
 def say(text: str) -> None:

@@ -11,8 +11,10 @@ SLUG = "digits"  # so that the notebooks of that pair read it
 CLASSES = 10
 
 
-def write_competition(input_root: Path, *, train_rows: int, test_rows: int, image_size: int) -> None:
-    """Writes tables and PNG files of `image_size` x `image_size` x 3 below `competitions/digits`."""
+def write_competition(
+    input_root: Path, *, train_rows: int, test_rows: int, image_size: int, suffix: str = "png"
+) -> None:
+    """Writes tables and files of `image_size` x `image_size` x 3, PNG or JPEG, below `competitions/digits`."""
     folder = input_root / "competitions" / SLUG
     folder.mkdir(parents=True)
     train, test = _ids("train", train_rows), _ids("test", test_rows)
@@ -22,7 +24,7 @@ def write_competition(input_root: Path, *, train_rows: int, test_rows: int, imag
     for part, names, labels_of_part in (("train", train, labels), ("test", test, [0] * test_rows)):
         (folder / part).mkdir()
         with ThreadPoolExecutor() as pool:
-            files = [folder / part / f"{name}.png" for name in names]
+            files = [folder / part / f"{name}.{suffix}" for name in names]
             seeds = range(len(train)) if part == "train" else range(len(train), len(train) + len(test))
             list(pool.map(_write_image, files, seeds, labels_of_part, [image_size] * len(files)))
 
