@@ -28,6 +28,18 @@ def table(
         csv.writer(file, delimiter=separator, lineterminator="\n").writerows([columns, *rows])
 
 
+def read_table(path: Path) -> list[list[str]]:
+    """The rows of a CSV file, its header among them."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, their cells by the names of the columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def images(folder: Path, names: Iterable[str], *, size: tuple[int, int] = (48, 40), mode: str = "RGB") -> None:
     for number, name in enumerate(names):
         path = folder / name
@@ -44,12 +56,17 @@ def picture(size: str, mode: str, suffix: str, *, shade: int = 99) -> bytes:
     return stream.getvalue()
 
 
-def sound(*, seconds: float, rate: int = 8_000) -> bytes:
+def sound(*, seconds: float, rate: int = 8_000, channels: int = 1) -> bytes:
     """Silence."""
+    return wav(bytes(2 * channels * int(rate * seconds)), rate=rate, channels=channels)
+
+
+def wav(samples: bytes, *, rate: int = 8_000, channels: int = 1, width: int = 2) -> bytes:
+    """A WAV file of samples with so many bytes each."""
     stream = io.BytesIO()
     with wave.open(stream, "wb") as file:
-        file.setparams((1, 2, rate, 0, "NONE", ""))
-        file.writeframes(bytes(2 * int(rate * seconds)))
+        file.setparams((channels, width, rate, 0, "NONE", ""))
+        file.writeframes(samples)
     return stream.getvalue()
 
 

@@ -60,6 +60,11 @@ def write_tree(folder: Path, files: Mapping[str, str]) -> Path:
     return folder
 
 
+def tree_of(folder: Path) -> dict[str, bytes]:
+    """The files below a folder, by relative path."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The exit status and the output of a command."""

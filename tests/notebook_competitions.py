@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from layout_files import table
+from layout_files import some, table
 from tasks import task_of
 
 from generator.competition.facts import Task
@@ -79,10 +79,8 @@ class Shops:
 
 def write_shops(folder: Path, *, training_rows: int = 80, test_rows: int = 21) -> Shops:
     """Writes a competition that asks whether shops thrive, some of whose sizes are unknown."""
-    import random
-
     folder.mkdir(parents=True)
-    draw, rows = random.Random(4), []  # noqa: S311 - made-up rows
+    draw, rows = some(4), []
     for number in range(training_rows + test_rows):
         size, rent, town = draw.gauss(40, 9), draw.gauss(10, 2), draw.choice(["Ulm", "Köln", "Bonn"])
         thrives = size - 2 * rent + 5 * (town == "Ulm") + draw.gauss(0, 4) > 22

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from layout_files import read_table
 from notebook_competitions import shop_task, write_digits, write_shops
 from notebook_frameworks import Ended, Frameworks, Parameters, Session
 
@@ -147,6 +148,26 @@ class Sessions:
         assert ended.is_done, ended
         return ended
 
+    def predicted(
+        self,
+        mirror: "Mirror",
+        framework: str,
+        task: "Task",
+        *,
+        inference: Mapping[str, int] | None = None,
+        environment: Mapping[str, str] | None = None,
+        **training: float,
+    ) -> list[list[str]]:
+        """Trains a task's model on a competition and has it predict: the submission's rows, its header first.
+
+        The output of the training is moved to `train`, beside the working folder.
+        """
+        train, infer = (Notebook(framework, role, task=task) for role in ("train", "infer"))
+        self.finished(train, mirror.parameters(train, **training), environment=environment)
+        mirror.working.rename(mirror.root / "train")
+        self.finished(infer, mirror.parameters(infer, **(inference or {})))
+        return read_table(mirror.working / "submission.csv")
+
     def close(self) -> None:
         for frameworks in self._started.values():
             frameworks.close()
@@ -251,14 +272,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory, sessions: Sessions) -> Tra
     """Finished trainings on very few images, trained once a test run."""
     base = tmp_path_factory.getbasetemp()
     return Trained(base.parent if "PYTEST_XDIST_WORKER" in os.environ else base, sessions)
-
-
-def read_table(path: Path) -> list[list[str]]:
-    """The rows of a CSV file, its header among them."""
-    import csv
-
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file))
 
 
 def names_below(folder: Path) -> list[str]:

@@ -4,13 +4,12 @@ A submission of probabilities or numbers shows differences that the likeliest cl
 predictions, nor for more than 4 images of an image: so many a smoke test makes.
 """
 
-import wave
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from layout_files import some, table
+from layout_files import some, table, wav
 from notebook_competitions import write_digits
 from PIL import Image
 
@@ -78,9 +77,8 @@ def write_tones(folder: Path) -> None:
         noise = draw.normal(0, 0.05, angles.shape)
         path = folder / part / f"{name}.wav"
         path.parent.mkdir(parents=True, exist_ok=True)
-        with wave.open(str(path), "wb") as file:
-            file.setparams((1, 2, 8_000, 0, "NONE", ""))
-            file.writeframes(((0.5 * np.sin(angles) + noise) * 2**15).clip(-(2**15), 2**15 - 1).astype("<i2").tobytes())
+        samples = ((0.5 * np.sin(angles) + noise) * 2**15).clip(-(2**15), 2**15 - 1)
+        path.write_bytes(wav(samples.astype("<i2").tobytes()))
         rows.append([name, kind])
     table(folder / "train.csv", ["id", "label"], rows[:45])
     table(folder / "sample_submission.csv", ["id", *kinds], [[row[0], *[1 / 3] * 3] for row in rows[45:]])

@@ -3,13 +3,13 @@
 import math
 import struct
 import sys
-import wave
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from layout_files import wav
 from notebook_cells import executed_alone
 from notebook_session import rendered_cells
 from tasks import task_of
@@ -58,11 +58,7 @@ def write_wav(path: Path, *channels: Any, rate: int = RATE, width: int = 2) -> P
         content = (whole + 128).astype("uint8").tobytes()
     else:
         content = b"".join(int(sample).to_bytes(width, "little", signed=True) for sample in whole)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(len(channels))
-        file.setsampwidth(width)
-        file.setframerate(rate)
-        file.writeframes(content)
+    path.write_bytes(wav(content, rate=rate, channels=len(channels), width=width))
     return path
 
 

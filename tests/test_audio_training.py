@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
+from notebook_session import Mirror, Notebook, Sessions, needs_torch
 from test_audio_family import RATE, TONES, tone, write_wav
 
 pytest_plugins = ("notebook_session",)
@@ -98,13 +98,9 @@ def test_a_pair_tells_tones_apart_and_gives_every_id_its_prediction(
     sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
     right = write_competition(mirror.competition)
-    train, infer = Notebook(framework, "train", task=TONES), Notebook(framework, "infer", task=TONES)
+    small = {"EPOCHS": 8, "MELS": 64, "LEARNING_RATE": 0.03}
 
-    parameters = mirror.parameters(train, EPOCHS=8, MELS=64, LEARNING_RATE=0.03)
-    sessions.finished(train, parameters, environment=COMPILED_BETTER)
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer, TTA=2))
+    _, *rows = sessions.predicted(mirror, framework, TONES, inference={"TTA": 2}, environment=COMPILED_BETTER, **small)
 
-    _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
     assert sum(row[1] == right[row[0]] for row in rows) >= 0.9 * len(rows)

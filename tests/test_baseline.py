@@ -1,21 +1,24 @@
 """A plain baseline: what scikit-learn makes of a competition's own files, on the folds of a training."""
 
 import json
-import wave
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from layout_files import table
+from layout_files import table, wav
 from tasks import task_of
 
 from generator.competition.baseline.evaluation import CONSTANT, Baseline, baselines
 from generator.competition.facts import Task
 from generator.run import baseline as of_a_run
 
-RANDOM = np.random.default_rng(0)
+
+@pytest.fixture
+def random() -> np.random.Generator:
+    """Numbers that no other test has drawn from."""
+    return np.random.default_rng(0)
 
 
 def scored(task: Task, data: Path, truth: Any, *, folds: int = 2, ids: Sequence[str] = ()) -> dict[str, Baseline]:
@@ -34,8 +37,8 @@ def write_rows(folder: Path, columns: dict[str, Sequence[object]]) -> None:
     table(folder / "train.csv", ("id", *columns), numbered[::-1])
 
 
-def test_a_table_of_numbers_words_and_gaps_is_boosted(tmp_path: Path) -> None:
-    size, town = RANDOM.normal(size=400), RANDOM.choice(["Ulm", "Bonn", ""], 400)
+def test_a_table_of_numbers_words_and_gaps_is_boosted(tmp_path: Path, random: np.random.Generator) -> None:
+    size, town = random.normal(size=400), random.choice(["Ulm", "Bonn", ""], 400)
     truth = ((size > 0) ^ (town == "Ulm")).astype("int32")
     cells = ["" if number % 9 == 0 else f"{one:.3f}" for number, one in enumerate(size)]
     write_rows(tmp_path, {"size": cells, "town": town, "good": truth})
@@ -90,7 +93,7 @@ def test_boosting_does_not_overfit_small_data(tmp_path: Path, rare: int) -> None
 def test_any_target_is_predicted_better_than_by_a_constant(
     tmp_path: Path, kind: str, metric: str, submission: str, better_than: float | None
 ) -> None:
-    size = RANDOM.uniform(0, 4, 200)
+    size = np.random.default_rng(0).uniform(0, 4, 200)
     truths = {
         "number": size[:, None].round().astype("float32"),
         "class": (size > 3).astype("int32"),
@@ -105,9 +108,9 @@ def test_any_target_is_predicted_better_than_by_a_constant(
     assert model < constant if better_than is None and metric != "f1" else model > max(constant, better_than or 0)
 
 
-def test_words_decide_of_the_rows_of_one_fold(tmp_path: Path) -> None:
+def test_words_decide_of_the_rows_of_one_fold(tmp_path: Path, random: np.random.Generator) -> None:
     words = ["good", "bad"]
-    truth = RANDOM.integers(0, 2, 200).astype("int32")
+    truth = random.integers(0, 2, 200).astype("int32")
     write_rows(tmp_path, {"text": [f"a {words[one]} day, number {row}" for row, one in enumerate(truth)]})
 
     found = scored(task_of("text", "class", "label", text_columns=["text"]), tmp_path, truth, folds=1)
@@ -115,13 +118,13 @@ def test_words_decide_of_the_rows_of_one_fold(tmp_path: Path) -> None:
     assert found["a linear model on the words (TF-IDF)"] == Baseline("a linear model on the words (TF-IDF)", 1.0, 40)
 
 
-def test_images_are_scaled_down_and_broken_ones_left_out(tmp_path: Path) -> None:
+def test_images_are_scaled_down_and_broken_ones_left_out(tmp_path: Path, random: np.random.Generator) -> None:
     from PIL import Image
 
     (tmp_path / "train").mkdir()
     truth = (np.arange(60) // 2 % 2).astype("int32")
     for row, bright in enumerate(truth):
-        pixels = RANDOM.integers(0, 60, (20, 30, 3)) + 120 * bright
+        pixels = random.integers(0, 60, (20, 30, 3)) + 120 * bright
         Image.fromarray(pixels.astype("uint8")).save(tmp_path / f"train/r{row}.png")
     (tmp_path / "train/r0.png").write_bytes(b"no image")
     table(tmp_path / "train.csv", ("id", "label"), [(f"r{row}", one) for row, one in enumerate(truth)])
@@ -137,14 +140,12 @@ def test_images_are_scaled_down_and_broken_ones_left_out(tmp_path: Path) -> None
     )
 
 
-def test_sounds_are_told_apart_by_their_pitch(tmp_path: Path) -> None:
+def test_sounds_are_told_apart_by_their_pitch(tmp_path: Path, random: np.random.Generator) -> None:
     (tmp_path / "train").mkdir()
     truth = (np.arange(40) // 2 % 2).astype("int32")
     for row, is_high in enumerate(truth):
-        wiggle = np.sin(np.arange(4_000) * (0.9 if is_high else 0.1)) + RANDOM.normal(size=4_000)
-        with wave.open(str(tmp_path / f"train/r{row}.wav"), "wb") as file:
-            file.setparams((1, 2, 8_000, 0, "NONE", ""))
-            file.writeframes((wiggle * 3_000).astype("<i2").tobytes())
+        wiggle = np.sin(np.arange(4_000) * (0.9 if is_high else 0.1)) + random.normal(size=4_000)
+        (tmp_path / f"train/r{row}.wav").write_bytes(wav((wiggle * 3_000).astype("<i2").tobytes()))
 
     details = {"train_folder": "train", "audio_column": "id"}
     found = scored(task_of("audio", "class", "label", train_table="", **details), tmp_path, truth)
@@ -152,10 +153,10 @@ def test_sounds_are_told_apart_by_their_pitch(tmp_path: Path) -> None:
     assert found["a linear model on the loudness by pitch"].score == 1.0
 
 
-def test_a_sequence_that_is_one_example_has_statistics(tmp_path: Path) -> None:
+def test_a_sequence_that_is_one_example_has_statistics(tmp_path: Path, random: np.random.Generator) -> None:
     truth = (np.arange(120) // 2 % 2).astype("int32")
     rows = [
-        (f"r{series}", step, RANDOM.normal(scale=1 + 9 * one)) for series, one in enumerate(truth) for step in range(9)
+        (f"r{series}", step, random.normal(scale=1 + 9 * one)) for series, one in enumerate(truth) for step in range(9)
     ]
     table(tmp_path / "train.csv", ("series", "step", "force"), rows)
     details = {"prediction_per": "group", "group_column": "series", "order_column": "step"}

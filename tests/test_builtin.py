@@ -1,13 +1,13 @@
 """The built-in competition `digits`: its files, its secret, and its score."""
 
-import csv
 import errno
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from miniature import names_in
+from layout_files import read_table
+from miniature import names_in, tree_of
 from PIL import Image
 
 from generator.competition import builtin
@@ -25,11 +25,6 @@ def digits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ensure_data(require("digits"), Workspace(tmp_path_factory.mktemp("digits")))
 
 
-def rows_of(path: Path) -> list[list[str]]:
-    with path.open(newline="") as file:
-        return list(csv.reader(file))
-
-
 def hidden_labels() -> dict[str, str]:
     from sklearn.datasets import load_digits
 
@@ -44,7 +39,7 @@ def write_submission(path: Path, rows: list[tuple[str, str]], header: str = "id,
 
 
 def test_the_files_are_those_of_an_image_competition(digits_folder: Path) -> None:
-    training, sample = rows_of(digits_folder / "train.csv"), rows_of(digits_folder / "sample_submission.csv")
+    training, sample = read_table(digits_folder / "train.csv"), read_table(digits_folder / "sample_submission.csv")
 
     assert sorted(path.name for path in digits_folder.iterdir()) == [
         "sample_submission.csv",
@@ -59,14 +54,14 @@ def test_the_files_are_those_of_an_image_competition(digits_folder: Path) -> Non
 
 
 def test_no_hidden_label_lies_among_the_files(digits_folder: Path) -> None:
-    assert {row[1] for row in rows_of(digits_folder / "sample_submission.csv")[1:]} == {"0"}
-    test_ids = {row[0] for row in rows_of(digits_folder / "sample_submission.csv")[1:]}
-    assert not test_ids & {row[0] for row in rows_of(digits_folder / "train.csv")[1:]}
+    assert {row[1] for row in read_table(digits_folder / "sample_submission.csv")[1:]} == {"0"}
+    test_ids = {row[0] for row in read_table(digits_folder / "sample_submission.csv")[1:]}
+    assert not test_ids & {row[0] for row in read_table(digits_folder / "train.csv")[1:]}
 
 
 def test_ids_and_their_order_say_nothing_of_the_label(digits_folder: Path) -> None:
-    ids = [row[0] for row in rows_of(digits_folder / "train.csv")[1:]]
-    labels = [int(row[1]) for row in rows_of(digits_folder / "train.csv")[1:]]
+    ids = [row[0] for row in read_table(digits_folder / "train.csv")[1:]]
+    labels = [int(row[1]) for row in read_table(digits_folder / "train.csv")[1:]]
     equal_neighbours = sum(a == b for a, b in pairwise(labels)) / len(labels)
 
     assert ids == sorted(set(ids))
@@ -86,14 +81,14 @@ def test_scans_use_the_whole_range_of_grey(digits_folder: Path) -> None:
 def test_writing_again_gives_the_same_bytes(digits_folder: Path, tmp_path: Path) -> None:
     again = ensure_data(require("digits"), Workspace(tmp_path))
 
-    files = [path.relative_to(again) for path in again.rglob("*") if path.is_file()]
+    files = tree_of(again)
     assert len(files) == 1799
-    assert all((again / path).read_bytes() == (digits_folder / path).read_bytes() for path in files)
+    assert files == tree_of(digits_folder)
 
 
 def test_the_true_labels_score_one_whatever_the_order_of_rows(digits_folder: Path, tmp_path: Path) -> None:
     labels = hidden_labels()
-    ids = [row[0] for row in rows_of(digits_folder / "sample_submission.csv")[1:]]
+    ids = [row[0] for row in read_table(digits_folder / "sample_submission.csv")[1:]]
     submission = write_submission(tmp_path / "s.csv", [(key, f"{labels[key]}.0") for key in reversed(ids)])
 
     assert require("digits").score(submission) == 1.0
@@ -101,14 +96,14 @@ def test_the_true_labels_score_one_whatever_the_order_of_rows(digits_folder: Pat
 
 def test_each_wrong_label_costs_one_row(digits_folder: Path, tmp_path: Path) -> None:
     labels = hidden_labels()
-    ids = [row[0] for row in rows_of(digits_folder / "sample_submission.csv")[1:]]
+    ids = [row[0] for row in read_table(digits_folder / "sample_submission.csv")[1:]]
     rows = [(key, labels[key] if index >= 54 else str((int(labels[key]) + 1) % 10)) for index, key in enumerate(ids)]
 
     assert require("digits").score(write_submission(tmp_path / "s.csv", rows)) == pytest.approx(0.9)
 
 
 def test_a_submission_with_foreign_ids_or_columns_is_not_scored(digits_folder: Path, tmp_path: Path) -> None:
-    ids = [row[0] for row in rows_of(digits_folder / "sample_submission.csv")[1:]]
+    ids = [row[0] for row in read_table(digits_folder / "sample_submission.csv")[1:]]
     score = require("digits").score
 
     with pytest.raises(SubmissionIdsError, match='does not have, "deadbeef"'):

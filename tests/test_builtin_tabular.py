@@ -1,9 +1,9 @@
 """The built-in competitions on tables: their files, their secret, and their score."""
 
-import csv
 from pathlib import Path
 
 import pytest
+from layout_files import read_rows
 from miniature import names_in
 
 from generator.competition.builtin import BuiltIn
@@ -18,11 +18,7 @@ Table = list[dict[str, str]]
 def written(built_in: BuiltIn, folder: Path) -> dict[str, Table]:
     """The tables of a competition, by the name of the file."""
     built_in.write(folder)
-    tables = {}
-    for path in folder.glob("*.csv"):
-        with path.open(newline="") as file:
-            tables[path.stem] = list(csv.DictReader(file))
-    return tables
+    return {path.stem: read_rows(path) for path in folder.glob("*.csv")}
 
 
 def answers(built_in: BuiltIn, tables: dict[str, Table]) -> dict[str, float]:

@@ -1,12 +1,12 @@
 """The built-in competition `docstrings`: its files, its secret, and its score."""
 
-import csv
 import sysconfig
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from layout_files import read_rows
 
 from generator.competition.builtin.built_in import key_of
 from generator.competition.builtin.docstrings import DOCSTRINGS, _is_test, _parts, _texts_of_module
@@ -26,19 +26,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ensure_data(DOCSTRINGS, Workspace(tmp_path_factory.mktemp("docstrings")))
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def write_submission(path: Path, labels: dict[str, str]) -> Path:
     path.write_text("id,label\n" + "".join(f"{key},{label}\n" for key, label in labels.items()))
     return path
 
 
 def test_the_files_are_those_of_a_text_competition(folder: Path) -> None:
-    training, test = rows_of(folder / "train.csv"), rows_of(folder / "test.csv")
-    sample = rows_of(folder / "sample_submission.csv")
+    training, test = read_rows(folder / "train.csv"), read_rows(folder / "test.csv")
+    sample = read_rows(folder / "sample_submission.csv")
 
     assert [*training[0]] == ["id", "text", "label"]
     assert [*test[0]] == ["id", "text"]
@@ -51,17 +46,17 @@ def test_the_files_are_those_of_a_text_competition(folder: Path) -> None:
 
 
 def test_no_text_and_no_id_stands_on_both_sides_of_the_split_or_twice(folder: Path) -> None:
-    rows = [*rows_of(folder / "train.csv"), *rows_of(folder / "test.csv")]
+    rows = [*read_rows(folder / "train.csv"), *read_rows(folder / "test.csv")]
 
     assert len({row["text"] for row in rows}) == len(rows)
     assert len({row["id"] for row in rows}) == len(rows)
 
 
 def test_neither_the_sample_nor_ids_nor_their_order_tell_a_label(folder: Path) -> None:
-    rows = rows_of(folder / "train.csv")
+    rows = read_rows(folder / "train.csv")
     equal_neighbours = sum(a["label"] == b["label"] for a, b in pairwise(rows)) / len(rows)
 
-    assert {row["label"] for row in rows_of(folder / "sample_submission.csv")} == {"concurrency"}
+    assert {row["label"] for row in read_rows(folder / "sample_submission.csv")} == {"concurrency"}
     assert [row["id"] for row in rows] == sorted(row["id"] for row in rows)
     assert equal_neighbours == pytest.approx(1 / 6, abs=0.04)
 

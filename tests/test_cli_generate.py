@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from miniature import Outcome, python, write_tree
+from miniature import Outcome, python, tree_of, write_tree
 
 from generator.pair.workspace import Role, Workspace
 
@@ -33,10 +33,6 @@ def edited(path: Path) -> bytes:
     rendered = path.read_bytes()
     path.write_bytes(rendered.replace(b"import json", b"import json  # mine"))
     return rendered
-
-
-def files_below(folder: Path) -> dict[Path, bytes]:
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_it_writes_the_pair_and_says_what_it_chose(generate: Tandem, workspace: Workspace) -> None:
@@ -92,7 +88,7 @@ def test_two_workspaces_get_the_same_bytes(generate: Tandem, tmp_path: Path, wor
     for each in (workspace, other):
         generate("--workspace", each.root)
 
-    first, second = (files_below(each.root / "kernels") for each in (workspace, other))
+    first, second = (tree_of(each.root / "kernels") for each in (workspace, other))
     assert first == second
     assert len(first) == 10
 
@@ -231,7 +227,7 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate:
     choices = workspace.pair("clean").choices
     choices.write_text(choices.read_text().replace('"ada"', '"grace"'))
     edited(workspace.pair("digits").notebook(Role.TRAIN))
-    before = files_below(workspace.root / "kernels")
+    before = tree_of(workspace.root / "kernels")
 
     refused = [tandem("generate", *options) for options in (["--competition", "digits"], ["--all"])]
     for verb in (["--dry-run"], ["--check"]):
@@ -243,7 +239,7 @@ def test_no_verb_overwrites_a_notebook_that_was_edited(tandem: Tandem, generate:
     for outcome in refused:
         assert "train/train.ipynb (cells changed: imports)" in outcome.err
         assert "--force" in outcome.err
-    assert files_below(workspace.root / "kernels") == before
+    assert tree_of(workspace.root / "kernels") == before
 
 
 def test_the_check_of_all_pairs_recommends_nothing_that_loses_edits(

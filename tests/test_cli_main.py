@@ -18,11 +18,14 @@ Tandem = Callable[..., Outcome]
 
 
 def test_help_shows_every_verb_without_importing_one() -> None:
-    script = (
-        "import sys; from generator.cli.main import main; code = main(['--help']);"
-        "loaded = {'jinja2', 'tomlkit', 'numpy', 'papermill', 'nbformat', 'generator.pair', 'generator.run'};"
-        "sys.exit(str(loaded & set(sys.modules)) if loaded & set(sys.modules) else code)"
-    )
+    script = """
+import sys
+from generator.cli.main import main
+code = main(["--help"])
+heavy = {"numpy", "sklearn", "jinja2", "tomlkit", "rich", "nbformat", "papermill", "jupyter_client"}
+loaded = (heavy | {"generator.pair", "generator.run"}) & set(sys.modules)
+sys.exit(str(loaded) if loaded else code)
+"""
     shown = python("-c", script)
 
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -35,7 +38,7 @@ def test_help_is_there_in_a_quarter_of_a_second() -> None:
         subprocess.run([sys.executable, "-m", "generator", "--help"], check=True, stdout=subprocess.DEVNULL)
         return time.perf_counter() - start
 
-    assert min(seconds() for _ in range(5)) < 0.25
+    assert any(seconds() < 0.25 for _ in range(5))
 
 
 def test_the_version_is_the_packages(tandem: Tandem) -> None:

@@ -25,8 +25,10 @@ ONE_OF_EACH = {layout.task["family"]: layout for layout in LAYOUTS if "family" i
 def test_no_module_names_a_family() -> None:
     unmistakable = set(families()) - ORDINARY
     for module in (path for path in PACKAGE.rglob("*.py") if BUILT_IN not in path.parents):
-        nodes = [node for node in ast.walk(ast.parse(module.read_text())) if isinstance(node, ast.Constant)]
-        assert {node.value for node in nodes} & unmistakable == set(), module
+        text = module.read_text()
+        if any(name in text for name in unmistakable):
+            nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+            assert {node.value for node in nodes} & unmistakable == set(), module
 
 
 @pytest.mark.parametrize("package", ["competition", "pair"])

@@ -1,14 +1,14 @@
 """Images that are to become others: squares that make whole images again, and pixels that go to their ids."""
 
-import csv
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from layout_files import table
 from notebook_cells import known_after
-from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table, rendered_cells
+from notebook_session import Mirror, Sessions, needs_torch, rendered_cells
 from PIL import Image
 from tasks import task_of
 
@@ -53,8 +53,7 @@ def write_scans(folder: Path, *, first: int = 1) -> dict[str, float]:
             right |= {f"scan_{number}_{row + first}_{column + first}": value for (row, column), value in pixels}
         else:
             Image.fromarray(clean).save(folder / "clean" / f"scan_{number}.png")
-    with (folder / "sample_submission.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["id", "value"], *([name, 1] for name in right)])
+    table(folder / "sample_submission.csv", "id,value", [[name, 1] for name in right])
     return right
 
 
@@ -109,8 +108,7 @@ def test_a_submission_of_colours_or_of_files_is_refused_before_anything_is_rende
 ) -> None:
     write_scans(mirror.competition)
     (mirror.competition / "clean").rename(mirror.competition / "train_cleaned")
-    with (mirror.competition / "sample_submission.csv").open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([["id", "value"], *([name, 1] for name in ids)])
+    table(mirror.competition / "sample_submission.csv", "id,value", [[name, 1] for name in ids])
 
     with pytest.raises(IntrospectionError, match=rf"has ids like \"{ids[0]}\": .*{problem}.*--family"):
         read_task(survey_folder(mirror.competition), Hints("scans", metric_text="RMSE"))
@@ -155,13 +153,10 @@ def test_every_pixel_gets_what_the_model_makes_of_it(
 ) -> None:
     """Of its four views too, of which training has seen two."""
     right = write_scans(mirror.competition, first=first)
-    train, infer = (Notebook(framework, role, task=SCANS) for role in ("train", "infer"))
+    small = {"WIDTH": 8, "EPOCHS": 8, "BATCH_SIZE": 4, "LEARNING_RATE": 0.05}
 
-    sessions.finished(train, mirror.parameters(train, WIDTH=8, EPOCHS=8, BATCH_SIZE=4, LEARNING_RATE=0.05))
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer, TTA=4 if first else 1))
+    _, *rows = sessions.predicted(mirror, framework, SCANS, inference={"TTA": 4 if first else 1}, **small)
 
-    _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
     answers = np.array([float(row[1]) for row in rows])
     error = np.sqrt(np.mean((answers - np.array(list(right.values()))) ** 2))

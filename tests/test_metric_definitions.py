@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
-from sklearn import metrics as sklearn_metrics
 
 from generator.competition.metrics import (
     METRICS,
@@ -97,15 +95,31 @@ def precision_over_thresholds(truth: Any, predictions: Any) -> float:
 
 def mean_jaccard(truth: Any, predictions: Any) -> float:
     rows = zip(truth.reshape(len(truth), -1), predictions.reshape(len(truth), -1), strict=True)
-    return float(np.mean([sklearn_metrics.jaccard_score(*row) for row in rows]))
+    return float(np.mean([sklearn_of("jaccard_score")(*row) for row in rows]))
 
 
+# Importing either takes longer than all these tests, and every process that collects them would do it.
 def sklearn_of(name: str, **options: Any) -> Callable[[Any, Any], float]:
-    return lambda truth, predictions: float(getattr(sklearn_metrics, name)(truth, predictions, **options))
+    def of(truth: Any, predictions: Any) -> float:
+        from sklearn import metrics
+
+        return float(getattr(metrics, name)(truth, predictions, **options))
+
+    return of
+
+
+def scipy_correlation(name: str) -> Callable[[Any, Any], float]:
+    def of(truth: Any, predictions: Any) -> float:
+        from scipy import stats
+
+        return float(getattr(stats, name)(truth, predictions).statistic)
+
+    return of
 
 
 BINARY_PROBABILITIES = probabilities(ROWS, 2, ties=True)
 PROBABILITIES = probabilities(ROWS, 5)
+AUC = sklearn_of("roc_auc_score")
 FLAT_MASKS = column_mean(sklearn_of("f1_score"))
 F1_ROWS = sklearn_of("f1_score", average="samples", zero_division=1)
 RMSE = sklearn_of("root_mean_squared_error")
@@ -113,13 +127,13 @@ RMSLE = sklearn_of("root_mean_squared_log_error")
 
 # The metric, truth, predictions, and a definition that owes nothing to the cell's way of computing it.
 DEFINITIONS: list[tuple[str, Any, Any, Callable[[Any, Any], float]]] = [
-    ("auc", BINARY, BINARY_PROBABILITIES, lambda t, p: float(sklearn_metrics.roc_auc_score(t, p[:, 1]))),
+    ("auc", BINARY, BINARY_PROBABILITIES, lambda t, p: AUC(t, p[:, 1])),
     ("auc_mean_columns", LABELS, LABEL_PROBABILITIES, sklearn_of("roc_auc_score", average="macro")),
     ("auc_one_vs_rest", CLASS, PROBABILITIES, lambda t, p: float(
-        np.mean([sklearn_metrics.roc_auc_score(t == index, p[:, index]) for index in range(5)]))),
+        np.mean([AUC(t == index, p[:, index]) for index in range(5)]))),
     ("log_loss", BINARY, BINARY_PROBABILITIES, sklearn_of("log_loss")),
-    ("log_loss", CLASS, PROBABILITIES.astype("float64") * 3, lambda t, p: float(
-        sklearn_metrics.log_loss(t, p / p.sum(axis=1, keepdims=True)))),
+    ("log_loss", CLASS, PROBABILITIES.astype("float64") * 3, lambda t, p: sklearn_of("log_loss")(
+        t, p / p.sum(axis=1, keepdims=True))),
     ("balanced_log_loss", CLASS, PROBABILITIES, lambda t, p: float(
         np.mean([-np.log(p[t == index, index].astype("float64")).mean() for index in range(5)]))),
     ("log_loss_mean_columns", LABELS, LABEL_PROBABILITIES.clip(0.01, 0.99), column_mean(sklearn_of("log_loss"))),
@@ -143,8 +157,8 @@ DEFINITIONS: list[tuple[str, Any, Any, Callable[[Any, Any], float]]] = [
     ("map@3", CLASS, probabilities(ROWS, 5, ties=True), by_ranking(lambda hits: average_precision(hits, 3))),
     ("map@2", LABELS, LABEL_PROBABILITIES, by_ranking(lambda hits: average_precision(hits, 2))),
     ("map@9", LABELS, LABEL_PROBABILITIES, by_ranking(lambda hits: average_precision(hits, 9))),
-    ("recall@2", CLASS, PROBABILITIES, lambda t, p: float(sklearn_metrics.top_k_accuracy_score(t, p, k=2))),
-    ("rmse", NUMBERS, NEAR, lambda t, p: float(sklearn_metrics.mean_squared_error(t.ravel(), p.ravel()) ** 0.5)),
+    ("recall@2", CLASS, PROBABILITIES, sklearn_of("top_k_accuracy_score", k=2)),
+    ("rmse", NUMBERS, NEAR, lambda t, p: sklearn_of("mean_squared_error")(t.ravel(), p.ravel()) ** 0.5),
     ("mse", NUMBERS, NEAR, sklearn_of("mean_squared_error")),
     ("mae", NUMBERS, NEAR, sklearn_of("mean_absolute_error")),
     ("rmsle", POSITIVE[:, :1], NEAR_POSITIVE[:, :1], RMSLE),
@@ -154,8 +168,8 @@ DEFINITIONS: list[tuple[str, Any, Any, Callable[[Any, Any], float]]] = [
     ("mape", POSITIVE, NEAR_POSITIVE, sklearn_of("mean_absolute_percentage_error")),
     ("rmspe", POSITIVE, NEAR_POSITIVE, lambda t, p: float(np.mean(((t - p) / t) ** 2) ** 0.5)),
     ("smape", POSITIVE, NEAR_POSITIVE, lambda t, p: float(np.mean(100 * abs(t - p) / ((abs(t) + abs(p)) / 2)))),
-    ("pearson", NUMBERS, NEAR, column_mean(lambda t, p: stats.pearsonr(t, p).statistic)),
-    ("spearman", NUMBERS.round(1), NEAR.round(1), column_mean(lambda t, p: stats.spearmanr(t, p).statistic)),
+    ("pearson", NUMBERS, NEAR, column_mean(scipy_correlation("pearsonr"))),
+    ("spearman", NUMBERS.round(1), NEAR.round(1), column_mean(scipy_correlation("spearmanr"))),
     ("dice", MASKS, GUESSED_MASKS, lambda t, p: FLAT_MASKS(t.reshape(len(t), -1).T, p.reshape(len(p), -1).T)),
     ("iou", MASKS, GUESSED_MASKS, mean_jaccard),
     ("iou_thresholds", MASKS, np.where(RNG.random(MASKS.shape) < 0.9, MASKS, 0), precision_over_thresholds),

@@ -3,11 +3,9 @@
 Nearly all of it is read in this process: a sentence that comes before the first framework is used comes in seconds.
 """
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from layout_files import table
@@ -196,27 +194,18 @@ def test_strange_class_names_come_back_in_the_submission(sessions: Sessions, mir
     folder = mirror.competition
     rows = [[f"{number:03d}", number % 10 + (number % 7) / 20, STRANGE_NAMES[number % 10]] for number in range(260)]
     folder.mkdir(parents=True)
-    write_quoted(folder / "train.csv", [["id", "it's {{ a }} \\number", "label"], *rows[:200]])
-    write_quoted(folder / "test.csv", [["id", "it's {{ a }} \\number"], *(row[:2] for row in rows[200:])])
-    write_quoted(folder / SAMPLE, [["id", "label"], *([row[0], "it's"] for row in rows[200:])])
-    task = task_in(folder, "accuracy")
-    train, infer = Notebook(framework, "train", task=task), Notebook(framework, "infer", task=task)
+    table(folder / "train.csv", ["id", "it's {{ a }} \\number", "label"], rows[:200])
+    table(folder / "test.csv", ["id", "it's {{ a }} \\number"], [row[:2] for row in rows[200:]])
+    table(folder / SAMPLE, ["id", "label"], [[row[0], "it's"] for row in rows[200:]])
+    small = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
 
-    sessions.finished(train, mirror.parameters(train, EPOCHS=20, FOLDS=1, MEMBERS=4, LEARNING_RATE=0.03))
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer))
+    header, *predicted = sessions.predicted(mirror, framework, task_in(folder, "accuracy"), **small)
 
-    header, *predicted = read_table(mirror.working / "submission.csv")
     assert header == ["id", "label"]
     assert [name for name, _ in predicted] == [row[0] for row in rows[200:]]
     answers = {str(row[0]): row[2] for row in rows}
     right = [name for name, label in predicted if answers[name] == label]
     assert {answers[name] for name in right} == set(STRANGE_NAMES)
-
-
-def write_quoted(path: Path, rows: list[list[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(rows)
 
 
 @pytest.mark.slow

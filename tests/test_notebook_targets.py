@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from layout_files import table
 from notebook_cells import executed_alone, known_after
-from notebook_session import Mirror, Notebook, Sessions, read_table
+from notebook_session import Mirror, Sessions
 from written_submissions import table_task
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -289,12 +289,8 @@ def answers_of_a_pair(sessions: Sessions, mirror: Mirror, task: Task, answers: S
     table(folder / "train.csv", ["id", "left", "right", target], rows[:96])
     table(folder / "test.csv", ["id", "left", "right"], [row[:3] for row in rows[96:]])
     table(folder / "sample_submission.csv", ["id", target], [[row[0], answers[0]] for row in rows[:95:-1]])
-    train, infer = (Notebook("keras", role, task=task) for role in ("train", "infer"))
-    parameters = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
-    sessions.finished(train, mirror.parameters(train, **parameters))
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer))
-    header, *written = read_table(mirror.working / "submission.csv")
+    small = {"EPOCHS": 20, "FOLDS": 1, "MEMBERS": 4, "LEARNING_RATE": 0.03}
+    header, *written = sessions.predicted(mirror, "keras", task, **small)
     assert header == ["id", target]
     assert [row[0] for row in written] == [row[0] for row in rows[:95:-1]]
     truth = {str(row[0]): str(row[3]) for row in rows}

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from miniature import Outcome
-from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
+from miniature import Outcome, write_tree
+from notebook_session import Mirror, Notebook, Sessions, needs_torch
 from small_competitions import SMALL_COMPETITIONS
 from test_text_family import TASKS, write_competition
 
 from generator.competition.facts import Task
+from generator.pair.workspace import Workspace
 
 pytest_plugins = ("notebook_session",)
 
@@ -70,10 +71,10 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working directory."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+def folder(workspace_with_data: Workspace, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory: a workspace with the data of `digits`."""
+    monkeypatch.chdir(workspace_with_data.root)
+    return workspace_with_data.root
 
 
 def pretrained(name: str, handle: str = HANDLE) -> Task:
@@ -98,15 +99,12 @@ def test_a_pretrained_model_is_trained_on_and_needed_by_both_notebooks(
     mounted = mirror.input / "models" / handle
     mounted.parent.mkdir(parents=True)
     mounted.symlink_to(request.getfixturevalue(made))
-    train, infer = (Notebook(framework, role, task=pretrained(task, handle)) for role in ("train", "infer"))
+    small = {"EPOCHS": 20, "LEARNING_RATE": 0.05, "SEQUENCE_LENGTH": 128}
 
-    sessions.finished(train, mirror.parameters(train, EPOCHS=20, LEARNING_RATE=0.05, SEQUENCE_LENGTH=128))
-    handoff = json.loads((mirror.working / "handoff.json").read_text())
+    _, *rows = sessions.predicted(mirror, framework, pretrained(task, handle), **small)
+
+    handoff = json.loads((mirror.root / "train" / "handoff.json").read_text())
     assert str(mirror.root) not in json.dumps(handoff["folds"])
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer))
-
-    _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
     if task == "classes":
         assert sum([row[1]] == right[row[0]] for row in rows) >= 0.8 * len(rows)
@@ -124,6 +122,8 @@ def test_a_model_that_is_not_attached_is_named(sessions: Sessions, mirror: Mirro
 
 
 def test_both_kernels_have_the_model_attached(tandem: Callable[..., Outcome], folder: Path) -> None:
+    write_tree(Workspace(folder).competition_data("docstrings"), {"train.csv": "id,text,label\n"})
+
     done = tandem("generate", "--competition", "docstrings", "--set", f"pretrained={HANDLE}")
 
     assert done.code == 0, done.err
@@ -198,16 +198,8 @@ def test_a_model_with_a_backbones_weights_is_attached_to_the_training_of_photogr
     tandem: Callable[..., Outcome], folder: Path
 ) -> None:
     scans = ("generate", "--competition", "digits", "--set", f"pretrained={HANDLE}")
-    for_photographs = (
-        "--set",
-        "channels=3",
-        "--set",
-        "image_size=96",
-        "--set",
-        "augmentation=all",
-        "--set",
-        "ema=0.99",
-    )
+    settings = ("channels=3", "image_size=96", "augmentation=all", "ema=0.99")
+    for_photographs = (argument for setting in settings for argument in ("--set", setting))
 
     refused, done = tandem(*scans), tandem(*scans, *for_photographs)
 

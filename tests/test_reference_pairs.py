@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from miniature import write_tree
+from miniature import tree_of, write_tree
 
 from generator.errors import CompetitionError, PairError
 from generator.pair import reference_pairs
@@ -84,7 +84,7 @@ def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
     root = workspace.root / "kernel-metadata.json"
     notebook.write_text(notebook.read_text().replace("predicting", "guessing"))
     root.write_text(root.read_text().replace('"is_private": true', '"is_private": false'))
-    before = {path: path.read_bytes() for path in workspace.root.rglob("*") if path.is_file()}
+    before = tree_of(workspace.root)
 
     with pytest.raises(EditedPairsError) as caught:
         reference_pairs.write(workspace)
@@ -92,7 +92,7 @@ def test_edits_in_one_pair_or_at_the_root_keep_all_from_being_written(
     assert "kernels/digits-tensorflow/infer/infer.ipynb (cells changed: work)" in str(caught.value)
     assert "  kernel-metadata.json (fields changed: is_private)" in str(caught.value)
     assert "kernels/digits/" not in str(caught.value)
-    assert before == {path: path.read_bytes() for path in workspace.root.rglob("*") if path.is_file()}
+    assert before == tree_of(workspace.root)
     assert len(reference_pairs.write(workspace, force=True)) == 3
 
 

@@ -1,6 +1,5 @@
 """Hidden tests that a rehearsal makes of the test that is here: what is different in each, and what stays."""
 
-import csv
 import os
 import shutil
 import zipfile
@@ -9,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from layout_files import read_table
 from layouts import zipped
 
 from generator.competition.facts import SubmissionKind, TargetKind, Task
@@ -84,8 +84,7 @@ def hidden(folder: Path, task: Task, name: str) -> Path:
 
 
 def rows_of(path: Path) -> list[list[str]]:
-    with path.open(newline="") as file:
-        return list(csv.reader(file))[1:]
+    return read_table(path)[1:]
 
 
 def ids_of(path: Path) -> list[str]:

@@ -54,6 +54,14 @@ def wait_for_line(process: "subprocess.Popen[str]", text: str) -> None:
     raise AssertionError(f"the run ended without saying {text!r}")
 
 
+def begun(workspace: Path, train: dict[str, str]) -> tuple["subprocess.Popen[str]", list[psutil.Process]]:
+    """A run of a pair whose training has said that it has begun, and the processes that the run has started."""
+    write_pair(workspace, train=train)
+    run = start(workspace, "tiny")
+    wait_for_line(run, "begun")
+    return run, psutil.Process(run.pid).children(recursive=True)
+
+
 def ends(process: psutil.Process) -> bool:
     try:
         process.wait(timeout=5)
@@ -65,10 +73,7 @@ def ends(process: psutil.Process) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_saves_the_notebook_and_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
-    write_pair(tmp_path, train=SLOW)
-    run = start(tmp_path, "tiny")
-    wait_for_line(run, "begun")
-    processes = psutil.Process(run.pid).children(recursive=True)
+    run, processes = begun(tmp_path, SLOW)
     assert len(processes) == 2, "the kernel and the process that its notebook started"
 
     run.send_signal(number)
@@ -85,10 +90,7 @@ def test_an_interrupt_saves_the_notebook_and_leaves_no_process(tmp_path: Path, n
 
 @pytest.mark.slow
 def test_hammering_ctrl_c_loses_nothing(tmp_path: Path) -> None:
-    write_pair(tmp_path, train={"slow": SLOW["slow"]})
-    run = start(tmp_path, "tiny")
-    wait_for_line(run, "begun")
-    processes = psutil.Process(run.pid).children(recursive=True)
+    run, processes = begun(tmp_path, {"slow": SLOW["slow"]})
 
     for _ in range(5):
         run.send_signal(signal.SIGINT)
@@ -149,10 +151,7 @@ def test_an_interrupt_at_any_moment_leaves_no_process(tmp_path: Path, pause: flo
 
 @pytest.mark.slow
 def test_a_killed_run_takes_its_kernel_along(tmp_path: Path) -> None:
-    write_pair(tmp_path, train={"slow": "import time; print('begun'); time.sleep(99)"})
-    run = start(tmp_path, "tiny")
-    wait_for_line(run, "begun")
-    processes = psutil.Process(run.pid).children(recursive=True)
+    run, processes = begun(tmp_path, {"slow": "import time; print('begun'); time.sleep(99)"})
 
     run.kill()
     run.communicate(timeout=30)
@@ -176,9 +175,7 @@ def test_two_pairs_run_side_by_side(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_second_run_of_the_same_pair_is_refused(tmp_path: Path) -> None:
-    write_pair(tmp_path, train=SLOW)
-    first = start(tmp_path, "tiny")
-    wait_for_line(first, "begun")
+    first, _ = begun(tmp_path, SLOW)
 
     second = start(tmp_path, "tiny")
     _, errors = second.communicate(timeout=30)

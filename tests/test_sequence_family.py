@@ -1,6 +1,5 @@
 """Rows in an order: what a sequence is made of, and that a prediction goes back to the row or the group it is for."""
 
-import random
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from layout_files import table
+from layout_files import some, table
 from notebook_cells import executed_alone, known_after
-from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
+from notebook_session import Mirror, Sessions, needs_torch
 from tasks import task_of
 
 from generator.competition.facts import TargetKind, Task
@@ -43,7 +42,7 @@ GROUPS = task_of(
 
 def write_breaths(folder: Path, *, groups: int = 80, steps: int = 12) -> dict[str, float]:
     """Writes rows whose answer is the flow in them and the row before, in no order; returns the test's answers."""
-    source = random.Random(3)  # noqa: S311 - numbers that are the same in every run
+    source = some(3)
     breaths = []
     for breath in range(groups):
         before = 0
@@ -64,7 +63,7 @@ def write_breaths(folder: Path, *, groups: int = 80, steps: int = 12) -> dict[st
 
 def write_series(folder: Path, *, groups: int = 80) -> dict[str, str]:
     """Writes series of different lengths whose class is whether they rise; returns the test's answers."""
-    source = random.Random(4)  # noqa: S311 - numbers that are the same in every run
+    source = some(4)
     rows: dict[str, list[list[object]]] = {"train": [], "test": []}
     labels: dict[str, dict[str, str]] = {"train": {}, "test": {}}
     for number in range(groups):
@@ -230,15 +229,10 @@ def test_a_test_table_without_an_id_of_the_sample_stops_the_notebook(folder: Pat
 @pytest.mark.parametrize("framework", ["tensorflow", pytest.param("torch", marks=needs_torch)])
 def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: Mirror, framework: str) -> None:
     right = write_breaths(mirror.competition)
-    train, infer = (Notebook(framework, role, task=ROWS) for role in ("train", "infer"))
-
     small = {"WIDTH": 64, "LAYERS": 1, "LEARNING_RATE": 0.03, "SEQUENCE_LENGTH": 9, "EPOCHS": 12}
 
-    sessions.finished(train, mirror.parameters(train, **small))
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer))
+    _, *rows = sessions.predicted(mirror, framework, ROWS, **small)
 
-    _, *rows = read_table(mirror.working / "submission.csv")
     assert {row[0] for row in rows} == set(right)
     mean = sum(right.values()) / len(right)
     error = sum(abs(float(row[1]) - right[row[0]]) for row in rows) / len(rows)
@@ -250,13 +244,9 @@ def test_every_row_gets_the_prediction_made_for_it(sessions: Sessions, mirror: M
 def test_every_group_gets_one_prediction(sessions: Sessions, mirror: Mirror, framework: str) -> None:
     right = write_series(mirror.competition)
     task = replace(GROUPS, metric="accuracy")
-    train, infer = (Notebook(framework, role, task=task) for role in ("train", "infer"))
 
-    sessions.finished(train, mirror.parameters(train, WIDTH=64, LAYERS=1, LEARNING_RATE=0.03, EPOCHS=12))
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer))
+    _, *rows = sessions.predicted(mirror, framework, task, WIDTH=64, LAYERS=1, LEARNING_RATE=0.03, EPOCHS=12)
 
-    _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
     assert sum(row[1] == right[row[0]] for row in rows) >= 0.9 * len(rows)
 

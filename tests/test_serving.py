@@ -1,13 +1,12 @@
 """Competitions that hand out their test data through an inference server: what is made of them, and the notebook."""
 
-import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from gateway_package import write_gateway
-from layout_files import table
+from layout_files import some, table
 from miniature import Outcome
 
 from generator.competition.facts import Task
@@ -22,20 +21,15 @@ pytest_plugins = ("notebook_session",)
 
 def write_heights(folder: Path, *, is_class: bool = False) -> dict[str, float]:
     """Writes a table whose answer is in its columns; returns the right answers of the test."""
-    source = random.Random(5)  # noqa: S311 - numbers that are the same in every run
+    source = some(5)
     rows = []
     for number in range(260):
         age, kind = source.randrange(80), source.choice(["short", "tall"])
         height = 100 + age + (40 if kind == "tall" else 0)
         rows.append([f"p{number:03d}", age, kind, int(height > 150) if is_class else height])
-    folder.mkdir(parents=True, exist_ok=True)
-    sample = [[row[0], 0] for row in rows[200:]]
-    for name, header, body in (
-        ("train.csv", ["id", "age", "kind", "height"], rows[:200]),
-        ("test.csv", ["id", "age", "kind"], [row[:-1] for row in rows[200:]]),
-        ("sample_submission.csv", ["id", "height"], sample),
-    ):
-        table(folder / name, header, body)
+    table(folder / "train.csv", "id,age,kind,height", rows[:200])
+    table(folder / "test.csv", "id,age,kind", [row[:-1] for row in rows[200:]])
+    table(folder / "sample_submission.csv", "id,height", [[row[0], 0] for row in rows[200:]])
     return {str(row[0]): float(row[3]) for row in rows[200:]}
 
 

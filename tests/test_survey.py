@@ -9,13 +9,13 @@ import lzma
 import os
 import struct
 import warnings
-import wave
 import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from layout_files import sound
 from PIL import Image
 
 from generator.competition.survey import survey_files, survey_folder
@@ -517,17 +517,6 @@ def test_records_that_are_none_are_said(tmp_path: Path) -> None:
     assert "cannot be read" in survey.notes[0]
 
 
-def wav(rate: int = 16_000, seconds: float = 0.5, channels: int = 2) -> bytes:
-    """A silent wav file."""
-    with io.BytesIO() as stream:
-        with wave.open(stream, "wb") as file:
-            file.setnchannels(channels)
-            file.setsampwidth(2)
-            file.setframerate(rate)
-            file.writeframes(bytes(int(rate * seconds) * channels * 2))
-        return stream.getvalue()
-
-
 AIFF = b"FORM\0\0\0\x2eAIFFCOMM\0\0\0\x12" + struct.pack(">hIh", 1, 22_050, 16) + b"\x40\x0e\xac\x44" + bytes(6)
 FLAC = (
     b"fLaC\x80\0\0\x22" + bytes(10) + ((44_100 << 44) | (1 << 41) | (15 << 36) | 88_200).to_bytes(8, "big") + bytes(16)
@@ -545,7 +534,7 @@ def last_page(samples: int) -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("a.wav", wav(), AudioFormat(16_000, 0.5, 2)),
+        ("a.wav", sound(seconds=0.5, rate=16_000, channels=2), AudioFormat(16_000, 0.5, 2)),
         ("a.aiff", AIFF, AudioFormat(44_100, 0.5, 1)),
         ("a.flac", FLAC, AudioFormat(44_100, 2.0, 2)),
         ("a.ogg", VORBIS + last_page(64_000), AudioFormat(32_000, 2.0, 1)),

@@ -1,6 +1,5 @@
 """Rows of a table: those that are learnt from, held out, joined by id, and left for the test."""
 
-import random
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from layout_files import table
+from layout_files import some, table
 from notebook_cells import known_after, task_in
 from notebook_session import read_table
 from test_tabular_family import MANY, features_of, trained_on, write_shop
@@ -63,7 +62,7 @@ def test_folds_whose_categories_differ_have_equally_many_inputs(folder: Path) ->
 
 @pytest.mark.parametrize("metric", ["auc", "rmse"])
 def test_a_training_rows_average_target_says_nothing_of_its_own_target(folder: Path, metric: str) -> None:
-    generator = random.Random(7)  # noqa: S311 - no secret
+    generator = some(7)
     shops = [f"shop {number % 100}" for number in range(400)]
     generator.shuffle(shops)  # so that answers have nothing to do with shops
     write_shop(folder, {"shop": shops, "price": range(400)})

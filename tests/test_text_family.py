@@ -1,7 +1,6 @@
 """The family `text`: any script, one text or two, numbers beside them; classes, labels and numbers to predict."""
 
 import json
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from layout_files import table
+from layout_files import some, table
 from miniature import Outcome
 from notebook_cells import executed_alone, known_after
-from notebook_session import Mirror, Notebook, Sessions, needs_torch, read_table
+from notebook_session import Mirror, Sessions, needs_torch
 from tasks import task_of
 
 from generator.competition.facts import Task
@@ -152,7 +151,7 @@ def test_nothing_but_empty_texts_is_an_error(tmp_path: Path) -> None:
 
 def write_competition(folder: Path, task: str) -> dict[str, list[float]]:
     """Writes a competition in which a few words decide; returns what is right for the test, by id."""
-    draw = random.Random(7)  # noqa: S311
+    draw = some(7)
     words = {"warm": ["sun", "fire"], "cold": ["ice", "snow"], "loud": ["horn", "drum"]}
     filler = ["the", "of", "and", "日本", "one, two", 'a "quote"', "new\nline"]
     header = {"classes": ["text"], "numbers": ["question", "answer", "votes"], "labels": ["text"]}[task]
@@ -255,15 +254,11 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
 ) -> None:
     right = write_competition(mirror.competition, task)
     of_few = TASKS[task] if task == "classes" else with_linear_model(task)
-    train, infer = (Notebook(framework, role, task=of_few) for role in ("train", "infer"))
     small = {"WIDTH": 64, "LAYERS": 1, "EPOCHS": 12, "LEARNING_RATE": 0.02, "LINEAR_STEP": 20.0}
     small |= {} if task == "classes" else {"FOLDS": 2, "EPOCHS": 6}
 
-    sessions.finished(train, mirror.parameters(train, **small))
-    mirror.working.rename(mirror.root / "train")
-    sessions.finished(infer, mirror.parameters(infer))
+    _, *rows = sessions.predicted(mirror, framework, of_few, **small)
 
-    _, *rows = read_table(mirror.working / "submission.csv")
     assert [row[0] for row in rows] == list(right)
     if task == "classes":
         hits = sum([row[1]] == right[row[0]] for row in rows)

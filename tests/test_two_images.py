@@ -6,7 +6,6 @@ PyArrow. Each stands for its image and is not it: one Python runs both, there is
 there that notebooks do not import. Kaggle's own images are not to be had for a test.
 """
 
-import csv
 import os
 import re
 import subprocess
@@ -156,8 +155,7 @@ def written_pair(tandem: Callable[..., Outcome], folder: Path, family: str, fram
 def check_equal(answers: dict[str, Answers], sample: Path) -> None:
     """Fails unless every id has the same answer on both images, and one that says something."""
     tpu, gpu = answers["tpu"], answers["gpu"]
-    with sample.open(newline="") as file:
-        header, *rows = csv.reader(file)
+    header, *rows = read_table(sample)
     assert tpu.header == gpu.header == header
     assert tpu.ids == gpu.ids == [row[0] for row in rows]
     expected, found = tpu.numbers(), gpu.numbers()

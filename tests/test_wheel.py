@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from miniature import write_tree
+from miniature import tree_of, write_tree
 from packaging.requirements import Requirement
 
 from generator.pair.workspace import Workspace
@@ -17,12 +17,11 @@ from generator.pair.workspace import Workspace
 CLONE = Path(__file__).resolve().parents[1]
 
 
-def generated(program: list[str], workspace: Path, environment: dict[str, str]) -> dict[Path, bytes]:
+def generated(program: list[str], workspace: Path, environment: dict[str, str]) -> dict[str, bytes]:
     write_tree(Workspace(workspace).competition_data("digits"), {"train.csv": ""})
     arguments = ["--competition", "digits", "--owner", "ada"]
     subprocess.run([*program, *arguments], cwd=workspace, env=environment, check=True)
-    kernels = workspace / "kernels"
-    return {path.relative_to(kernels): path.read_bytes() for path in kernels.rglob("*") if path.is_file()}
+    return tree_of(workspace / "kernels")
 
 
 @pytest.mark.slow

@@ -11,16 +11,13 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from unittest.mock import patch
 
 from chain_pair import marker, pair_in, training_output
 from miniature import write_tree
 from scripted import ScriptedRunner, ScriptFailure, writing
 from serving import DailyClock, Served, served
 
-from generator.check import code
 from generator.errors import TandemError
 from generator.kaggle.chain import journal as journal_module
 from generator.kaggle.chain.chain import ChainResult, push_pair
@@ -98,9 +95,7 @@ def arena(root: Path) -> Iterator[Arena]:
     folders = [competition(root / "hosted", "cells-code", is_code=True)]
     folders.append(competition(root / "hosted", "cells-file", is_code=False))
     options = {"competitions": folders, "runner": runner, "clock": clock, "rules": SessionRules(slots=0)}
-    # All cells push the same two notebooks, some thousand times; most of a command would be reading them anew.
-    parsed_once = patch.object(code, "read_cell", cache(code.read_cell))
-    with parsed_once, served(root / "kaggle", lint=False, **options) as kaggle:
+    with served(root / "kaggle", lint=False, **options) as kaggle:
         yield Arena(kaggle, clock, runner)
 
 

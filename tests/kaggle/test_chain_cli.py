@@ -21,6 +21,8 @@ from generator.pair.workspace import PairFolder, Role
 from generator.sessions.runner import SessionOrder
 
 Tandem = Callable[..., Outcome]
+UNCHECKED = ("push", "cells", "--to", "local", "--no-verify")
+"""A push that does not look into its notebooks first, which takes longer than all the rest of it."""
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_the_events_of_a_push_are_json_lines(local: Served, tandem: Tandem) -> N
 
 
 def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) -> None:
-    tandem("push", "cells", "--to", "local")
+    tandem(*UNCHECKED)
     assert "ready" in tandem("status", "cells").out
 
     assert "scored" in tandem("submit", "cells", "--to", "local").out
@@ -111,24 +113,24 @@ def test_status_submit_and_receipt_follow_a_push(local: Served, tandem: Tandem) 
 @pytest.mark.slow
 def test_a_step_that_failed_says_how_to_take_it_again(local: Served, tandem: Tandem) -> None:
     local.set_faults("session-fails@cells-inferx1")
-    failed = tandem("push", "cells", "--to", "local", "--submit")
+    failed = tandem(*UNCHECKED, "--submit")
     assert failed.code == 1
     assert "The infer session ended: error" in failed.err
     assert "`tandem push cells --to local --from infer`" in failed.err
 
-    again = tandem("push", "cells", "--to", "local", "--submit")
+    again = tandem(*UNCHECKED, "--submit")
     assert "`tandem push cells --to local --from infer`" in again.err
     assert "\\n" not in again.err
-    assert tandem("push", "cells", "--to", "local", "--submit", "--from", "infer").code == 0
+    assert tandem(*UNCHECKED, "--submit", "--from", "infer").code == 0
 
 
 def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(local: Served, tandem: Tandem) -> None:
-    outcome = tandem("push", "cells", "--to", "local", "--from", "infer")
+    outcome = tandem(*UNCHECKED, "--from", "infer")
     assert outcome.code == 1
     assert "There is no chain of cells on local to go back in" in outcome.err
     assert counts(local) == (0, 0)
 
-    tandem("push", "cells", "--to", "local")
+    tandem(*UNCHECKED)
     outcome = tandem("receipt", "cells", "--chain", "2", "--format", "json")
     assert (outcome.code, outcome.out) == (1, "")
     assert "There is no chain 2 of cells; its last one is chain 1." in outcome.err
@@ -137,7 +139,7 @@ def test_what_was_asked_for_by_a_wrong_name_is_not_replaced_by_something_else(lo
 @pytest.mark.slow
 def test_what_may_pass_is_told_as_part_of_its_step(local: Served, tandem: Tandem) -> None:
     local.set_faults("push-error@SaveKernelx1", "transient-404x2")
-    outcome = tandem("push", "cells", "--to", "local", "--json")
+    outcome = tandem(*UNCHECKED, "--json")
 
     assert outcome.code == 0, outcome.err
     assert {json.loads(line).get("step") for line in outcome.out.splitlines()[:-1]} <= {"train", "infer", "quota"}
@@ -146,7 +148,7 @@ def test_what_may_pass_is_told_as_part_of_its_step(local: Served, tandem: Tandem
 @pytest.mark.slow
 def test_a_submission_by_hand_names_one_page_only(local: Served, tandem: Tandem) -> None:
     local.set_faults("submit-403")
-    outcome = tandem("push", "cells", "--to", "local", "--submit")
+    outcome = tandem(*UNCHECKED, "--submit")
 
     assert outcome.code == 1
     assert "(Permission 'competitions.submit' was denied). Open http" in outcome.err
@@ -183,18 +185,18 @@ def test_a_pair_that_belongs_to_nobody_is_warned_of(tandem: Tandem, tmp_path: Pa
 
 
 def test_a_dry_run_says_what_of_the_last_chain_stays(local: Served, tandem: Tandem) -> None:
-    tandem("push", "cells", "--to", "local")
+    tandem(*UNCHECKED)
 
-    outcome = tandem("push", "cells", "--to", "local", "--from", "infer", "--dry-run", "--json")
+    outcome = tandem(*UNCHECKED, "--from", "infer", "--dry-run", "--json")
 
     plan = {kernel["role"]: kernel["is_there"] for kernel in json.loads(outcome.out)["push"]}
     assert plan == {"train": 1, "infer": None}
 
 
 def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
-    assert "nothing left to do" not in tandem("push", "cells", "--to", "local", "--submit").err
+    assert "nothing left to do" not in tandem(*UNCHECKED, "--submit").err
 
-    again = tandem("push", "cells", "--to", "local", "--submit")
+    again = tandem(*UNCHECKED, "--submit")
 
     assert again.code == 0
     assert "There was nothing left to do. `tandem push cells --to local --restart` begins a new chain." in again.err
@@ -203,20 +205,20 @@ def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
 def test_a_damaged_journal_is_told_with_two_ways_on_and_repaired(
     local: Served, tandem: Tandem, pair: PairFolder
 ) -> None:
-    tandem("push", "cells", "--to", "local", "--submit")
+    tandem(*UNCHECKED, "--submit")
     path = pair.state / "chains" / "0001.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]) + b"\0" * 100 + b"\n" + b"".join(lines[5:]))
 
-    refused = tandem("push", "cells", "--to", "local", "--submit")
+    refused = tandem(*UNCHECKED, "--submit")
     assert refused.code == 1
     assert "0001.jsonl is damaged in line 5: it has no checksum." in refused.err
     assert "`tandem push cells --repair`" in refused.err
     assert "`tandem push cells --restart`" in refused.err
     assert tandem("status", "cells").code == 1
-    assert tandem("push", "cells", "--to", "local", "--repair", "--restart").code == 2
+    assert tandem(*UNCHECKED, "--repair", "--restart").code == 2
 
-    assert tandem("push", "cells", "--to", "local", "--submit", "--repair").code == 0
+    assert tandem(*UNCHECKED, "--submit", "--repair").code == 0
     assert counts(local) == (2, 1)
 
 
@@ -346,7 +348,7 @@ def test_a_command_that_is_killed_goes_on_where_it_was(
     local: Served, tandem: Tandem, pair: PairFolder, lines: int
 ) -> None:
     """`kill -9` from outside, at whatever the process does once its journal has so many lines."""
-    command = [sys.executable, "-m", "generator", "push", "cells", "--to", "local", "--submit"]
+    command = [sys.executable, "-m", "generator", *UNCHECKED, "--submit"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     journal = pair.state / "chains" / "0001.jsonl"
     deadline = time.monotonic() + 30
@@ -357,5 +359,5 @@ def test_a_command_that_is_killed_goes_on_where_it_was(
         time.sleep(0.001)
     process.wait(30)
 
-    assert tandem("push", "cells", "--to", "local", "--submit").code == 0
+    assert tandem(*UNCHECKED, "--submit").code == 0
     assert counts(local) == (2, 1)

@@ -171,11 +171,6 @@ class Desk:
         self.kaggle.close()
 
 
-def tree_of(folder: Path) -> dict[str, bytes]:
-    """The files below a folder, by relative path."""
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def zipped(tree: dict[str, bytes]) -> bytes:
     """A zip of files, whatever their names."""
     whole = io.BytesIO()

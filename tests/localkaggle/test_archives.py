@@ -16,8 +16,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from desk import tarred, tree_of, zipped
+from desk import tarred, zipped
 from greedy_lzma import greedy_xz, greedy_zip
+from miniature import tree_of
 
 from generator.localkaggle.file_names import InvalidFileError
 from generator.localkaggle.services.archives import ExtractionLimits, stem_of_archive, unpack

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from desk import tree_of
-from miniature import write_tree
+from miniature import tree_of, write_tree
 from scripted import ScriptedRunner
 from serving import Served, notebook, run_kaggle, served
 

@@ -4,7 +4,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from desk import Desk, tree_of
+from desk import Desk
+from miniature import tree_of
 from toy import HEIGHTS, toy_competition
 
 from generator.competition.builtin import known, require

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from desk import Desk, tarred, tree_of, zipped
+from desk import Desk, tarred, zipped
+from miniature import tree_of
 
 REF = {"ownerSlug": "tester", "datasetSlug": "my-test-data"}
 

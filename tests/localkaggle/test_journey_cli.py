@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from layout_files import read_table
 from scripted import ScriptedRunner
 from serving import Served, run_kaggle, served
 
@@ -76,8 +77,7 @@ def notebook_script(order: SessionOrder) -> None:
     assert (trained / "fold-0.weights.h5").read_bytes() == b"weights"
     assert not order.internet
     answers = require("digits").answers()
-    with (mounts["competitions/digits"] / "sample_submission.csv").open(newline="") as file:
-        (head, *rows) = csv.reader(file)
+    head, *rows = read_table(mounts["competitions/digits"] / "sample_submission.csv")
     lines = [",".join(head), *(f"{row[0]},{answers[row[0]]}" for row in rows)]
     (order.files.working / "submission.csv").write_text("\n".join(lines) + "\n")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from desk import tree_of
-from miniature import write_tree
+from miniature import tree_of, write_tree
 from scripted import ScriptedRunner, writing
 from serving import Served, client_environment, notebook, served
 

@@ -4,7 +4,8 @@ import tarfile
 from typing import Any
 
 import pytest
-from desk import Desk, tree_of, zipped
+from desk import Desk, zipped
+from miniature import tree_of
 
 MODEL = {"ownerSlug": "tester", "modelSlug": "my-model"}
 MAIN = {**MODEL, "framework": "MODEL_FRAMEWORK_PY_TORCH", "instanceSlug": "main"}

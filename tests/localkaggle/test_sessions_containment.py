@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
 from importlib.util import find_spec
@@ -137,6 +138,14 @@ def users() -> list[str]:
     return ["this-user", "an-ordinary-user"] if os.geteuid() == 0 else ["this-user"]
 
 
+def working_bubblewrap() -> Bubblewrap:
+    """The sandbox that this machine has; without one a test is skipped."""
+    sandbox = Bubblewrap.found()
+    if sandbox is None:
+        pytest.skip("this machine has no bubblewrap that works")
+    return sandbox
+
+
 def python_of(user: dict[str, Any], variables: dict[str, str]) -> str:
     """A Python that this user may execute, and that has what a sandbox is made of."""
     for python in (sys.executable, "/usr/bin/python3"):
@@ -150,8 +159,7 @@ def python_of(user: dict[str, Any], variables: dict[str, str]) -> str:
 @pytest.fixture(scope="module", params=users())
 def found(request: pytest.FixtureRequest) -> dict[str, Any]:
     """What the escaper found when the server was started by this user, or by an ordinary one where this is root."""
-    if Bubblewrap.found() is None:
-        pytest.skip("this machine has no bubblewrap that works")
+    working_bubblewrap()
     root = Path(__file__).parents[2]
     with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
         folder = Path(temporary)
@@ -229,8 +237,7 @@ def test_system_calls_that_no_notebook_needs_are_refused(found: dict[str, Any]) 
 
 
 def test_without_the_library_sessions_run_and_say_that_nothing_is_filtered(monkeypatch: pytest.MonkeyPatch) -> None:
-    if Bubblewrap.found() is None:
-        pytest.skip("this machine has no bubblewrap that works")
+    working_bubblewrap()
     monkeypatch.setitem(sys.modules, "pyseccomp", None)
     sandbox = Bubblewrap.found()
 
@@ -247,18 +254,25 @@ exec "$@"
 """
 
 
+@pytest.fixture
+def found_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Bubblewrap]:
+    """The sandbox that is found where `systemd-run` is this script."""
+
+    def found(script: str) -> Bubblewrap:
+        program = tmp_path / "systemd-run"
+        program.write_text(script)
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        return working_bubblewrap()
+
+    return found
+
+
 def test_where_there_is_systemd_the_kernel_holds_a_session_to_its_limits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_with: Callable[[str], Bubblewrap]
 ) -> None:
-    program = tmp_path / "bin" / "systemd-run"
-    program.parent.mkdir()
-    program.write_text(SYSTEMD_RUN.format(asked=tmp_path / "asked.txt"))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/of-the-server")
-    sandbox = Bubblewrap.found()
-    if sandbox is None:
-        pytest.skip("this machine has no bubblewrap that works")
+    sandbox = found_with(SYSTEMD_RUN.format(asked=tmp_path / "asked.txt"))
     text = notebook("import os\nprint('manager:', os.environ.get('XDG_RUNTIME_DIR'))")
     session = run(tmp_path / "session", text, sandbox, memory_limit=2**30, process_limit=500)
     asked = (tmp_path / "asked.txt").read_text().splitlines()[-1]
@@ -271,29 +285,17 @@ def test_where_there_is_systemd_the_kernel_holds_a_session_to_its_limits(
     assert "manager: None" in session.log
 
 
-def test_a_systemd_that_knows_less_makes_groups_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_systemd_that_knows_less_makes_groups_all_the_same(
+    tmp_path: Path, found_with: Callable[[str], Bubblewrap]
+) -> None:
     refusal = 'case "$*" in *OOMPolicy*) echo "Unknown assignment: OOMPolicy=continue" >&2; exit 1;; esac\n'
-    program = tmp_path / "systemd-run"
-    program.write_text(SYSTEMD_RUN.format(asked=tmp_path / "asked.txt").replace("\n", f"\n{refusal}", 1))
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    sandbox = Bubblewrap.found()
-    if sandbox is None:
-        pytest.skip("this machine has no bubblewrap that works")
+    sandbox = found_with(SYSTEMD_RUN.format(asked=tmp_path / "asked.txt").replace("\n", f"\n{refusal}", 1))
 
-    assert (sandbox.group, sandbox.group_options) == (str(program), ())
+    assert (sandbox.group, sandbox.group_options) == (str(tmp_path / "systemd-run"), ())
 
 
-def test_a_systemd_that_makes_no_groups_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "systemd-run"
-    program.write_text("#!/bin/sh\nexit 1\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    sandbox = Bubblewrap.found()
-    if sandbox is None:
-        pytest.skip("this machine has no bubblewrap that works")
-
-    assert sandbox.group is None
+def test_a_systemd_that_makes_no_groups_is_done_without(found_with: Callable[[str], Bubblewrap]) -> None:
+    assert found_with("#!/bin/sh\nexit 1\n").group is None
 
 
 # The notebook is refused what it wants, and goes on as if nothing had been.
