@@ -50,7 +50,7 @@ ALLOWED = {
     "colab/training.py": ("a temporary folder of the system", {"touch", "unlink", "write_text"}),
     "colab/transfer.py": (
         "a temporary folder of the system, and a folder that was just made",
-        {"extractall", "open", "write_bytes"},
+        {"extractall", "open", "unlink"},
     ),
     "competition/builtin/digits.py": ("an empty folder that was just made", {"mkdir", "save"}),
     "competition/builtin/built_in.py": ("an empty folder that was just made", {"open"}),
@@ -70,7 +70,7 @@ ALLOWED = {
     "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),
     "rehearsal/archives.py": ("a folder that was just made", {"ZipFile", "rename", "extractall"}),
-    "rehearsal/training.py": ("a folder that was just made", {"write_bytes"}),
+    "rehearsal/training.py": ("a folder that was just made", {"write_text"}),
     "rehearsal/inference.py": ("a folder that was just made", {"mkdir"}),
     "rehearsal/writing.py": (
         "an empty folder that was just made",
