@@ -5,10 +5,11 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
-from measuring import Bar, Row, is_quick, print_table, program, say
+from measuring import Bar, Row, command_line, print_table, program, say
 
 from generator.competition import builtin
 from generator.competition.metrics import parsed
@@ -18,7 +19,7 @@ USUAL, OTHERS = "keras", ("jax", "torch")
 
 
 def results(
-    folder: Path, competition: str, framework: str, seeds: range, *options: str
+    folder: Path, competition: str, framework: str, seeds: Sequence[int], *options: str
 ) -> tuple[list[float], list[float]]:
     """The hidden score of each seed, better the higher, and the seconds of both notebooks."""
     _run(folder, "generate", "--competition", competition, "--framework", framework, "--name", framework)
@@ -33,14 +34,14 @@ def results(
     return scores, seconds
 
 
-def rows_of(competition: str, seeds: range, *options: str) -> list[Row]:
+def rows_of(competition: str, frameworks: Sequence[str], seeds: Sequence[int], *options: str) -> list[Row]:
     """The lines of the table for one competition."""
     metric, rows = builtin.require(competition).task.metric, []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary).resolve()
         usual, usual_seconds = results(folder, competition, USUAL, seeds, *options)
         rows.append(Row(f"{competition}: hidden score, {USUAL}", usual, metric))
-        for framework in OTHERS:
+        for framework in frameworks:
             scores, seconds = results(folder, competition, framework, seeds, *options)
             error = (_variance_of_mean(usual) + _variance_of_mean(scores)) ** 0.5
             ahead, ratio = mean(scores) - mean(usual), mean(seconds) / mean(usual_seconds)
@@ -67,10 +68,13 @@ def _run(folder: Path, *command: str) -> str:
 
 def main() -> None:
     """Measures and prints the table."""
-    quick = is_quick(__doc__)
-    seeds, options = (SEEDS[:2], ("-P", "EPOCHS=4")) if quick else (SEEDS, ())
-    rows = [row for competition in builtin.known() for row in rows_of(competition, seeds, *options)]
-    print_table(rows)
+    parser = command_line(__doc__)
+    parser.add_argument("--only", nargs="+", choices=builtin.known(), default=builtin.known(), help="some competitions")
+    parser.add_argument("--framework", nargs="+", choices=OTHERS, default=OTHERS)
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
+    asked = parser.parse_args()
+    seeds, options = (asked.seeds[:2], ("-P", "EPOCHS=4")) if asked.quick else (asked.seeds, ())
+    print_table([row for name in asked.only for row in rows_of(name, asked.framework, seeds, *options)])
 
 
 if __name__ == "__main__":
