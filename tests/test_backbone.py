@@ -113,13 +113,11 @@ def test_all_augmentation_comes_from_the_seed_and_mixes_targets_as_it_mixes_imag
 ) -> None:
     write_digits(mirror.competition)
     train = replace(TRAIN, task=digits_task(channels=3, image_size=96, augmentation="all"))
-    look = """[
-        [augment(decoded(some_rows), targets[some_rows], [seed, 1])[part].numpy().tolist() for part in (0, 1)]
-        for seed in (1, 1, 2)
-    ]"""
+    batches = "training_batches(examples, targets, 24, 1, [seed, 1])"  # traced, as in training
+    look = f"[[part.numpy().tolist() for part in next(iter({batches}))] for seed in (1, 1, 2)]"
     parameters = mirror.parameters(train, SMOKE_TEST=True, IMAGE_SIZE=32, ROTATE_DEGREES=10.0)
 
-    first, again, other = sessions.finished(train, parameters, look=look, until="augmentation").seen
+    first, again, other = sessions.finished(train, parameters, look=look, until="training-batches").seen
 
     assert first == again
     assert first != other

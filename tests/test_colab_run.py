@@ -211,8 +211,8 @@ def test_a_machine_that_may_be_left_is_said_and_no_other_is_rented(
     monkeypatch.setattr("generator.colab.rental.RETRY", 0.0)
     program = install(workspace / "google", **behaviour)
     colab("run", workspace, program, "--machine", "T4")
-    assert "the machine is may still be rented" in capsys.readouterr().err
-    assert receipt_in(workspace)["stage"] == "may still be rented"
+    assert "the machine is perhaps still rented" in capsys.readouterr().err
+    assert receipt_in(workspace)["stage"] == "perhaps still rented"
     assert len(rented(workspace / "google")) == 1
 
     if "stop_fails" in behaviour:

@@ -18,14 +18,17 @@ from generator.untrusted import JsonObject
 RISING = [0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.95]
 EARLY = [0.5, 0.8, 0.9, 0.85, 0.8, 0.75, 0.7, 0.7]
 FLUKE = [0.7, 0.92, 1.0, 0.98, 0.99, 0.99, 0.99, 0.99]
+NEARLY = [0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.95, 0.949]
 LEVEL = [0.5, 0.8, 0.9, 0.93, 0.94, 0.94, 0.941, 0.942]
 
 
-def result_of(*folds: Sequence[float], losses: Sequence[float] = (1.0, 0.4), **others: Any) -> RunResult:
-    """A finished run whose folds had these scores after each epoch."""
+def result_of(
+    *folds: Sequence[float], losses: Sequence[float] = (1.0, 0.4), optimism: float = 0.0, **others: Any
+) -> RunResult:
+    """A finished run whose folds had these scores after each epoch, corrected for the best one's optimism."""
     described = [
         {
-            "score": max(scores),
+            "score": max(scores) - optimism,
             "best_epoch": list(scores).index(max(scores)) + 1,
             "history": [
                 {"score": score, "loss": losses[0] if epoch == 0 else losses[1]} for epoch, score in enumerate(scores)
@@ -56,12 +59,13 @@ def test_folds_have_a_spread_and_one_fold_asks_for_more() -> None:
     [
         ([EARLY, EARLY], "The best epoch is 3 of 8, in every fold.", "try -P EPOCHS=3, by whose end"),
         ([RISING, RISING], "The best epoch is 8 of 8, in every fold.", "were still learning: try -P EPOCHS=12."),
+        ([RISING, NEARLY], "The best epochs are 7 to 8 of 8.", "were still learning: try -P EPOCHS=12."),
         ([EARLY, RISING], "The best epochs are 3 to 8 of 8.", ""),
         ([FLUKE, FLUKE], "The best epoch is 3 of 8, in every fold.", ""),
         ([LEVEL, LEVEL], "The best epoch is 8 of 8, in every fold.", ""),
         ([[0.5, 0.9, 0.5]] * 2, "", ""),
     ],
-    ids=["early", "rising", "between", "a fluke", "level", "too few"],
+    ids=["early", "rising", "nearly", "between", "a fluke", "level", "too few"],
 )
 def test_the_best_epochs_say_how_many_to_try(folds: list[list[float]], finding: str, advice: str) -> None:
     found = conclusions(result_of(*folds))
@@ -81,6 +85,7 @@ def test_the_score_is_set_beside_the_baselines() -> None:
 
     better = conclusions(result_of(LEVEL, LEVEL, baselines=(constant, plain)))
     worse = conclusions(result_of(LEVEL, LEVEL, baselines=(constant, replace(plain, score=0.99))))
+    corrected = conclusions(result_of(LEVEL, LEVEL, optimism=0.005, baselines=(replace(plain, score=0.945),)))
     useless = conclusions(result_of([0.5] * 8, [0.5] * 8, baselines=(constant,)))
 
     assert "Out-of-fold accuracy 0.9420 is 0.4420 better than the best constant, 0.5000." in better.findings
@@ -89,6 +94,7 @@ def test_the_score_is_set_beside_the_baselines() -> None:
     )
     assert better.advice == ()
     assert worse.advice[0].startswith("A plain model does better: submit it as well")
+    assert corrected.advice == ()
     assert useless.advice[0].startswith("The model is no better than a constant.")
 
 

@@ -22,7 +22,7 @@ class Stage(StrEnum):
     ASKED = "asked for"
     RENTED = "rented"
     RETURNED = "given back"
-    UNKNOWN = "may still be rented"
+    UNKNOWN = "perhaps still rented"
 
 
 @dataclass(frozen=True)

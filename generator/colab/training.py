@@ -124,7 +124,9 @@ class _Training:
                 self._fetch(rental, results, restart=failure is not None)
                 self.file.note(units=(self.file.receipt.units[0], self.command_line.units()))
         finally:
-            self.tell(f"the machine is {self.file.receipt.stage}")
+            stage, pair = self.file.receipt.stage, printable(self.file.receipt.pair)
+            told = f"the machine is {stage}"
+            self.tell(f"{told}: `tandem colab stop {pair}` gives it back" if stage is Stage.UNKNOWN else told)
         if failure is not None:
             if (results / CHECKPOINTS).is_dir():
                 self._place(results)  # for --resume

@@ -17,7 +17,7 @@ from generator.run.result import RunResult
 from generator.untrusted import printable
 
 _FEWEST_FOLDS, _FEWEST_EPOCHS = 3, 4
-_EARLY, _EARLY_OF_ONE_FOLD = 0.6, 0.5  # of the epochs
+_EARLY, _EARLY_OF_ONE_FOLD, _LATE = 0.6, 0.5, 0.85  # of the epochs
 _CHANGE = 0.05  # of all that was gained since the first epoch; less is noise
 _LEARNT = 0.03  # of the loss
 _USUAL_FOLDS = 5
@@ -131,12 +131,14 @@ class _Figures:
 
     def _on_baselines(self) -> Iterator[str]:
         constant, model = constant_baseline(self.result), model_baseline(self.result)
+        # What was taken off for the choice of the epoch is no more certain than the spread is.
+        uncertain = (self._standard_error or 0.0) + abs(mean(fold.optimism for fold in self.folds))
         if constant is not None and self._gain(self.score, constant.score) <= 0:
             yield (
                 "The model is no better than a constant. Look at the loss and at the worst mistakes: are the labels "
                 "those of these examples, is LEARNING_RATE far too high or too low?"
             )
-        elif model is not None and self._gain(self.score, model.score) < -(self._standard_error or 0.0):
+        elif model is not None and self._gain(self.score, model.score) < -uncertain:
             yield (
                 f"A plain model does better: submit it as well, or average the two, and find out what "
                 f"{model.name} has that this model lacks."
@@ -154,10 +156,10 @@ class _Figures:
                 f"After the best epochs the held-out score gets worse: try -P EPOCHS={max(bests)}, by whose end the "
                 f"learning rate has decayed, or more regularisation{self._regularisation()}."
             )
-        elif min(bests) == epochs and self._gained_late() > _CHANGE:
+        elif min(bests) > epochs * _LATE and self._gained_late() > _CHANGE:
             yield (
-                f"The last epoch is the best {'in every fold' if len(bests) > 1 else 'one'}, and the models were still "
-                f"learning: try -P EPOCHS={ceil(1.5 * epochs)}."
+                f"The best epochs are the last ones, and the models were still learning: "
+                f"try -P EPOCHS={ceil(1.5 * epochs)}."
             )
 
     def _lost(self) -> float:
