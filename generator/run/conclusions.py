@@ -132,7 +132,7 @@ class _Figures:
     def _on_baselines(self) -> Iterator[str]:
         constant, model = constant_baseline(self.result), model_baseline(self.result)
         # What was taken off for the choice of the epoch is no more certain than the spread is.
-        uncertain = (self._standard_error or 0.0) + abs(mean(fold.optimism for fold in self.folds))
+        uncertain = (self._standard_error or 0.0) + abs(mean([fold.optimism for fold in self.folds] or [0.0]))
         if constant is not None and self._gain(self.score, constant.score) <= 0:
             yield (
                 "The model is no better than a constant. Look at the loss and at the worst mistakes: are the labels "
