@@ -283,6 +283,23 @@ def test_a_run_that_fails_says_why(
 
 
 @SLOW
+def test_output_that_does_not_arrive_in_time_is_named_as_the_reason(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.run.engine._LATE_OUTPUT_SECONDS", 0)
+
+    stopped = run(train={"flood": "for n in range(3_000): print(n, flush=True)"})
+
+    assert stopped.code == 1
+    assert "its output did not arrive within 0 s. Print less in it, or write the text to a file." in stopped.err
+
+
+@SLOW
+def test_what_a_cell_prints_faster_than_it_is_read_is_kept(run: Run, tmp_path: Path) -> None:
+    run("--only", "train", train={"dots": "for n in range(5_000): print('.', end='', flush=True)", **TRAIN})
+
+    assert outputs_of(tmp_path / "output/tiny/train/train.ipynb", "dots") == "." * 5_000
+
+
+@SLOW
 @pytest.mark.parametrize(
     ("cell", "printed"),
     [

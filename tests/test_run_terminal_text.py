@@ -32,3 +32,33 @@ def test_terminal_sequences_are_dropped(text: str) -> None:
 
 def test_windows_line_ends_overwrite_nothing() -> None:
     assert without_overwritten("one\r\ntwo\r\n") == "one\ntwo\n"
+
+
+def test_a_line_end_of_windows_may_arrive_in_two_pieces() -> None:
+    lines = PrintedLines()
+
+    assert lines.feed("one\r") == []
+    assert lines.feed("\ntwo\n") == ["one", "two"]
+
+
+def test_a_progress_bar_that_ends_without_a_line_end_shows_its_last_state() -> None:
+    assert without_overwritten("1/3\r2/3\r") == "2/3"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [", ".join(map(str, range(300_000)))],
+        ["."] * 300_000,
+        ["\r17/3000"] * 300_000,
+        ["text" * 300_000, *["\b"] * 300_000],
+        ["\r" * 300_000],
+    ],
+    ids=["a long line", "dots", "a progress bar", "backspaces", "carriage returns"],
+)
+def test_whatever_is_printed_without_a_line_end_is_read_in_linear_time(pieces: list[str]) -> None:
+    lines = PrintedLines()  # in quadratic time each of these takes minutes
+
+    whole = [line for piece in pieces for line in lines.feed(piece)] + lines.finish()
+
+    assert len(whole) <= 1

@@ -1,6 +1,7 @@
 """The errors of a notebook that did not reach its end, with the cell and the line.
 
 CellError               a cell raised an exception
+LateOutputError         the output of a cell did not arrive
 NotebookTimeoutError    the notebook took longer than it was given
 """
 
@@ -74,6 +75,17 @@ class CellError(RunError):
             f"{_listing(excerpt)}\n\n"
             f"{_exception(error)}\n\n"
             f"{_remedy(error)}"
+            f"The notebook as far as it got: {printable(str(kept))}"
+        )
+
+
+class LateOutputError(RunError):
+    """The output of a cell did not arrive after the cell had ended."""
+
+    def __init__(self, *, notebook: str, seconds: float, cell: str, kept: Path) -> None:
+        super().__init__(
+            f'{printable(notebook)} was stopped: cell "{printable(cell)}" ended, but its output did not arrive within '
+            f"{seconds:g} s. Print less in it, or write the text to a file.\n"
             f"The notebook as far as it got: {printable(str(kept))}"
         )
 

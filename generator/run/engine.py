@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill.engines import (  # type: ignore[import-untyped]
     Engine,
@@ -25,7 +25,7 @@ from papermill.execute import execute_notebook  # type: ignore[import-untyped]
 
 from generator.pair.interrupts import handled_signals
 from generator.run.cancellation import Stop, StoppedError
-from generator.run.cell_errors import CellError, NotebookTimeoutError, RaisedError, locate
+from generator.run.cell_errors import CellError, LateOutputError, NotebookTimeoutError, RaisedError, locate
 from generator.run.events import CellFinished, CellStarted, Listener, NotebookFinished, NotebookStarted, OutputLine
 from generator.run.execution import ExecutedNotebook, Execution
 from generator.run.kernel import Kernel, KernelDiedError, started_kernel
@@ -33,14 +33,16 @@ from generator.run.notebook_outline import PlannedCell, plan
 from generator.run.terminal_text import PrintedLines, without_overwritten
 
 # A cell that floods its output is done long before the output has all arrived.
-_LATE_OUTPUT_SECONDS = 60
+_LATE_OUTPUT_SECONDS = 600
+# Text that is added to an output is copied with it, so pieces are added together, and not one by one.
+_JOIN_SECONDS = 1.0
 
 
 def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
     """Executes a notebook and saves it, also when it fails or is interrupted.
 
     What ends a notebook early is its failure, not this function's, and stands in the result: a cell that raises, a
-    kernel that dies, a timeout.
+    kernel that dies, output that does not arrive, a timeout.
 
     Raises:
         KernelStartError: The kernel did not start.
@@ -50,7 +52,7 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
     received: list[int] = []
     run = NotebookRun(execution, listener, received)
     started = time.monotonic()
-    failure: CellError | KernelDiedError | NotebookTimeoutError | None = None
+    failure: CellError | KernelDiedError | LateOutputError | NotebookTimeoutError | None = None
     complete = False
     try:
         # One that comes while papermill writes the file would leave half of it.
@@ -66,7 +68,7 @@ def execute(execution: Execution, listener: Listener) -> ExecutedNotebook:
                 notebook_run=run,
             )
         complete = True
-    except (CellError, KernelDiedError, NotebookTimeoutError) as error:
+    except (CellError, KernelDiedError, LateOutputError, NotebookTimeoutError) as error:
         failure = error
     finally:
         seconds = time.monotonic() - started
@@ -105,10 +107,15 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
         self._notebook = notebook
         self._listener = listener
         self._lines: dict[str, PrintedLines] = {}
+        self._stream: NotebookNode | None = None
+        self._pieces: list[str] = []  # of that stream, which its output does not have yet
+        self._joined_at = 0.0
 
     def process_message(self, msg: dict[str, Any], cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         """Handles one message of the kernel."""
         output: NotebookNode | None = super().process_message(msg, cell, cell_index)
+        if time.monotonic() - self._joined_at > _JOIN_SECONDS:
+            self._join_pieces()
         self._notebook.autosave_cell()
         return output
 
@@ -121,12 +128,23 @@ class StreamingClient(NotebookClient):  # type: ignore[misc,unused-ignore]
             return added
         for line in self._lines.setdefault(added.name, PrintedLines()).feed(added.text):
             self._listener(OutputLine(line, added.name))
-        if len(outs) > 1 and outs[-2].output_type == "stream" and outs[-2].name == added.name:
-            outs[-2].text += outs.pop().text
-        return outs[-1]
+        if len(outs) > 1 and outs[-2] is self._stream and self._stream.name == added.name:
+            self._pieces.append(outs.pop().text)
+        else:
+            self._join_pieces()
+            self._stream = added
+        return self._stream
+
+    def _join_pieces(self) -> None:
+        if self._stream is not None and self._pieces:
+            self._stream.text += "".join(self._pieces)
+        self._pieces = []
+        self._joined_at = time.monotonic()
 
     def settle(self, cell: NotebookNode) -> None:
         """Ends the lines of a cell that is done, and drops what its progress bars have overwritten."""
+        self._join_pieces()
+        self._stream = None
         for stream, lines in self._lines.items():
             for line in lines.finish():
                 self._listener(OutputLine(line, stream))
@@ -154,7 +172,8 @@ class NotebookRun:
 
         Raises:
             CellError: A cell raised.
-            KernelStartError, KernelDiedError, NotebookTimeoutError, KeyboardInterrupt: As `execute` says.
+            KernelStartError, KernelDiedError, LateOutputError, NotebookTimeoutError, KeyboardInterrupt: As `execute`
+                says.
         """
         try:
             with asyncio.Runner() as runner:
@@ -239,6 +258,14 @@ class NotebookRun:
             notebook.cell_exception(cell, cell_index=position)
             stop.check()
             raise await self._died(kernel) from None
+        except CellTimeoutError:  # of the output alone: cells have no time limit of their own
+            notebook.cell_exception(cell, cell_index=position)
+            raise LateOutputError(
+                notebook=self._execution.title,
+                seconds=_LATE_OUTPUT_SECONDS,
+                cell=planned.name,
+                kept=self._execution.saved_as,
+            ) from None
         finally:
             client.settle(cell)
             notebook.cell_complete(cell, cell_index=position)

@@ -141,6 +141,8 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
     Raises:
         KernelStartError: It ended or did not answer within `START_SECONDS`.
     """
+    import zmq
+
     stderr = setup.private / f"{setup.working.name}-stderr.txt"
     manager = _manager(setup)
     client: Any = None
@@ -149,6 +151,7 @@ async def started_kernel(setup: KernelSetup) -> AsyncIterator[Kernel]:
         await _launch(manager, setup, stderr=stderr)
         process_group = getattr(manager.provisioner, "pgid", None)
         client = manager.client()
+        client.context.setsockopt(zmq.RCVHWM, 0)  # else what a cell prints faster than it is read is lost
         client.start_channels()
         client.allow_stdin = False
         try:
