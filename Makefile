@@ -10,6 +10,8 @@ TORCH_XLA := .venv-torch-xla
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
 	$$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null \
 	&& echo $$candidate && break; done)
+# Kaggle's GPU image has Python 3.13 (2026-10).
+GPU_PYTHON ?= $(shell python3.13 -c '' 2>/dev/null && echo python3.13 || echo "$(PYTHON)")
 UV := $(shell command -v uv 2>/dev/null)
 
 # Else the tests, and the kit in each of the programs that they start, are compiled anew in every run.
@@ -88,6 +90,7 @@ $(VENV)/dev.stamp: ALONE := $(HUB) timm
 $(GPU_IMAGE)/image.stamp: ALONE := $(HUB)
 $(VENV)/run.stamp $(VENV)/dev.stamp: PINS := constraints.txt
 $(VENV)/run.stamp $(VENV)/dev.stamp: pyproject.toml constraints.txt
+$(GPU_IMAGE)/image.stamp: PYTHON := $(GPU_PYTHON)
 $(GPU_IMAGE)/image.stamp: WANTED := $(IMPORTED)
 $(GPU_IMAGE)/image.stamp: PINS := constraints-gpu-image.txt
 $(GPU_IMAGE)/image.stamp: constraints-gpu-image.txt

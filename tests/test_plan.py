@@ -128,6 +128,14 @@ def test_what_starves_is_said_with_its_cores() -> None:
     assert any("4 cores starve Kaggle GPU T4 x2" in lesson for lesson in plan.lessons)
 
 
+def test_a_training_that_waits_for_its_input_is_planned_for_both_sizes_of_the_tpu_host() -> None:
+    waiting = plan_training(replace(PHOTOGRAPHS, input_seconds=0.05), batch=16)
+    computing = plan_training(PHOTOGRAPHS, batch=16)
+
+    assert any("Kaggle TPU v5e-8 has hosts of 96 and of 224 cores" in lesson for lesson in waiting.lessons)
+    assert not any("hosts of" in lesson for lesson in computing.lessons)
+
+
 def test_a_batch_that_does_not_fit_is_not_taken() -> None:
     steps = tuple(replace(step, memory=step.batch * 0.2e9) for step in PHOTOGRAPHS.steps)
 

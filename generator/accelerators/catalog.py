@@ -85,10 +85,13 @@ class Accelerator:
         chip: The chip that computes; None for a CPU.
         chips: How many of them there are.
         devices: How many devices a framework sees.
-        cores: CPU cores of the machine.
+        cores: CPU cores of the machine; the fewest, where hosts differ.
+        max_cores: CPU cores of the largest host, where hosts differ.
         host_memory_gib: Memory of the machine.
-        disk_gb: Disk for what a session writes.
+        disk_gb: Disk for what a session writes and keeps.
+        tmp_gb: Disk for temporary files (`/kaggle/tmp`), which the session does not keep.
         weekly_hours: How long all sessions of a week may last, or None without such a limit.
+        concurrent_sessions: How many sessions of its kind an account may have at a time, queued ones included.
         units: What an hour costs on Colab, the latest price last.
         replaced_by: The machine shape that took its place.
         retired_on: When that was.
@@ -107,8 +110,11 @@ class Accelerator:
     devices: int = 1
     cores: int | None = None
     host_memory_gib: float | None = None
+    max_cores: int | None = None
     disk_gb: float | None = None
+    tmp_gb: float | None = None
     weekly_hours: int | None = None
+    concurrent_sessions: int | None = None
     units: tuple[UnitPrice, ...] = ()
     replaced_by: str | None = None
     retired_on: str = ""

@@ -7,7 +7,7 @@ from generator.accelerators.catalog import Accelerator, Service, Status, catalog
 from generator.cli.table import table
 from generator.untrusted import printable
 
-_HEADER = ("accelerator", "TFLOP/s", "memory", "GB/s", "cores", "RAM", "hours", "units/h", "what it is good for")
+_HEADER = ("accelerator", "TFLOP/s", "memory", "GB/s", "cores", "RAM", "hours", "sessions", "units/h", "good for")
 _UNKNOWN = "?"
 
 
@@ -19,7 +19,9 @@ def accelerators_as_text() -> str:
     parts += [table(_HEADER, [_row(each) for each in offered]), ""]
     parts += [
         "TFLOP/s, GB/s: of all chips; dense matrices in bfloat16 (TPU) or float16 (GPU).",
-        "hours: of a session / of a week's quota. units/h: Colab's, first and last known.",
+        "cores: of the smallest and the largest host, where they differ. RAM: in GiB.",
+        "hours: of a session / of a week's quota. sessions: at a time, queued ones included.",
+        "units/h: Colab's, first and last known.",
         "",
     ]
     others = [each for each in known.everything if each.status is not Status.OFFERED]
@@ -49,9 +51,10 @@ def _row(each: Accelerator) -> tuple[str, ...]:
         _figure(rate and rate / 1e12) if each.chip else "",
         f"{chips}{each.chip.memory_gb:g} GB" if each.chip else "",
         _figure(each.bandwidth and each.bandwidth / 1e9) if each.chip else "",
-        _figure(each.cores),
+        _figure(each.cores) + (f"-{each.max_cores}" if each.max_cores else ""),
         _figure(each.host_memory_gib),
         f"{each.session_hours}/{each.weekly_hours}" if each.weekly_hours else f"{each.session_hours}",
+        str(each.concurrent_sessions or ""),
         _units(each),
         each.good_for,
     )

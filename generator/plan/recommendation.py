@@ -1,7 +1,7 @@
 """The plan of a training: what it takes on each accelerator, which one to take, and what the figures teach."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.accelerators.catalog import Accelerator, AcceleratorKind, Service, Status, catalog
 from generator.accelerators.prediction import Bound, Prediction, Workload, best_batch, predict
@@ -87,6 +87,7 @@ def _lessons(work: Workload, predictions: Sequence[Prediction], recommended: Pre
         times = f"{milliseconds(each.host)} of them and {milliseconds(each.device)} of the device"
         cores = f"{each.accelerator.cores} cores starve {each.accelerator.title}"
         lessons.append(f"{cores}: a batch takes {times}, which could use {loss:.1f} times as many.")
+    lessons += [lesson for each in predictions if (lesson := _largest_host(work, each))]
     tpu = next((each for each in predictions if each.accelerator == catalog().training), None)
     if tpu is not None:
         lessons += _batches(work, tpu)
@@ -102,6 +103,19 @@ def _batches(work: Workload, tpu: Prediction) -> list[str]:
         return []
     rates = " and ".join(f"{each.examples_per_second:,.0f} with {each.batch} a device" for each in (small, large))
     return [f"{tpu.accelerator.title} wants large batches, in multiples of 8: examples a second are {rates}."]
+
+
+def _largest_host(work: Workload, prediction: Prediction) -> str:
+    """Return the total on the largest host of an accelerator as a sentence; "" if it is about the same."""
+    accelerator = prediction.accelerator
+    if accelerator.max_cores is None:
+        return ""
+    other = predict(work, replace(accelerator, cores=accelerator.max_cores), prediction.batch)
+    if other is None or prediction.total < _WORTH_SAYING * other.total:
+        return ""
+    hosts = f"{accelerator.title} has hosts of {accelerator.cores} and of {accelerator.max_cores} cores"
+    times = f"{duration(prediction.total)} on the smaller, {duration(other.total)} on the larger"
+    return f"{hosts}, and this training waits for its input: {times}."
 
 
 def _computing(work: Workload, made: Prediction) -> float:

@@ -21,6 +21,14 @@ def test_nothing_is_found_in_a_sound_notebook(name: str, tmp_path: Path) -> None
     assert check([sound(name).read(tmp_path)]) == []
 
 
+@pytest.mark.parametrize("tag", ["", ":latest", "@sha256:a2111cb9"])
+def test_the_tpus_own_image_may_be_pinned_on_a_tpu(tag: str, tmp_path: Path) -> None:
+    kernel = sound("digits-in-keras-on-jax")
+    kernel.metadata["docker_image"] = f"gcr.io/kaggle-private-byod/python-tpuvm{tag}"
+
+    assert check([kernel.read(tmp_path)]) == []
+
+
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_a_fault_is_found_where_it_is_and_nothing_else(case: Case, tmp_path: Path) -> None:
     found = check([case.kernel().read(tmp_path)])

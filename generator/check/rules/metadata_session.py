@@ -1,5 +1,6 @@
 """Rules of the session that the metadata ask for: its accelerator, its image, its network."""
 
+import re
 from collections.abc import Iterator
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
@@ -44,17 +45,21 @@ def machine_shape_not_public(kernel: KernelSource) -> Iterator[Problem]:
         yield Problem(kernel.in_metadata(), message, f"Ask for {offered}, unless a competition lends it to you.")
 
 
+# With or without its registry, a tag or a digest.
+_TPU_IMAGE = re.compile(r"(?:^|/)python-tpuvm(?:[:@]|$)")
+
+
 @rule("M022", "image-pinned-on-tpu")
 def image_pinned_on_tpu(kernel: KernelSource) -> Iterator[Problem]:
     """A docker_image is pinned in a kernel that is to run on a TPU.
 
     A TPU session runs on a TPU VM, which has an image of its own; the pinned one wins, and the notebook runs on its CPU
-    from beginning to end. `kaggle kernels pull -m` writes such a line.
+    from beginning to end. `kaggle kernels pull -m` writes such a line. The TPU's image, python-tpuvm, may be pinned.
     Remove docker_image (and docker_image_pinning_type), and the block metadata.kaggle of the notebook.
 
-    Source: the maintainers in Kaggle/kaggle-cli#1197.
+    Source: the maintainers in Kaggle/kaggle-cli#1197; users who train with python-tpuvm pinned (September 2026).
     """
-    if kernel.setting("docker_image") and kernel.is_on_tpu:
+    if (image := kernel.setting("docker_image")) and kernel.is_on_tpu and not _TPU_IMAGE.search(str(image)):
         message = "It pins a docker_image, with which a TPU session runs without its TPU (Kaggle/kaggle-cli#1197)."
         yield Problem(kernel.in_metadata(), message, "Remove that line.")
 

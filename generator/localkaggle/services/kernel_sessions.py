@@ -26,8 +26,6 @@ DELETED = "The notebook was deleted."
 KILLED = "Your notebook was stopped because it exceeded the max allowed execution duration."
 MACHINE_FAILED = "Kaggle Error: the machine of this session failed."
 _RETRY_SECONDS = 2.0
-# How many sessions of a kind may wait and run, over which a push is refused.
-_CONCURRENT = {AcceleratorKind.GPU: 2, AcceleratorKind.TPU: 1, AcceleratorKind.CPU: 5}
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _KILLED_AFTER = timedelta(seconds=5)
 _LOG = logging.getLogger(__name__)
@@ -101,7 +99,8 @@ class KernelSessions:
             for session in self._records.unfinished()
             if session.accelerator is kind and session.submission is None
         ]
-        if len(current) >= (limit := _CONCURRENT[kind]):
+        limit = settings.accelerator.concurrent_sessions
+        if limit is not None and len(current) >= limit:
             raise PushError(session_limit_reached(kind, limit))
         now = self._site.clock.now()
         quota = allowed(kind)
