@@ -43,6 +43,11 @@ def test_markdown_that_repeats_a_long_address_is_shown_as_written(reference: str
     assert '<a href="/here"' in markdown_html("[x]: /here\n\n[x]")
 
 
+@pytest.mark.parametrize("markup", ["[", "![", "*a_", "\n"])
+def test_markdown_that_takes_a_parser_seconds_is_shown_as_written(markup: str) -> None:
+    assert markdown_html(markup * 40_000).startswith("<pre>")
+
+
 def test_headings_of_notebooks_stand_below_those_of_the_page() -> None:
     assert markdown_html("## Training") == '<h4 class="md-h2">Training</h4>\n'
 

@@ -8,6 +8,7 @@ import re
 import sys
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 _LONGEST = 1_000_000
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip", "snakeviz"}
@@ -32,6 +33,11 @@ class CodeCell:
     commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
     syntax_error: SyntaxError | None = None
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the text."""
+        return self.source.split("\n")
+
 
 def read_cell(name: str, source: str) -> CodeCell:
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
@@ -39,7 +45,7 @@ def read_cell(name: str, source: str) -> CodeCell:
     if len(source) > _LONGEST:
         return replace(cell, syntax_error=SyntaxError(f"it has more than {_LONGEST:,} characters"))
     commands: dict[int, str] = {}
-    lines = source.split("\n")
+    lines = cell.lines
     for number, line in enumerate(lines):
         if line.startswith("%%"):
             commands[number + 1] = line[2:].strip()

@@ -33,6 +33,8 @@ _TAGS = {
 _WITHOUT_CONTENT = {"script", "style", "template", "noscript", "iframe", "object", "svg", "math", "title"}
 _ATTRIBUTES = {"td": {"colspan", "rowspan"}, "th": {"colspan", "rowspan"}, "*": set[str]()}
 _LONGEST_MARKDOWN = 100_000
+# What a parser has to try each time: 100,000 brackets take it seconds, on a busy machine half a minute.
+_MARKUP, _MOST_MARKUP = re.compile(r"[\[!*_\n]"), 10_000
 _LONGEST_ADDRESSES = 1_000_000  # of all links and images
 _LONGEST_HIGHLIGHTED = 20_000
 _STYLES = ("default", "github-dark")  # of Pygments, for light and for dark
@@ -49,7 +51,7 @@ def _trusted(html: str) -> Markup:
 
 def markdown_html(text: str) -> Markup:
     """Renders Markdown: raw HTML in it shows as text, images from elsewhere as their description, a book as written."""
-    if len(text) > _LONGEST_MARKDOWN:
+    if len(text) > _LONGEST_MARKDOWN or len(_MARKUP.findall(text)) > _MOST_MARKUP:
         return as_written(text)
     parser = _markdown()
     tokens = parser.parse(text)

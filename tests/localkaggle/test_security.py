@@ -225,12 +225,25 @@ def test_a_client_that_never_reads_its_file_is_hung_up_on(impatient: Served, tmp
     assert received < 64 * 2**20
 
 
-def test_more_connections_than_allowed_are_told_to_come_back(tmp_path: Path) -> None:
+def test_connections_that_say_nothing_keep_nobody_out(tmp_path: Path) -> None:
     with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
-        idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
+        idle = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(6)]
+        time.sleep(0.1)
+        assert running.request("POST", HELLO, data="{}").status_code == 200
+        assert idle[0].recv(1) == b""  # the one that waited longest was closed
+        for connection in idle:
+            connection.close()
+
+
+def test_more_requests_than_allowed_are_told_to_come_back(tmp_path: Path) -> None:
+    with served(tmp_path, runner=ScriptedRunner(), limits=Limits(connections=3)) as running:
+        unfinished = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(3)]
+        for connection in unfinished:
+            head = f"POST {HELLO} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {running.token}\r\n"
+            connection.sendall(f"{head}Content-Length: 100\r\n\r\n{{".encode())
         time.sleep(0.1)
         assert running.request("POST", HELLO, data="{}").status_code == 503
-        for connection in idle:
+        for connection in unfinished:
             connection.close()
         time.sleep(0.1)
         assert running.request("POST", HELLO, data="{}").status_code == 200

@@ -228,7 +228,7 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
 
 def _is_indented(cell: CodeCell, line: int) -> bool:
     """True for a command within a block, which is mostly that of an `if` or an `except`."""
-    return cell.source.split("\n")[line - 1][:1].isspace()
+    return cell.lines[line - 1][:1].isspace()
 
 
 def _is_optional(code: NotebookCode, node: ast.AST) -> bool:

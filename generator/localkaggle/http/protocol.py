@@ -1,7 +1,7 @@
 """uvicorn's HTTP protocol with bounds on the head of a request, and a way for a fault to break the connection."""
 
 import asyncio
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -17,10 +17,16 @@ class BoundedProtocol(HttpToolsProtocol):
     """Closes connections whose request does not get to the end of its head, in time or in size."""
 
     limits = Limits()
+    waiting: ClassVar[dict["BoundedProtocol", None]] = {}
+    """The connections without a request, the one that has waited longest first."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn does
         """A client has connected, and should say what it wants soon."""
         super().connection_made(transport)
+        # Else whoever opens connections and says nothing would keep out everybody who has a token.
+        while self.waiting and len(self.connections) >= self.limits.connections:
+            self._drop_longest_waiting()
+        self.waiting[self] = None
         self._in_head = True
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
@@ -28,6 +34,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has left."""
+        self.waiting.pop(self, None)
         self._unwatch()
         super().connection_lost(exc)
 
@@ -55,6 +62,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """The head of a request is complete."""
         self._in_head = False
         self._head_bytes = 0
+        self.waiting.pop(self, None)
         self._unwatch()
         super().on_headers_complete()
 
@@ -67,12 +75,20 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """A request is answered; of one that was refused, the rest of the body may come, and not without end."""
         super().on_response_complete()
+        if not self.transport.is_closing():
+            self.waiting[self] = None
         if self._is_refused() and self._deadline is None:
             self._watch()
 
     def _is_refused(self) -> bool:
         """True if the newest request was answered while its body still comes."""
         return not self._in_head and self.cycle is not None and self.cycle.response_complete
+
+    def _drop_longest_waiting(self) -> None:
+        oldest = next(iter(self.waiting))
+        del self.waiting[oldest]
+        self.connections.discard(oldest)
+        oldest.transport.abort()
 
     def _watch(self) -> None:
         self._deadline = self.loop.call_later(self.limits.head_seconds, self._give_up)
@@ -90,5 +106,5 @@ class BoundedProtocol(HttpToolsProtocol):
 
 def bounded(limits: Limits) -> type[asyncio.Protocol]:
     """The protocol with these bounds."""
-    attributes: dict[str, Any] = {"limits": limits}
+    attributes: dict[str, Any] = {"limits": limits, "waiting": {}}
     return type("BoundedProtocol", (BoundedProtocol,), attributes)
