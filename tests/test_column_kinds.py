@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from layout_files import some, table
+from notebook_cells import executed_alone
 
 from generator.competition.facts import Value
 from generator.competition.introspection import Confidence, Hints, Reading, read_task
@@ -54,8 +55,8 @@ def cycle(*cells: object) -> list[object]:
         (["n/a", *(f"{n}.5" for n in range(ROWS - 1))], ""),  # pandas reads that as nothing
         (cycle("red", "blue"), ""),
         (cycle(*(f"shade {n}" for n in range(25))), ""),
-        ([f"{n} oaks" for n in range(ROWS)], "drop_columns"),
-        ([f"{n % 40} oaks" for n in range(ROWS)], "drop_columns"),  # more than half are different
+        ([f"oak {n}" for n in range(ROWS)], "drop_columns"),
+        ([f"oak {n % 40}" for n in range(ROWS)], "drop_columns"),  # more than half are different
         (cycle("a" * 150, "b" * 150), "drop_columns"),
         ([f"{n} oaks and an elm" for n in range(ROWS)], "text_columns"),
         (cycle("an oak " * 20, "an elm " * 20), "text_columns"),
@@ -212,3 +213,93 @@ def test_one_encoding_is_found_that_reads_the_plain_tables_as_well(tmp_path: Pat
     reading = read(tmp_path)
 
     assert (reading.task.details["encoding"], reading.warnings) == ("cp1252", ())
+
+
+@pytest.mark.parametrize(
+    ("cells", "plain"),
+    [
+        (["4,098", "998", "1,234,567"], [4098, 998, 1234567]),
+        (["$1,200", "-$3.50", "$ 4"], [1200, -3.5, 4]),
+        (["1 200", "12 345 678", "5"], [1200, 12345678, 5]),
+        (["12%", "7.5%", "100%"], [12, 7.5, 100]),
+        (["3.5 kg", "1,200 kg.", "4 kg"], [3.5, 1200, 4]),
+        (["(1,200)", "30", "(5)"], [-1200, 30, -5]),
+        (["1 year", "2 years", "10 years"], [1, 2, 10]),
+    ],
+)
+def test_formatted_numbers_are_numbers(tmp_path: Path, cells: list[str], plain: list[float]) -> None:
+    write(tmp_path, {"income": cycle(*cells)})
+    reading = read(tmp_path)
+
+    assert reading.task.details["formatted_columns"] == ["income"]
+    assert reading.task.details["number_columns"] == ["income"]
+    names = executed_alone(["read-table", "read-formatted-numbers"], reading.task, "train")
+    assert names.read_table(tmp_path / "train.csv", [])["income"].tolist()[: len(plain)] == plain
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["3 days", "1 year", "2 weeks"],
+        ["35k", "1.2M", "40k"],
+        ["35k", "40", "50k"],
+        ["12A", "13B", "14C"],
+        ["192.168.1.1", "10.0.0.1", "10.0.0.2"],
+        ["555-1234", "555-9999", "555-0000"],
+        ["12345-6789", "12345-0000", "54321-1111"],
+        ["AB 123", "CD 124", "EF 125"],
+    ],
+)
+def test_codes_and_numbers_of_several_units_are_no_numbers(tmp_path: Path, cells: list[str]) -> None:
+    write(tmp_path, {"code": cycle(*cells)})
+
+    assert read(tmp_path).task.details["formatted_columns"] == []
+
+
+def test_a_target_with_separators_of_thousands_is_a_number(tmp_path: Path) -> None:
+    header = ["id", "x", "price"]
+    table(tmp_path / "train.csv", header, [[n, n % 7, f"${1000 * n + 999:,}"] for n in range(ROWS)])
+    table(tmp_path / "test.csv", header[:2], [[n, n % 7] for n in range(ROWS, 2 * ROWS)])
+    table(tmp_path / "sample_submission.csv", ["id", "price"], [[n, 0] for n in range(ROWS, 2 * ROWS)])
+
+    task = read(tmp_path).task
+
+    assert (task.target_kind, task.details["formatted_columns"]) == ("number", ["price"])
+
+
+def test_a_target_of_few_percentages_is_a_class_unless_the_user_says_number(tmp_path: Path) -> None:
+    header = ["id", "x", "share"]
+    table(tmp_path / "train.csv", header, [[n, n % 7, f"{n % 5 * 10}%"] for n in range(ROWS)])
+    table(tmp_path / "test.csv", header[:2], [[n, n % 7] for n in range(ROWS, 2 * ROWS)])
+    table(tmp_path / "sample_submission.csv", ["id", "share"], [[n, "0%"] for n in range(ROWS, 2 * ROWS)])
+
+    hints = Hints(slug="some", overrides={"target_kind": "number"})
+
+    assert read_task(survey_folder(tmp_path), Hints(slug="some")).task.target_kind == "class"
+    assert read_task(survey_folder(tmp_path), hints).task.details["formatted_columns"] == ["share"]
+
+
+def test_a_decimal_comma_with_points_between_thousands_is_read(tmp_path: Path) -> None:
+    rows = [f"{n};1.2{n:02d},50 \u20ac;{n},5" for n in range(ROWS)]
+    (tmp_path / "train.csv").write_text("\n".join(["id;income;y", *rows]))
+    (tmp_path / "test.csv").write_text("\n".join(["id;income", *(row.rpartition(";")[0] for row in rows)]))
+    task = read(tmp_path, targets=["y"], separator=";").task
+
+    assert (task.details["decimal"], task.details["formatted_columns"]) == (",", ["income"])
+    names = executed_alone(["read-table", "read-formatted-numbers"], task, "train")
+    assert names.read_table(tmp_path / "train.csv", [])["income"].tolist()[:2] == [1200.5, 1201.5]
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "is_later"),
+    [
+        (["2024-10-26 12:00:00+02:00", "2024-10-27 02:30:00+02:00"], ["2024-10-27 02:00:00+01:00"], True),
+        (["2024-10-26 12:00:00+02:00", "2024-10-27 02:00:00+01:00"], ["2024-10-27 02:30:00+02:00"], False),
+        (["2024-01-11", "2024-01-11 12:00:00"], ["2024-01-11 12:00:00.250", "2024-01-12"], True),
+        (["2024/1/9", "2024/1/10"], ["2024/1/11"], True),
+    ],
+)
+def test_times_are_compared_as_moments(tmp_path: Path, train: list[str], test: list[str], is_later: bool) -> None:
+    write(tmp_path, {"when": cycle(*train)}, test={"when": cycle(*test)})
+
+    assert read(tmp_path).task.details["time_column"] == ("when" if is_later else "")

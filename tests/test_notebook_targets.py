@@ -262,6 +262,29 @@ def test_folds_in_time_hold_out_the_latest_span_first(kind: TargetKind, as_text:
         assert fold_of_row.tolist() == (splits - 1 - days * splits // 100).tolist()
 
 
+@pytest.mark.parametrize(
+    "times",
+    [
+        [
+            "2024-03-30 12:00:00+01:00",
+            "2024-03-31 12:00:00+02:00",
+            "2024-10-27 00:30:00+02:00",
+            "2024-10-27 00:00:00+01:00",
+        ],
+        ["2024-01-11 00:00:00", "2024-01-11 00:00:00.250", "2024-01-11 00:00:01", "2024-01-11T00:00:02Z"],
+        ["2024-01-11", "2024-01-11 12:00:00", "2024-01-12", "2024-01-12 12:00"],
+        ["soon", "2024-01-11 12:00:00", "2024-01-12", "2024-01-12 12:00"],
+    ],
+    ids=["offsets", "fractions", "midnights", "a stray word"],
+)
+def test_folds_in_time_read_times_that_are_not_written_alike(times: list[str]) -> None:
+    table_in_time = pd.DataFrame({"day": times})
+
+    fold_of_row, _ = folds_of(TargetKind.CLASS, np.array([0, 1, 0, 1]), table_in_time, 4, time_column="day")
+
+    assert fold_of_row.tolist() == [3, 2, 1, 0]
+
+
 def test_an_unknown_time_counts_as_the_earliest() -> None:
     times = pd.DataFrame({"day": [3.0, None, 5.0, 4.0, 2.0]})
 

@@ -92,7 +92,8 @@ class TaskProperties:
     @property
     def reads_training_table_alone(self) -> bool:
         """True if the training table, a plain csv, is the only table that training reads, and inference reads none."""
-        return self.reads_sample_alone and self.files.table_reader == "csv" and not self.task.labels_table
+        is_plain = not self.task.details.get("formatted_columns")
+        return self.reads_sample_alone and self.files.table_reader == "csv" and not self.task.labels_table and is_plain
 
     @property
     def has_channel_files(self) -> bool:

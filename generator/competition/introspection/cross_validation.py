@@ -1,16 +1,23 @@
 """Honest folds: groups that must stay together, and time that must not run backwards."""
 
+import re
 from collections.abc import Collection
+from datetime import UTC, datetime
 
 from generator.competition.introspection.column_statistics import overlap
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.vocabulary import looks_like_id, words
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.columns import are_dates
+from generator.competition.survey.facts import Column
 
 _GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
 _REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
 _DISJOINT = 0.05
+_UNREADABLE = 0.05
+_FROM_THE_YEAR = re.compile(
+    r"(?P<year>\d{4})[-/.](?P<month>[01]?\d)(?:[-/.](?P<day>[0-3]?\d))?(?:[T\s]\s?(?P<time>\d\d?:.{2,40}))?"
+)
 
 
 def settle_folds(features: Features, keys: Collection[str], found: Findings, *, of_ids: Collection[str] = ()) -> None:
@@ -46,14 +53,28 @@ def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
 
 
 def _is_later(train: Column, features: Features) -> bool:
-    """True if the test's dates begin where training's end; only dates from the year down can be compared as text."""
+    """True if the test's dates begin where training's end, of dates that begin with the year."""
     test = features.in_test(train.name)
-    if (
-        train.kind is not ColumnKind.DATE
-        or test is None
-        or test.kind is not ColumnKind.DATE
-        or len(train.distinct) <= 1
-    ):
+    if test is None or len(train.distinct) <= 1 or not (are_dates(train) and are_dates(test)):
         return False
-    is_comparable = all(value[:4].isdecimal() for value in train.distinct | test.distinct)
-    return is_comparable and bool(train.present and test.present) and max(train.present) <= min(test.present)
+    moments = [[_moment(value) for value in column.distinct] for column in (train, test)]
+    earlier, later = ([moment for moment in column if moment is not None] for column in moments)
+    # What cannot be read, such as a stray word, is passed over.
+    few = sum(map(len, moments)) - len(earlier) - len(later)
+    is_readable = few <= _UNREADABLE * (len(earlier) + len(later))
+    return is_readable and bool(earlier and later) and max(earlier) <= min(later)
+
+
+def _moment(value: str) -> datetime | None:
+    """Return the moment of a date that begins with the year, in UTC where it says no offset; else None."""
+    found = _FROM_THE_YEAR.fullmatch(value.strip())
+    if found is None:
+        return None
+    day = "-".join(part.zfill(2) for part in (found["year"], found["month"], found["day"] or "1"))
+    time = (found["time"] or "").replace(",", ".").replace("UTC", "Z").replace("GMT", "Z").replace(" ", "")
+    time = f"0{time}" if time[1:2] == ":" else time
+    try:
+        moment = datetime.fromisoformat(f"{day}T{time}" if time else day)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except ValueError:
+        return None

@@ -1,20 +1,22 @@
 """The format that suits all tables: separator, encoding, decimal sign, words for nothing, and where the ids are."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.facts import TargetKind
+from generator.competition.introspection.errors import UnusableValueError, listed
 from generator.competition.introspection.findings import Findings
 from generator.competition.introspection.table_roles import Tables
-from generator.competition.survey.facts import ColumnKind, Table
+from generator.competition.survey.columns import numbers_of
+from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.tables.formats import TableFormat
-from generator.untrusted import printable
+from generator.untrusted import printable, quoted
 
 _UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"
 _OF_ASCII = frozenset((_UTF_8, _MARKED_UTF_8, "cp1252", "latin-1"))  # plain letters are the same bytes in all of them
 
 
-def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found: Findings) -> None:
+def settle_format(tables: Tables, id_column: str, targets: Collection[str], found: Findings) -> None:
     """Settles how the tables and the sample are written, and which tables have the id column.
 
     Words that pandas takes for nothing, such as None, are kept where ids and labels are such words.
@@ -37,10 +39,37 @@ def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found:
     if null_words:
         evidence = f"the column {null_words[0]} has words such as NA or None"
     found.settle("keep_null_words", bool(null_words), evidence)
+    _settle_formatted(tables, id_column, targets, found)
     for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):
         if table is not None:
             has_ids = table.column(id_column) is not None
             found.settle(key, has_ids, f"{table.name} has {'the' if has_ids else 'no'} column {id_column}")
+
+
+def _settle_formatted(tables: Tables, id_column: str, targets: Collection[str], found: Findings) -> None:
+    """Settles the columns whose numbers are written with separators of thousands, a currency or a unit."""
+    classes = set() if found["target_kind"].value == TargetKind.NUMBER else {*targets}
+    apart = {id_column, *classes}
+    for key in ("category_columns", "text_columns", "drop_columns"):
+        value = found[key].value if key in found else []
+        apart |= {*value} if isinstance(value, list) else set()
+    known = (table for table in (tables.train, tables.labels, tables.test) if table is not None)
+    columns = [column for table in known for column in table.columns if column.name not in apart]
+    formatted = [column for column in columns if column.is_formatted or _are_formatted(column)]
+    names = list(dict.fromkeys(column.name for column in formatted))
+    evidence = "numbers are written plainly"
+    if formatted:
+        evidence = f'the numbers of {listed(names)} are written like "{quoted(_longest(formatted[0]))}"'
+    found.settle("formatted_columns", names, evidence)
+
+
+def _are_formatted(column: Column) -> bool:
+    numbers = numbers_of(column)
+    return numbers is not None and numbers.is_formatted
+
+
+def _longest(column: Column) -> str:
+    return max(column.distinct, key=len)
 
 
 def differences(tables: Tables) -> Iterator[str]:

@@ -24,6 +24,7 @@ from generator.competition.introspection.table_roles import Tables, names_classe
 from generator.competition.introspection.tfrecords import label_feature
 from generator.competition.introspection.vocabulary import TARGET, looks_like_id, words
 from generator.competition.schema import option_of
+from generator.competition.survey.columns import numbers_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, InferenceServer, Survey, Table
 from generator.untrusted import printable
 
@@ -33,6 +34,7 @@ _COLUMNS_COMPARED = 500
 _FEWEST_LABELS, _SHORTEST_NAME = 2, 5
 _FOLDER_TARGET = "label"
 _ID_AND_LABEL = 2
+_FEW_CLASSES = 20
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ def find_targets(
     names = tuple(value) if isinstance(value, list) else (str(value),)
     wanted = set(names)
     columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
+    columns = tuple(_measured(column, found) for column in columns)
     classes = files.source.classes if files is not None else ()
     return Targets(
         names=names,
@@ -137,6 +140,15 @@ def find_targets(
         row_labels=_row_labels(columns, labelled, id_column, parts),
         lookup=lookup,
     )
+
+
+def _measured(column: Column, found: Findings) -> Column:
+    """Return a target such as `$1,200` as numbers, unless there are so few of them that they may be classes."""
+    decided = found.decided("target_kind")
+    numbers = numbers_of(column) if decided in ("", TargetKind.NUMBER) else None
+    if numbers is None or not numbers.is_formatted:
+        return column
+    return numbers if decided or len(numbers.distinct) > _FEW_CLASSES else column
 
 
 def _answers(tables: Tables, id_column: str) -> tuple[Column, ...]:

@@ -35,6 +35,23 @@ _DAY = "|".join(
 _WITH_DAY = rf"(?:{_DAY})(?:(?:T|,?\s){_TIME})?"
 _DATE = re.compile(rf"\s*(?:{_WITH_DAY}|{_TIME})\s*", re.IGNORECASE)
 _CALENDAR = re.compile(rf"\s*{_WITH_DAY}\s*", re.IGNORECASE)
+_CURRENCY = (
+    r"(?:(?:US|CA|AU|NZ|HK|R)?\$|[€£¥₹₽₩₺₫₴₦฿]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR|CAD|AUD|BRL|RUB|KRW|SEK|NOK|DKK|PLN))"
+)
+_UNIT = rf"(?:%|{_CURRENCY}|[A-Za-zµ°²³]{{1,12}}(?:/[A-Za-z²³]{{1,6}})?\.?)"
+_BETWEEN = " \u2019\u00a0\u202f"  # with the apostrophe of Switzerland, and spaces that do not break
+# Multiples, such as the k of 35k, without which the number is another one.
+_MULTIPLES = frozenset(("k", "m", "b", "bn", "mn", "mio", "mrd", "t", "million", "billion", "thousand"))
+
+
+def _formatted(thousands: str, decimal: str) -> re.Pattern[str]:
+    whole = rf"[0-9]{{1,3}}(?:[{thousands}'{_BETWEEN}][0-9]{{3}})+|[0-9]+"
+    digits = rf"(?P<digits>(?:{whole})(?:{decimal}[0-9]+)?|{decimal}[0-9]+)"
+    before = rf"(?P<open>\()?\s*(?P<sign>[+-])?\s*(?P<before>{_CURRENCY})?\s*(?P<second>[+-])?"
+    return re.compile(rf"\s*{before}\s*{digits}\s*(?P<after>{_UNIT})?\s*(?P<close>\))?\s*")
+
+
+_FORMATTED = {".": _formatted(",", r"\."), ",": _formatted(r"\.", ",")}
 _WITH_COMMA = re.compile(r"\s*[+-]?(?:[0-9]+|[0-9]*,[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
 _PATTERNS = {
     ColumnKind.INTEGER: _INTEGER,
@@ -108,13 +125,53 @@ def kind_of(values: Iterable[str]) -> ColumnKind:
 
 
 def numbers_of(column: Column) -> Column | None:
-    """The column with its numbers alone, where nearly all values are numbers; else None."""
+    """The column with its numbers alone, where nearly all values are numbers, formatted or not; else None."""
     if column.kind in NUMBERS:
         return column
-    if column.kind is not ColumnKind.TEXT or _share(column, _NUMBER) < _NEARLY_ALL:
+    if column.kind is not ColumnKind.TEXT:
         return None
+    if _share(column, _NUMBER) < _NEARLY_ALL:
+        return formatted_numbers_of(column)
     values = (value if value is not None and _NUMBER.fullmatch(value) else None for value in column.values)
     return column_of(column.name, values)
+
+
+def formatted_numbers_of(column: Column, decimal: str = ".") -> Column | None:
+    """Return the numbers of a column such as `4,098`, `$1,200`, `12%`, `3.5 kg` or `(1,200)`, which is negative.
+
+    Args:
+        column: The column.
+        decimal: What its numbers have for a decimal point; the other of `.` and `,` may stand between thousands.
+
+    Returns:
+        The column with plain numbers; None unless nearly all values are such numbers, in the same unit.
+    """
+    if column.kind is not ColumnKind.TEXT or not column.present:
+        return None
+    short = (value for value in column.distinct if len(value) <= _LONGEST_NUMBER_OR_DATE)
+    found = {value: match for value in short if (match := _FORMATTED[decimal].fullmatch(value)) is not None}
+    if sum(value in found for value in column.present) < _NEARLY_ALL * len(column.present):
+        return None
+    if any(bool(match["open"]) != bool(match["close"]) for match in found.values()):
+        return None
+    units = {(match["after"] or "").lower().rstrip(".").removesuffix("s") for match in found.values()}
+    named = units - {""}
+    if len(named) > 1 or (named and "" in units and (named & _MULTIPLES or not _is_sign(next(iter(named))))):
+        return None
+    plain = {value: _plain(match, decimal) for value, match in found.items()}
+    made = column_of(column.name, (plain.get(value) if value is not None else None for value in column.values))
+    return replace(made, is_formatted=True)
+
+
+def _is_sign(unit: str) -> bool:
+    """True if a unit is no word: what has no percent sign or currency is then in the same unit."""
+    return not unit.isascii() or not unit.isalpha()
+
+
+def _plain(match: re.Match[str], decimal: str) -> str:
+    digits = "".join(character for character in match["digits"] if character.isdigit() or character == decimal)
+    is_negative = (match["sign"] == "-") != (match["second"] == "-") or bool(match["open"])
+    return f"{'-' if is_negative else ''}{digits.replace(decimal, '.')}"
 
 
 def are_dates(column: Column) -> bool:
@@ -126,11 +183,16 @@ def with_points(columns: Sequence[Column]) -> tuple[Column, ...] | None:
     """The same columns with a point in each number, where the numbers of a table are written with commas, else None."""
     if any("." in value for column in columns if column.kind is ColumnKind.NUMBER for value in column.distinct):
         return None
-    written = [column.name for column in columns if _has_commas(column)]
-    if not written:
+    written = [column for column in columns if _has_commas(column)]
+    formatted = {
+        column: made
+        for column in columns
+        if column not in written and (made := formatted_numbers_of(column, ",")) is not None
+    }
+    if not written and not any("." in value and "," in value for column in formatted for value in column.distinct):
         return None
     return tuple(
-        column_of(column.name, map(_with_point, column.values)) if column.name in written else column
+        column_of(column.name, map(_with_point, column.values)) if column in written else formatted.get(column, column)
         for column in columns
     )
 

@@ -35,6 +35,8 @@ class Column:
         values: The sampled values in the order of the rows, as text; None where missing.
         is_quoted: Whether some of them are text in a file that knows numbers from text, whatever the text looks like.
         has_null_words: Whether some of what is missing are words such as NA and None, and no empty cells.
+        is_formatted: Whether the file has its numbers with separators of thousands, a currency or a unit, and `values`
+            have not.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Column:
     values: tuple[str | None, ...]
     is_quoted: bool = False
     has_null_words: bool = False
+    is_formatted: bool = False
 
     @cached_property
     def present(self) -> tuple[str, ...]:
