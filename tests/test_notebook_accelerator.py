@@ -64,7 +64,9 @@ def test_the_wrong_accelerator_stops_training_before_anything_is_read(
     ended = sessions.run(train, shops.parameters(train, ALLOW_CPU=False))
 
     assert ended.cell == "check-accelerator"
-    assert re.match(r"RuntimeError: This notebook wants a TPU, and the session has 1 x \S+ \(cpu\)\. ", ended.error)
+    assert re.match(
+        r"RuntimeError: This notebook wants a TPU, and the session has 1 x \S+ \(cpu\), \d+ cores\. ", ended.error
+    )
     remedies = [*KAGGLE_CAUSES, "`generate --framework keras`"] if framework == "tensorflow" else KAGGLE_CAUSES
     assert [remedy for remedy in remedies if remedy not in ended.error] == []
     assert names_below(shops.working) == ["accelerator.json"]

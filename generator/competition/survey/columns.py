@@ -152,7 +152,8 @@ def formatted_numbers_of(column: Column, decimal: str = ".") -> Column | None:
     found = {value: match for value in short if (match := _FORMATTED[decimal].fullmatch(value)) is not None}
     if sum(value in found for value in column.present) < _NEARLY_ALL * len(column.present):
         return None
-    if any(bool(match["open"]) != bool(match["close"]) for match in found.values()):
+    is_open = any(bool(match["open"]) != bool(match["close"]) for match in found.values())
+    if is_open or not any(_is_formatted(match, decimal) for match in found.values()):
         return None
     units = {(match["after"] or "").lower().rstrip(".").removesuffix("s") for match in found.values()}
     named = units - {""}
@@ -166,6 +167,12 @@ def formatted_numbers_of(column: Column, decimal: str = ".") -> Column | None:
 def _is_sign(unit: str) -> bool:
     """True if a unit is no word: what has no percent sign or currency is then in the same unit."""
     return not unit.isascii() or not unit.isalpha()
+
+
+def _is_formatted(match: re.Match[str], decimal: str) -> bool:
+    return (
+        bool(match["before"] or match["after"] or match["open"]) or not match["digits"].replace(decimal, "").isdigit()
+    )
 
 
 def _plain(match: re.Match[str], decimal: str) -> str:
