@@ -43,6 +43,30 @@ def test_markdown_that_repeats_a_long_address_is_shown_as_written(reference: str
     assert '<a href="/here"' in markdown_html("[x]: /here\n\n[x]")
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://localhost:8888/x",
+        "http://kaggle-0.localhost.:8888",
+        "https://127.1/",
+        "http://2130706433/",
+        "http://0x7f.0.0.1/",
+        "http://[::1]:80/",
+        "//127.0.0.1/x",
+        "http:\\\\\\127.0.0.1",
+        "http:127.0.0.1",
+        "HTTPS:///127.0.0.1",
+        "http://127%2E0.0.1/",
+        "http://me@localhost/",
+    ],
+)
+def test_a_link_to_this_machine_is_text(address: str) -> None:
+    html = markdown_html(f"[a **name**](<{address}>) and [another](https://example.com/0.1)")
+
+    assert html.count("<a ") == html.count("</a>") == 1
+    assert "<strong>name</strong></span> and <a" in html
+
+
 @pytest.mark.parametrize("markup", ["[", "![", "*a_", "\n"])
 def test_markdown_that_takes_a_parser_seconds_is_shown_as_written(markup: str) -> None:
     assert markdown_html(markup * 40_000).startswith("<pre>")

@@ -42,7 +42,7 @@ def application(local_kaggle: LocalKaggle, workers: Workers, limits: Limits, *, 
     app = Starlette(routes=routes, exception_handlers={ApiError: _refused, HTTPException: _unrouted})
     app.router.redirect_slashes = False
     app.state.server = ServerState(local_kaggle, workers, RequestBodies(limits))
-    return Authentication(app, local_kaggle.accounts, limits, hosts=hosts)
+    return Authentication(app, local_kaggle.accounts, limits, pages_host=local_kaggle.pages_host, hosts=hosts)
 
 
 async def _pages(scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,5 +1,7 @@
 """A local Kaggle put together: its folder, its services, and who is told of whom."""
 
+import hashlib
+import hmac
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -78,6 +80,9 @@ class LocalKaggle:
             uploads=self.blobs,
         )
         self.token = self.accounts.token(account)
+        proof = hmac.new(self.token.encode(), b"pages", hashlib.sha256).hexdigest()
+        self.pages_host = f"kaggle-{proof[:16]}.localhost"
+        """The host name of the pages, which no notebook can know: a browser sends it the cookie, and no other."""
         self.datasets = Datasets(self.site)
         self.models = Models(self.site)
         if runner is None:

@@ -9,6 +9,7 @@ import re
 from functools import cache, lru_cache
 from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from markupsafe import Markup
 
@@ -41,6 +42,8 @@ _STYLES = ("default", "github-dark")  # of Pygments, for light and for dark
 # The eight of terminals in their order; black, white and greys have the colour of the text, readable on any ground.
 _COLOURS = ("", "red", "green", "yellow", "blue", "magenta", "cyan", "")
 _LONE_ESCAPE = re.compile(r"\x1b(?!\[[0-9;]*m)")
+_SLASHES = re.compile(r"(?i)(?<=^http):/*|(?<=^https):/*")
+_NUMERIC_HOST = re.compile(r"[0-9a-fx.:%\[\]]*(?:[0-9]|:)[0-9a-fx.:%\[\]]*")
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -76,6 +79,7 @@ def _markdown() -> "MarkdownIt":
     parser.add_render_rule("heading_open", _heading)
     parser.add_render_rule("heading_close", _heading)
     parser.add_render_rule("link_open", _link)
+    parser.add_render_rule("link_close", _link_end)
     return parser
 
 
@@ -96,8 +100,34 @@ def _heading(_renderer: Any, tokens: Any, index: int, *_: Any) -> str:
 
 
 def _link(_renderer: Any, tokens: Any, index: int, *_: Any) -> str:
-    target = escape(str(tokens[index].attrs.get("href", "")))
-    return f'<a href="{target}" rel="noreferrer nofollow">'
+    target = str(tokens[index].attrs.get("href", ""))
+    # A program on this machine must not be a click away: browsers send it what they know of this host.
+    if _is_of_this_machine(target):
+        tokens[_end_of(tokens, index)].meta["is_text"] = True
+        return f'<span class="link-elsewhere" title="{escape(target)}">'
+    return f'<a href="{escape(target)}" rel="noreferrer nofollow">'
+
+
+def _link_end(_renderer: Any, tokens: Any, index: int, *_: Any) -> str:
+    return "</span>" if tokens[index].meta.get("is_text") else "</a>"
+
+
+def _end_of(tokens: Any, index: int) -> int:
+    """Return the place of the end of a link; there are no links in links."""
+    return next(place for place in range(index, len(tokens)) if tokens[place].type == "link_close")
+
+
+def _is_of_this_machine(address: str) -> bool:
+    """True for the address of a host by its number, however written, or below `localhost`; and for what is none."""
+    try:
+        # Browsers take any number of slashes, of either kind.
+        parts = urlsplit(_SLASHES.sub("://", unquote(address).replace("\\", "/")))
+        host = (parts.hostname or "").lower().rstrip(".")
+    except ValueError:
+        return True
+    if not host:
+        return bool(parts.netloc)
+    return host.rpartition(".")[2] in ("localhost", "localdomain") or _NUMERIC_HOST.fullmatch(host) is not None
 
 
 def code_html(source: str) -> Markup:

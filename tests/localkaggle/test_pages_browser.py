@@ -29,7 +29,7 @@ class Browser:
 
         options = ChromeOptions()
         options.binary_location = str(BROWSER)
-        nowhere = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"
+        nowhere = "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE *.localhost"
         for argument in ("--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-proxy-server", nowhere):
             options.add_argument(argument)
         options.add_argument(f"--user-data-dir={profile}")

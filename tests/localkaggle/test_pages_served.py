@@ -30,6 +30,8 @@ def browser(running: Served) -> requests.Session:
     """Somebody who opened the address that the server printed."""
     session = requests.Session()
     session.trust_env = False
+    # Browsers look names below localhost up by themselves; Python asks the system, which may not know them.
+    session.headers["Host"] = f"{running.local_kaggle.pages_host}:{running.port}"
     session.get(f"{running.address}/?token={running.token}", timeout=10)
     return session
 

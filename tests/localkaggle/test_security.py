@@ -117,9 +117,14 @@ def test_the_key_of_one_account_does_not_open_another(shared: Served) -> None:
 # --- Browsers.
 
 
+def pages(running: Served) -> str:
+    """The host of the pages, as a browser names it."""
+    return f"{running.local_kaggle.pages_host}:{running.port}"
+
+
 def log_in(running: Served) -> str:
     """The cookie of a browser that opened the address that the server printed."""
-    answer = running.request("GET", f"/?token={running.token}", token="")
+    answer = running.request("GET", f"/?token={running.token}", token="", headers={"Host": pages(running)})
     assert answer.status_code == 303
     assert answer.headers["Location"] == "/"
     attributes = answer.headers["Set-Cookie"].lower()
@@ -131,21 +136,36 @@ def log_in(running: Served) -> str:
 
 def test_a_browser_is_logged_in_by_a_cookie_that_holds_no_token(shared: Served) -> None:
     cookie = log_in(shared)
-    assert shared.request("GET", "/", token="", headers={"Cookie": cookie}).status_code == 200
-    assert shared.request("GET", "/", token="", headers={"Cookie": cookie[:-1]}).status_code == 401
+    assert shared.request("GET", "/", token="", headers={"Cookie": cookie, "Host": pages(shared)}).status_code == 200
+    assert (
+        shared.request("GET", "/", token="", headers={"Cookie": cookie[:-1], "Host": pages(shared)}).status_code == 401
+    )
     forged = cookie.replace("=local.", "=root.")
-    assert shared.request("GET", "/", token="", headers={"Cookie": forged}).status_code == 401
+    assert shared.request("GET", "/", token="", headers={"Cookie": forged, "Host": pages(shared)}).status_code == 401
     assert shared.request("GET", "/?token=wrong", token="").status_code == 401
 
 
 def test_a_browser_is_not_sent_to_another_host_when_it_logs_in(shared: Served) -> None:
     target = f"GET //evil.example/x?token={shared.token} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     answer = raw(shared, target.encode()).lower()
-    assert b"\r\nlocation: /evil.example/x\r\n" in answer
+    ours = f"http://{shared.local_kaggle.pages_host}/evil.example/x?token={shared.token}"
+    assert f"\r\nlocation: {ours}\r\n".encode() in answer
+
+
+def test_the_cookie_counts_on_the_host_of_the_pages_alone(shared: Served) -> None:
+    cookie = log_in(shared)
+    for host in (f"127.0.0.1:{shared.port}", f"localhost:{shared.port}"):
+        assert shared.request("GET", "/", token="", headers={"Cookie": cookie, "Host": host}).status_code == 401
+        answer = shared.request("GET", f"/code?token={shared.token}", token="", headers={"Host": host})
+        assert answer.headers["Location"] == f"http://{pages(shared)}/code?token={shared.token}"
+        assert "Set-Cookie" not in answer.headers
+    other = shared.request("GET", "/", token="", headers={"Cookie": cookie, "Host": f"other.localhost:{shared.port}"})
+    assert other.status_code == 403
+    assert shared.local_kaggle.pages_host not in shared.request("GET", "/", token="").text
 
 
 def test_a_cookie_calls_no_method_and_changes_no_fault(shared: Served) -> None:
-    headers = {"Cookie": log_in(shared), "Content-Type": "text/plain"}
+    headers = {"Cookie": log_in(shared), "Content-Type": "text/plain", "Host": pages(shared)}
     assert shared.request("POST", HELLO, token="", headers=headers, data="{}").status_code == 401
     assert shared.request("POST", "/local/faults", token="", headers=headers, data="{}").status_code == 401
 
@@ -161,13 +181,15 @@ def test_a_cookie_calls_no_method_and_changes_no_fault(shared: Served) -> None:
     ],
 )
 def test_a_form_from_another_page_is_refused(shared: Served, headers: dict[str, str]) -> None:
-    headers = {name: shared.address if value == "ours" else value for name, value in headers.items()}
-    answer = shared.request("POST", "/", token="", headers={"Cookie": log_in(shared), **headers}, data="a=b")
+    ours = f"http://{pages(shared)}"
+    headers = {name: ours if value == "ours" else value for name, value in headers.items()}
+    known = {"Cookie": log_in(shared), "Host": pages(shared)}
+    answer = shared.request("POST", "/", token="", headers={**known, **headers}, data="a=b")
     assert answer.status_code == 403
 
 
 def test_pages_may_not_be_framed_and_run_no_foreign_code(shared: Served) -> None:
-    answer = shared.request("GET", "/", token="", headers={"Cookie": log_in(shared)})
+    answer = shared.request("GET", "/", token="", headers={"Cookie": log_in(shared), "Host": pages(shared)})
     policy = answer.headers["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy

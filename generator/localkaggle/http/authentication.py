@@ -20,9 +20,10 @@ from generator.localkaggle.services.accounts import Accounts
 
 _LOG = logging.getLogger(__name__)
 
-CALLER, BASE, BY_COOKIE = "tandem.caller", "tandem.base", "tandem.by_cookie"
-"""Keys of a request's scope: the account it is made by (empty: none), our origin as the client knows it, and whether
-the account is known by a cookie, which a browser sends along whoever made the request."""
+CALLER, BASE, BY_COOKIE, PAGES = "tandem.caller", "tandem.base", "tandem.by_cookie", "tandem.pages"
+"""Keys of a request's scope: the account it is made by (empty: none), our origin as the client knows it, whether the
+account is known by a cookie, which a browser sends along whoever made the request, and the origin of the pages where
+the request came to another one (empty: it did not)."""
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::(?P<port>\d{1,5}))?")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -38,19 +39,23 @@ _HEADERS = (
 class Authentication:
     """ASGI middleware that refuses other hosts, says who calls, and hangs up on those who stop reading."""
 
-    def __init__(self, app: ASGIApp, accounts: Accounts, limits: Limits, *, hosts: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, accounts: Accounts, limits: Limits, *, pages_host: str, hosts: Iterable[str] = ()
+    ) -> None:
         """Wraps an application.
 
         Args:
             app: The routes.
             accounts: Whose credentials count.
             limits: How long a client may take.
+            pages_host: The host name of the pages, where a browser's cookie counts.
             hosts: Host names beside the loopback's that the server was told to answer to; `*` for any IP address too.
         """
         self._app = app
         self._accounts = accounts
         self._limits = limits
-        self._hosts = _LOOPBACK_NAMES | {host.lower() for host in hosts}
+        self._pages_host = pages_host
+        self._hosts = _LOOPBACK_NAMES | {pages_host} | {host.lower() for host in hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -67,7 +72,9 @@ class Authentication:
             await refusal(400, "The target of the request is no path.")(scope, receive, send)
             return
         scope[BASE] = f"http://{host}"
-        scope[CALLER], scope[BY_COOKIE] = self._caller(headers, cookie_name(scope))
+        # Browsers send the cookies of localhost to each of its ports, where a notebook may listen.
+        scope[PAGES] = f"http://{self._pages_host}{_port_of(host)}" if _name_of(host) in _LOOPBACK_NAMES else ""
+        scope[CALLER], scope[BY_COOKIE] = self._caller(headers, cookie="" if scope[PAGES] else cookie_name(scope))
         try:
             await self._app(scope, receive, send)
         except Exception:  # noqa: BLE001 - whatever it is, it is told here, and the server goes on
@@ -75,20 +82,17 @@ class Authentication:
             _LOG.exception("A request could not be answered: a mistake of this server.")
 
     def _is_ours(self, host: str) -> bool:
-        found = _HOST.fullmatch(host)
-        if found is None:
-            return False
-        name = found["name"].lower()
+        name = _name_of(host)
         return name in self._hosts or ("*" in self._hosts and _is_address(name))
 
-    def _caller(self, headers: Headers, cookie: str) -> tuple[str, bool]:
+    def _caller(self, headers: Headers, *, cookie: str) -> tuple[str, bool]:
         scheme, _, value = headers.get("authorization", "").partition(" ")
         match scheme.lower():
             case "bearer":
                 return self._accounts.with_token(value.strip()) or "", False
             case "basic":
                 return self._with_basic(value), False
-        value = cookie_parser(headers.get("cookie", "")).get(cookie, "")
+        value = cookie_parser(headers.get("cookie", "")).get(cookie, "") if cookie else ""
         name = value.partition(".")[0]
         if self._accounts.is_known(name) and hmac.compare_digest(
             value.encode(), cookie_value(self._accounts, name).encode()
@@ -131,6 +135,17 @@ def cookie_value(accounts: Accounts, name: str) -> str:
 def cookie_name(scope: Scope) -> str:
     """The cookie of this server; cookies know no ports, so the name tells servers of one machine apart."""
     return f"tandem-local-kaggle-{scope['server'][1]}"
+
+
+def _name_of(host: str) -> str:
+    """Return the name in a Host header in lower case; "" if it is none."""
+    found = _HOST.fullmatch(host)
+    return found["name"].lower() if found is not None else ""
+
+
+def _port_of(host: str) -> str:
+    found = _HOST.fullmatch(host)
+    return f":{found['port']}" if found is not None and found["port"] else ""
 
 
 def _is_address(name: str) -> bool:

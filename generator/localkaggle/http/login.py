@@ -1,11 +1,13 @@
 """The login of browsers, in front of the pages: an address with the token sets a cookie; strangers get no page."""
 
+from urllib.parse import urlencode
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from generator.localkaggle.http.authentication import BASE, CALLER, cookie_name, cookie_value
+from generator.localkaggle.http.authentication import BASE, CALLER, PAGES, cookie_name, cookie_value
 from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.http.server_state import state_of
 from generator.localkaggle.services.accounts import Accounts
@@ -37,9 +39,12 @@ def _log_in(request: Request, accounts: Accounts) -> Response:
     name = accounts.with_token(request.query_params["token"])
     if name is None:
         return _sign_in(is_wrong=True)
-    # The token leaves the address bar, and with it the history and what is copied from there.
     # Two slashes at its beginning would make a path an address of another host.
     target = f"/{request.url.path.lstrip('/')}"
+    if pages := request.scope[PAGES]:
+        target = f"{pages}{target}?{urlencode({'token': request.query_params['token']})}"
+        return RedirectResponse(target, status_code=303, headers={"Cache-Control": "no-store"})
+    # The token leaves the address bar, and with it the history and what is copied from there.
     answer = RedirectResponse(target, status_code=303, headers={"Cache-Control": "no-store"})
     value = cookie_value(accounts, name)
     answer.set_cookie(cookie_name(request.scope), value, httponly=True, samesite="strict", path="/")

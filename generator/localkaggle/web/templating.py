@@ -84,7 +84,8 @@ def sign_in(*, is_wrong: bool = False) -> Response:
     styles = Markup(static_files()["sign_in.css"].body.decode())  # noqa: S704 (a file of this package)
     digest = base64.b64encode(hashlib.sha256(styles.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'sha256-{digest}'; form-action 'self' http://*.localhost:*; "
+        "base-uri 'none'; frame-ancestors 'none'"
     )
     answer = rendered("sign_in.html.j2", {"styles": styles, "is_wrong": is_wrong}, status=401)
     answer.headers["Content-Security-Policy"] = policy
