@@ -196,6 +196,11 @@ class TaskProperties:
         return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
 
     @property
+    def has_label_lists(self) -> bool:
+        """True if a cell of the training table lists the labels of an example."""
+        return self.task.target_kind is TargetKind.LABELS and len(self.task.targets) == 1
+
+    @property
     def has_many_classes(self) -> bool:
         """True if there are more classes than a confusion matrix can show."""
         return self.class_count > _MOST_CLASSES_SHOWN

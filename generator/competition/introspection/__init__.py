@@ -7,7 +7,8 @@ and each answer is a `Finding`, inferred or the user's.
     row_ids                                        how the test rows get their ids, where no column has them
     example_files ← label_sources ← candidate_folders, tfrecords, pixels
                                                    which files the examples are, and what says their labels
-    target_columns, column_statistics, features    what is learned, and from what
+    target_columns, null_words, column_statistics, features
+                                                   what is learned, and from what
     data_profile                                   all of that together, before anything is concluded
     target_kind, submission, metric, family        what kind of task it is
     images, masks, run_length, audio, text, feature_types, coordinates, sequences, cross_validation, training_budget,

@@ -47,6 +47,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         IntrospectionError: What was seen does not make a task, or a decision does not fit it.
         UnknownMetricError: The user decided on a metric that the kit does not have.
     """
+    survey = survey.with_null_words  # they may be ids and labels
     found = Findings(hints)
     tables = find_tables(survey, found)
     id_column = find_id(tables, survey.server, found)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Finding, Hints
+from generator.competition.introspection.null_words import unclear_null_words
 from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import are_named_alike
@@ -35,6 +36,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_further_files(known, seen, hints),
         *_about_targets(seen, hints),
         *_about_missing_targets(known, seen),
+        *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
         *_about_absent_ids(known, seen),
