@@ -3,7 +3,7 @@
 A `Survey` and `Hints` come in, a `Reading` goes out: `read_task` in `task_inference` asks one question after the other,
 and each answer is a `Finding`, inferred or the user's.
 
-    table_roles, id_column, lookup_table           which table is for what
+    table_roles, stages, id_column, lookup_table   which table is for what
     row_ids                                        how the test rows get their ids, where no column has them
     example_files ← label_sources ← candidate_folders, tfrecords, pixels
                                                    which files the examples are, and what says their labels

@@ -7,6 +7,7 @@ from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Finding, Hints
 from generator.competition.introspection.null_words import unclear_null_words
+from generator.competition.introspection.stages import warnings_of_stages
 from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import are_named_alike
@@ -16,6 +17,7 @@ from generator.competition.schema import called, families, option_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Survey
 from generator.untrusted import printable
 
+_STAGE_KEYS = frozenset(("sample_submission", "test_table"))
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 _ROWS = (Medium.ROW, Medium.TEXT)
 _NAMED_KINDS = (TargetKind.CLASS, TargetKind.LABELS)
@@ -32,6 +34,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
     has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
     return (
         *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
+        *warnings_of_stages(seen.tables.stage, is_decided=bool(hints.overrides.keys() & _STAGE_KEYS)),
         *_about_files(known, seen),
         *_about_further_files(known, seen, hints),
         *_about_targets(seen, hints),
@@ -186,7 +189,8 @@ def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Itera
     test, sample, name = seen.tables.test, seen.tables.sample, str(known["id_column"].value)
     there, asked = (table.column(name) if table is not None else None for table in (test, sample))
     is_files = families()[str(known["family"].value)].medium.is_files
-    if is_files or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
+    is_told = seen.tables.stage is not None and bool(seen.tables.stage.parts)
+    if is_files or is_told or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
         return
     absent = next((value for value in asked.present if value not in there.distinct), None)
     if absent is not None and test.is_complete:
