@@ -395,6 +395,52 @@ def test_a_column_of_the_sample_may_be_for_the_class_na(prices: Path) -> None:
         assert reading.task.details["keep_null_words"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "unseen"),
+    [
+        (("cat", "dog", "wolf"), ["wolf"]),
+        (("wildcat", "cat", "dog"), ["wildcat"]),
+        (("p_cat", "p_dog", "p_wolf"), ["p_wolf"]),
+        (("cat", "dog"), []),
+    ],
+)
+def test_a_column_of_a_class_without_training_examples_is_told(
+    prices: Path, asked: tuple[str, ...], unseen: list[str]
+) -> None:
+    rows = [[n, 40 + n, ("cat", "dog")[n % 2]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", *asked], [[row[0], *([0.5] * len(asked))] for row in rows])
+
+    reading = read(prices, called="Log Loss")
+
+    assert reading.task.submission == "class_columns"
+    assert reading.task.details.get("unseen_columns", []) == unseen
+    told = f"asks for {''.join(unseen)}, and no training example is of {''.join(unseen)}: the submission has the small"
+    assert any(told in sentence for sentence in reading.warnings) == bool(unseen)
+
+
+def test_columns_of_classes_may_have_one_that_is_never_1(prices: Path) -> None:
+    rows = [[n, 40 + n, n % 2, 1 - n % 2, 0] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "a", "b", "c"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "a", "b", "c"], [[row[0], 0.3, 0.3, 0.3] for row in rows])
+
+    assert read(prices, called="Log Loss").task.details["unseen_columns"] == ["c"]
+
+
+def test_a_label_of_the_sample_without_training_examples_is_told(prices: Path) -> None:
+    rows = [[n, 40 + n, ("cat", "dog")[n % 2]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    samples = [[row[0], ("cat", "wolf")[row[0] % 2]] for row in rows]
+    table(prices / "sample_submission.csv", ["key", "kind"], samples)
+
+    told = " ".join(read(prices, called="Accuracy").warnings)
+
+    assert "sample_submission.csv has the labels wolf, which no sampled training example has" in told
+
+
 def test_a_sample_filled_with_the_word_none_asks_for_labels(prices: Path) -> None:
     rows = [[n, 40 + n, ("None", "Apnea", "Other")[n % 3]] for n in range(60)]
     table(prices / "train.csv", ["key", "area", "kind"], rows)

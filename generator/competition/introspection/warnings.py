@@ -8,6 +8,7 @@ from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Finding, Hints
 from generator.competition.introspection.null_words import unclear_null_words
 from generator.competition.introspection.stages import warnings_of_stages
+from generator.competition.introspection.submission import classes_seen
 from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import are_named_alike
@@ -40,6 +41,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_targets(seen, hints),
         *_about_missing_targets(known, seen),
         *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
+        *_about_unseen_classes(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
         *_about_absent_ids(known, seen),
@@ -132,6 +134,28 @@ def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> 
         is_whole = "prediction_per" in known and known["prediction_per"].value == "row"
         done = "the notebooks need a table without them" if is_whole else "training leaves them out"
         yield f"{seen.unlabelled_in_words(kind)}; {done}."
+
+
+def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample asks for classes that no training example has."""
+    sample, targets, submission = seen.tables.sample, seen.targets, known["submission"].value
+    if sample is not None and "unseen_columns" in known and known["unseen_columns"].value:
+        yield (
+            f"{printable(sample.path)} asks for {_shown(known['unseen_columns'].value)}, and "
+            f"{known['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
+        )
+    texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
+    if sample is None or submission not in _OF_NAMES or len(targets.answers) != 1 or not texts:
+        return
+    is_list = submission != SubmissionKind.LABEL
+    asked = {part for cell in texts[0].distinct for part in (cell.split() if is_list else (cell,))}
+    classes = classes_seen(seen)
+    unseen = sorted(asked - classes)
+    if classes and unseen and asked & classes:
+        yield (
+            f"{printable(sample.path)} has the labels {_shown(unseen)}, which no sampled training example has, so "
+            "that they are never predicted: add training examples of them, or leave it at that."
+        )
 
 
 def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
