@@ -429,6 +429,23 @@ def test_columns_of_classes_may_have_one_that_is_never_1(prices: Path) -> None:
     assert read(prices, called="Log Loss").task.details["unseen_columns"] == ["c"]
 
 
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (5, "after is the same as before in 80% of the sampled rows: this looks like no classification"),
+        (1, "after has 200 different values in 200 sampled rows: this looks like no classification"),
+    ],
+)
+def test_a_target_that_is_mostly_a_copy_or_always_new_is_told(prices: Path, changed: int, says: str) -> None:
+    words = [f"w{n}" for n in range(200)]
+    rows = [[n, n % 7, word, f"x{word}" if n % changed == 0 else word] for n, word in enumerate(words)]
+    table(prices / "train.csv", ["key", "area", "before", "after"], rows)
+    table(prices / "test.csv", ["key", "area", "before"], [row[:3] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "after"], [[row[0], "w1"] for row in rows])
+
+    assert says in " ".join(read(prices, called="Accuracy").warnings)
+
+
 def test_a_label_of_the_sample_without_training_examples_is_told(prices: Path) -> None:
     rows = [[n, 40 + n, ("cat", "dog")[n % 2]] for n in range(60)]
     table(prices / "train.csv", ["key", "area", "kind"], rows)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from operator import eq
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
@@ -18,6 +19,7 @@ from generator.competition.schema import called, families, option_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Survey
 from generator.untrusted import printable
 
+_FEW_ANSWERS, _MOSTLY = 20, 0.5
 _STAGE_KEYS = frozenset(("sample_submission", "test_table"))
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 _ROWS = (Medium.ROW, Medium.TEXT)
@@ -41,6 +43,7 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
         *_about_targets(seen, hints),
         *_about_missing_targets(known, seen),
         *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
+        *_about_copies(known, seen),
         *_about_unseen_classes(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
@@ -134,6 +137,32 @@ def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> 
         is_whole = "prediction_per" in known and known["prediction_per"].value == "row"
         done = "the notebooks need a table without them" if is_whole else "training leaves them out"
         yield f"{seen.unlabelled_in_words(kind)}; {done}."
+
+
+def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That an input column mostly is the answer, or that nearly every row has another class."""
+    targets, kind, features = seen.targets, known["target_kind"].value, seen.features
+    if len(targets.columns) != 1 or kind not in (TargetKind.CLASS, TargetKind.NUMBER):
+        return
+    (target,) = targets.columns
+    if len(target.distinct) <= _FEW_ANSWERS or seen.tables.labelled is not seen.tables.train or features is None:
+        return
+    shares = {
+        column.name: sum(map(eq, column.values, target.values)) / len(target.values) for column in features.columns
+    }
+    name = max(shares, key=lambda name: shares[name], default="")
+    named = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
+    if name and shares[name] >= _MOSTLY:
+        yield (
+            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
+            f"{named}a model has to beat the copy of that column, which the report of a run scores as a baseline."
+        )
+    elif kind == TargetKind.CLASS and len(target.distinct) > _MOSTLY * len(target.present):
+        yield (
+            f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
+            "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
+            f"{option_of('targets')} names another column."
+        )
 
 
 def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
