@@ -381,6 +381,20 @@ def test_na_among_numbers_is_missing_whatever_is_predicted(prices: Path) -> None
         assert "20 of 60 sampled rows of train.csv have no kind" in " ".join(reading.warnings)
 
 
+def test_na_among_the_numbers_of_texts_is_missing_although_texts_keep_the_word(prices: Path) -> None:
+    source = some()
+    rows = [[n, f"{sentence(source, 12)} NA", "NA" if n % 3 else n / 7] for n in range(60)]
+    table(prices / "train.csv", ["key", "text", "score"], rows)
+    table(prices / "test.csv", ["key", "text"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "score"], [[row[0], 0.5] for row in rows])
+
+    reading = read(prices)
+
+    assert (reading.task.family, reading.task.target_kind) == ("text", "number")
+    assert reading.task.details["missing_words"] == ["NA"]
+    assert "40 of 60 sampled rows of train.csv have no score" in " ".join(reading.warnings)
+
+
 def test_a_column_of_the_sample_may_be_for_the_class_na(prices: Path) -> None:
     rows = [[n, 40 + n, ("AS", "EU", "NA")[n % 3 if n < 3 else n % 2]] for n in range(60)]
     table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from operator import eq
 
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
@@ -147,9 +146,9 @@ def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[
     (target,) = targets.columns
     if len(target.distinct) <= _FEW_ANSWERS or seen.tables.labelled is not seen.tables.train or features is None:
         return
-    shares = {
-        column.name: sum(map(eq, column.values, target.values)) / len(target.values) for column in features.columns
-    }
+    pairs = {column.name: zip(column.values, target.values, strict=True) for column in features.columns}
+    equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
+    shares = {name: count / len(target.present) for name, count in equal.items()}
     name = max(shares, key=lambda name: shares[name], default="")
     named = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
     if name and shares[name] >= _MOSTLY:
