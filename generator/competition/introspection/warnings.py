@@ -151,12 +151,16 @@ def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[
     shares = {name: count / len(target.present) for name, count in equal.items()}
     name = max(shares, key=lambda name: shares[name], default="")
     named = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
-    if name and shares[name] >= _MOSTLY:
+    if name and shares[name] >= (_MOSTLY if kind == TargetKind.CLASS else _NEARLY_ONE_EACH):
         yield (
             f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
             f"{named}a model has to beat the copy of that column, which the report of a run scores as a baseline."
         )
-    elif kind == TargetKind.CLASS and len(target.distinct) > _MOSTLY * len(target.present):
+    elif (
+        kind == TargetKind.CLASS
+        and target.kind is ColumnKind.TEXT
+        and len(target.distinct) > _MOSTLY * len(target.present)
+    ):
         yield (
             f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
             "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
@@ -173,11 +177,9 @@ def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> I
             f"{known['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
         )
     texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
-    if sample is None or submission not in _OF_NAMES or len(targets.answers) != 1 or not texts:
+    if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
         return
-    is_list = submission != SubmissionKind.LABEL
-    asked = {part for cell in texts[0].distinct for part in (cell.split() if is_list else (cell,))}
-    classes = classes_seen(seen)
+    asked, classes = texts[0].distinct, classes_seen(seen)
     unseen = sorted(asked - classes)
     if classes and unseen and asked & classes:
         yield (
