@@ -10,7 +10,7 @@ import pytest
 from layout_files import table, wav
 from tasks import task_of
 
-from generator.competition.baseline.evaluation import CONSTANT, Baseline, baselines
+from generator.competition.baseline.evaluation import CONSTANT, COPY, Baseline, baselines
 from generator.competition.facts import Task
 from generator.run import baseline as of_a_run
 
@@ -205,3 +205,54 @@ def test_a_process_of_its_own_has_time_and_what_it_wrote_is_not_trusted(
     assert found == (Baseline("a\\x1b[31m model", 0.5, 3),)
     assert process.process.poll() is not None
     assert len(heard) == 1
+
+
+def tested(folder: Path, *columns: str) -> None:
+    """Writes the header of a test table."""
+    table(folder / "test.csv", ("id", *columns), [["t0", *columns]])
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
+@pytest.mark.parametrize("family", ["text", "tabular"])
+def test_copying_a_column_is_scored_where_most_answers_are_that(tmp_path: Path, metric: str, family: str) -> None:
+    before = [f"word{number // 8}" for number in range(200)]
+    after = [word if number % 5 else "sil" for number, word in enumerate(before)]
+    names = sorted(set(after))
+    truth = np.array([names.index(word) for word in after], dtype="int32")
+    write_rows(tmp_path, {"before": before, "kind": ["x"] * 200, "after": after, "leak": after})
+    tested(tmp_path, "before", "kind")
+    details = {"text_columns": ["before"]} if family == "text" else {}
+    task = task_of(family, "class", "after", metric=metric, submission="label", test_table="test.csv", **details)
+
+    found = scored(task, tmp_path, truth)
+
+    copy = found[f"{COPY}before"]
+    assert copy.rows == 200
+    assert copy.score == pytest.approx(0.8) if metric == "accuracy" else copy.score > found[CONSTANT].score
+    assert f"{COPY}leak" not in found  # test examples do not have it
+
+
+def test_copying_a_number_is_scored_where_it_beats_a_constant(tmp_path: Path, random: np.random.Generator) -> None:
+    last, other = random.normal(50, 10, 300), random.normal(0, 1, 300)
+    now = last + random.normal(0, 1, 300)
+    write_rows(tmp_path, {"last": last, "other": other, "now": now})
+    tested(tmp_path, "last", "other")
+    task = task_of("tabular", "number", "now", metric="rmse", test_table="test.csv")
+
+    found = scored(task, tmp_path, now[:, None].astype("float32"))
+
+    assert found[f"{COPY}last"].score == pytest.approx(np.sqrt(np.mean((last - now) ** 2)), rel=1e-3)
+    assert [name for name in found if name.startswith(COPY)] == [f"{COPY}last"]
+
+
+def test_a_copy_that_is_no_better_than_a_constant_is_left_out(tmp_path: Path, random: np.random.Generator) -> None:
+    size = random.choice(["0", "1"], 300)
+    truth = (random.random(300) < 0.7).astype("int32")
+    write_rows(tmp_path, {"size": size, "good": truth})
+    tested(tmp_path, "size")
+
+    task = task_of("tabular", "class", "good", metric="accuracy", submission="label", test_table="test.csv")
+
+    found = scored(task, tmp_path, truth)
+
+    assert not [name for name in found if name.startswith(COPY)]

@@ -28,7 +28,7 @@ from generator.competition.introspection.images import image_size
 from generator.competition.introspection.training_budget import batch_size, epochs
 from generator.competition.metrics import UnknownMetricError
 from generator.competition.survey import survey_folder
-from generator.competition.survey.columns import column_of
+from generator.competition.survey.columns import MISSING, column_of
 from generator.competition.survey.facts import Folder, ImageFormat, Survey, Table
 from generator.competition.tables.formats import TableFormat
 
@@ -321,6 +321,179 @@ def test_the_positive_class_is_told_where_it_is_not_clearly_the_last(
     assert read(prices, called="AUC", positive_class=classes[0]).task.details["positive_class"] == classes[0]
     with pytest.raises(UnusableValueError, match=f"has to be one of the classes, .*{classes[0]}"):
         read(prices, called="AUC", positive_class="neither")
+
+
+@pytest.mark.parametrize("word", sorted(MISSING - {""}))
+@pytest.mark.parametrize("asked", ["0.5", "0"])
+def test_a_class_that_pandas_reads_as_missing_is_a_class(prices: Path, word: str, asked: str) -> None:
+    rows = [[n, 40 + n, ("Apnea", word)[n % 2]] for n in range(50)]
+    table(prices / "train.csv", ["key", "area", "kind"], [*rows, [50, 90, ""]])
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "kind"], [[row[0], asked] for row in rows])
+
+    reading = read(prices, called="AUC" if asked == "0.5" else "Accuracy")
+
+    details = reading.task.details
+    assert (details["class_count"], details["keep_null_words"]) == (2, True)
+    assert details.get("positive_class", max("Apnea", word)) == "Apnea"
+    assert details.get("answers_are_flags", False) == (asked == "0")
+    assert reading.warnings == ("1 of 51 sampled rows of train.csv have no kind; training leaves them out.",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "decided", "classes", "says"),
+    [
+        ("0.5", None, 2, "taken for a missing label; --set keep_null_words=true takes"),
+        ("0.5", "true", 3, "taken for a class; --set keep_null_words=false takes"),
+        ("Yes", None, 3, "taken for a class; --set keep_null_words=false takes"),
+        ("Yes", "false", 2, "taken for a missing label; --set keep_null_words=true takes"),
+        ("NA", None, 3, ""),
+    ],
+)
+def test_na_beside_yes_and_no_is_a_class_or_missing_and_told(
+    prices: Path, asked: str, decided: str | None, classes: int, says: str
+) -> None:
+    rows = [[n, 40 + n, ("Yes", "No", "NA")[n % 3]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "kind"], [[row[0], asked] for row in rows])
+    overrides = {} if decided is None else {"keep_null_words": decided}
+
+    reading = read(prices, called="" if decided and asked == "0.5" else "AUC" * (asked == "0.5"), **overrides)
+
+    assert reading.task.details["class_count"] == classes
+    assert reading.task.details["keep_null_words"] == (classes == 3)
+    told = [sentence for sentence in reading.warnings if '"NA" as kind in 20 of 60' in sentence]
+    assert len(told) == bool(says)
+    assert says in "".join(told)
+
+
+def test_na_among_numbers_is_missing_whatever_is_predicted(prices: Path) -> None:
+    for values in (("1", "0", "NA"), ("1.5", "2.25", "NA"), ("True", "False", "NA")):
+        rows = [[n, 40 + n, values[n % 3]] for n in range(60)]
+        table(prices / "train.csv", ["key", "area", "kind"], rows)
+        table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+        table(prices / "sample_submission.csv", ["key", "kind"], [[row[0], 0.5] for row in rows])
+
+        reading = read(prices)
+
+        assert not reading.task.details["keep_null_words"]
+        assert "20 of 60 sampled rows of train.csv have no kind" in " ".join(reading.warnings)
+
+
+def test_na_among_the_numbers_of_texts_is_missing_although_texts_keep_the_word(prices: Path) -> None:
+    source = some()
+    rows = [[n, f"{sentence(source, 12)} NA", "NA" if n % 3 else n / 7] for n in range(60)]
+    table(prices / "train.csv", ["key", "text", "score"], rows)
+    table(prices / "test.csv", ["key", "text"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "score"], [[row[0], 0.5] for row in rows])
+
+    reading = read(prices)
+
+    assert (reading.task.family, reading.task.target_kind) == ("text", "number")
+    assert reading.task.details["missing_words"] == ["NA"]
+    assert "40 of 60 sampled rows of train.csv have no score" in " ".join(reading.warnings)
+
+
+def test_a_column_of_the_sample_may_be_for_the_class_na(prices: Path) -> None:
+    rows = [[n, 40 + n, ("AS", "EU", "NA")[n % 3 if n < 3 else n % 2]] for n in range(60)]
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "AS", "EU", "NA"], [[row[0], 0.3, 0.3, 0.4] for row in rows])
+    for labelled in (rows, [row for row in rows if row[2] != "NA"]):  # a sample of a long table may miss a rare one
+        table(prices / "train.csv", ["key", "area", "region"], labelled)
+
+        reading = read(prices)
+
+        assert reading.task.submission == "class_columns"
+        assert reading.task.details["class_count"] == 3
+        assert reading.task.details["keep_null_words"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "unseen"),
+    [
+        (("cat", "dog", "wolf"), ["wolf"]),
+        (("wildcat", "cat", "dog"), ["wildcat"]),
+        (("p_cat", "p_dog", "p_wolf"), ["p_wolf"]),
+        (("cat", "dog"), []),
+    ],
+)
+def test_a_column_of_a_class_without_training_examples_is_told(
+    prices: Path, asked: tuple[str, ...], unseen: list[str]
+) -> None:
+    rows = [[n, 40 + n, ("cat", "dog")[n % 2]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", *asked], [[row[0], *([0.5] * len(asked))] for row in rows])
+
+    reading = read(prices, called="Log Loss")
+
+    assert reading.task.submission == "class_columns"
+    assert reading.task.details.get("unseen_columns", []) == unseen
+    told = f"asks for {''.join(unseen)}, and no training example is of {''.join(unseen)}: the submission has the small"
+    assert any(told in sentence for sentence in reading.warnings) == bool(unseen)
+
+
+def test_columns_of_classes_may_have_one_that_is_never_1(prices: Path) -> None:
+    rows = [[n, 40 + n, n % 2, 1 - n % 2, 0] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "a", "b", "c"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "a", "b", "c"], [[row[0], 0.3, 0.3, 0.3] for row in rows])
+
+    assert read(prices, called="Log Loss").task.details["unseen_columns"] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (5, "after is the same as before in 80% of the sampled rows: this looks like no classification"),
+        (1, "after has 200 different values in 200 sampled rows: this looks like no classification"),
+    ],
+)
+def test_a_target_that_is_mostly_a_copy_or_always_new_is_told(prices: Path, changed: int, says: str) -> None:
+    words = [f"w{n}" for n in range(200)]
+    rows = [[n, n % 7, word, f"x{word}" if n % changed == 0 else word] for n, word in enumerate(words)]
+    table(prices / "train.csv", ["key", "area", "before", "after"], rows)
+    table(prices / "test.csv", ["key", "area", "before"], [row[:3] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "after"], [[row[0], "w1"] for row in rows])
+
+    assert says in " ".join(read(prices, called="Accuracy").warnings)
+
+
+def test_a_label_of_the_sample_without_training_examples_is_told(prices: Path) -> None:
+    rows = [[n, 40 + n, ("cat", "dog")[n % 2]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    samples = [[row[0], ("cat", "wolf")[row[0] % 2]] for row in rows]
+    table(prices / "sample_submission.csv", ["key", "kind"], samples)
+
+    told = " ".join(read(prices, called="Accuracy").warnings)
+
+    assert "sample_submission.csv has the labels wolf, which no sampled training example has" in told
+
+
+def test_a_sample_filled_with_the_word_none_asks_for_labels(prices: Path) -> None:
+    rows = [[n, 40 + n, ("None", "Apnea", "Other")[n % 3]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "kind"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "kind"], [[row[0], "None"] for row in rows])
+
+    reading = read(prices)
+
+    assert (reading.task.submission, reading.task.details["class_count"]) == ("label", 3)
+    assert reading.task.evidence["submission"] == 'the cells of kind in the sample submission are like "None"'
+
+
+def test_lists_of_labels_may_have_the_label_na(prices: Path) -> None:
+    rows = [[n, 40 + n, ("NA", "EU AS", "AS NA", "EU NA", "AS", "")[n % 6]] for n in range(60)]
+    table(prices / "train.csv", ["key", "area", "regions"], rows)
+    table(prices / "test.csv", ["key", "area"], [row[:2] for row in rows])
+    table(prices / "sample_submission.csv", ["key", "regions"], [[row[0], "EU AS"] for row in rows])
+
+    reading = read(prices)
+
+    assert (reading.task.target_kind, reading.task.details["label_separator"]) == ("labels", " ")
+    assert reading.task.details["keep_null_words"]
 
 
 @pytest.mark.parametrize(

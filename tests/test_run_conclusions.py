@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.competition.baseline.evaluation import CONSTANT, Baseline
+from generator.competition.baseline.evaluation import CONSTANT, COPY, Baseline
 from generator.pair.handover import HandOver, Score
 from generator.pair.workspace import Role
 from generator.run.conclusions import conclusions
@@ -96,6 +96,16 @@ def test_the_score_is_set_beside_the_baselines() -> None:
     assert worse.advice[0].startswith("A plain model does better: submit it as well")
     assert corrected.advice == ()
     assert useless.advice[0].startswith("The model is no better than a constant.")
+
+
+def test_a_copy_of_a_column_that_scores_better_than_the_model_is_advised() -> None:
+    constant, plain = Baseline(CONSTANT, 0.5, 100), Baseline("a linear model on the words", 0.6, 100)
+    copy = Baseline(f"{COPY}before", 0.99, 100)
+
+    told = conclusions(result_of(LEVEL, LEVEL, baselines=(constant, copy, plain)))
+
+    assert any(finding.endswith("worse than a copy of the column before, 0.9900.") for finding in told.findings)
+    assert told.advice[0].startswith("Submitting a copy of the column before scores better")
 
 
 def test_a_hidden_test_is_compared_with_the_spread() -> None:

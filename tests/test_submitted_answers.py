@@ -247,6 +247,55 @@ def test_columns_that_are_not_one_for_each_class_are_refused(tmp_path: Path, col
         text_of(tmp_path, task, f"id,{columns}\n1,0,0,0\n", classes=["C", "D", "E"], predictions=[[0.1, 0.2, 0.7]])
 
 
+@pytest.mark.parametrize(
+    ("columns", "unseen", "expected"),
+    [
+        ("X,D,C", ["X"], [0.0001, 0.7, 0.3]),
+        ("Status_C,Status_X,Status_D", ["Status_X"], [0.3, 0.0001, 0.7]),
+        ("D,nC,C", ["nC"], [0.7, 0.0001, 0.3]),  # whose name ends in that of another class
+        ("D,C", ["D"], [0.7, 0.3]),  # a rare one that was not among the sampled rows
+    ],
+)
+def test_a_class_without_training_examples_has_a_small_probability(
+    tmp_path: Path, columns: str, unseen: list[str], expected: list[float]
+) -> None:
+    kind = SubmissionKind.CLASS_COLUMNS
+    task = table_task(TargetKind.CLASS, ["Status"], submission=kind, metric="log_loss", unseen_columns=unseen)
+
+    cells = "1," + ",".join("0" for _ in expected)
+    written = text_of(tmp_path, task, f"id,{columns}\n{cells}\n", classes=["C", "D"], predictions=[[0.3, 0.7]])
+
+    row = list(map(float, written.splitlines()[1].split(",")[1:]))
+    assert row == pytest.approx(expected, rel=1e-3)
+    assert sum(row) == pytest.approx(1, abs=1e-6)
+
+
+def test_a_label_without_training_examples_has_a_small_probability(tmp_path: Path) -> None:
+    task = table_task(TargetKind.LABELS, ["tags"], metric="auc_mean_columns", unseen_columns=["x"])
+    written = text_of(tmp_path, task, "id,x,b\n1,0,0\n", classes=["a", "b"], predictions=[[0.3, 0.7]])
+    assert rounded(written) == [["id", "x", "b"], ["1", "0.0001", "0.7"]]
+
+    keyed = table_task(
+        TargetKind.LABELS,
+        ["tags"],
+        submission=SubmissionKind.KEYED_ROWS,
+        metric="auc_mean_columns",
+        unseen_columns=["x"],
+    )
+    cells = executed_alone(
+        ["answers-of"],
+        keyed,
+        "infer",
+        classes=["a", "b"],
+        answer_columns=["y"],
+        UNSEEN_COLUMNS=["x"],
+        UNSEEN_PROBABILITY=0.0001,
+        pd=pd,
+    )
+    answers = cells.answers_of(np.array([[0.3, 0.7]]), ["1"])
+    assert answers["y"].to_dict() == {"1_a": 0.3, "1_b": 0.7, "1_x": 0.0001}
+
+
 def test_the_best_classes_are_listed_best_first_and_as_many_as_the_metric_counts(tmp_path: Path) -> None:
     task = table_task(TargetKind.CLASS, ["breed"], submission=SubmissionKind.TOP_K, metric="map@3")
     predictions = [[0.1, 0.4, 0.2, 0.3], [0.7, 0.0, 0.2, 0.1]]

@@ -197,6 +197,18 @@ class TaskProperties:
         return is_one and bool(details.get("has_categories", True)) and not details.get("group_column")
 
     @property
+    def has_label_lists(self) -> bool:
+        """True if a cell of the training table lists the labels of an example."""
+        return self.task.target_kind is TargetKind.LABELS and len(self.task.targets) == 1
+
+    @property
+    def can_fill_unseen(self) -> bool:
+        """True if the submission has a probability for each class or label, so that one without examples gets one."""
+        kinds = (SubmissionKind.NUMBERS, SubmissionKind.KEYED_ROWS)
+        is_list = self.has_label_lists and self.task.submission in kinds and not self.is_served
+        return is_list or self.task.submission is SubmissionKind.CLASS_COLUMNS
+
+    @property
     def has_many_classes(self) -> bool:
         """True if there are more classes than a confusion matrix can show."""
         return self.class_count > _MOST_CLASSES_SHOWN

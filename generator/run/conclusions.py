@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import mean, stdev
 
-from generator.competition.baseline.evaluation import CONSTANT, Baseline
+from generator.competition.baseline.evaluation import CONSTANT, COPY, Baseline
 from generator.competition.metrics import UnknownMetricError, parsed
 from generator.pair.handover import TrainedFold
 from generator.pair.workspace import Role
@@ -46,8 +46,15 @@ def conclusions(result: RunResult) -> Conclusions:
 
 
 def model_baseline(result: RunResult) -> Baseline | None:
-    """The plain model's score, if it was computed."""
-    return next((baseline for baseline in result.baselines if baseline.name != CONSTANT), None)
+    """The better score of a copy and a plain model, if either was computed."""
+    others = [baseline for baseline in result.baselines if baseline.name != CONSTANT]
+    if not others or result.out_of_fold is None:
+        return None
+    try:
+        sign = 1 if parsed(result.out_of_fold.metric)[0].higher_is_better else -1
+    except UnknownMetricError:
+        sign = 1
+    return max(others, key=lambda baseline: sign * baseline.score)
 
 
 def constant_baseline(result: RunResult) -> Baseline | None:
@@ -137,6 +144,11 @@ class _Figures:
             yield (
                 "The model is no better than a constant. Look at the loss and at the worst mistakes: are the labels "
                 "those of these examples, is LEARNING_RATE far too high or too low?"
+            )
+        elif model is not None and self._gain(self.score, model.score) < -uncertain and model.name.startswith(COPY):
+            yield (
+                f"Submitting {model.name} scores better: look at the rows where that is wrong, and learn only what "
+                f"changes there."
             )
         elif model is not None and self._gain(self.score, model.score) < -uncertain:
             yield (

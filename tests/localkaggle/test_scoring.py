@@ -49,6 +49,14 @@ def test_labels_are_compared_as_what_they_say_not_as_they_are_written(score: Sco
     assert score("accuracy", "label", "id,y\na,1\nb,2\nc,10\n", "id,y\na,1.0\nb,02\nc,3\n") == pytest.approx(2 / 3)
 
 
+def test_a_class_may_be_called_nan_or_none(score: Scoring) -> None:
+    answers = "id,y\na,Apnea\nb,nan\nc,Apnea\nd,nan\n"
+
+    assert score("accuracy", "label", answers, answers) == 1.0
+    submission = "id,y\na,0.9\nb,0.1\nc,0.8\nd,0.2\n"
+    assert score("auc", "probability", answers.replace("nan", "None"), submission) == 1.0
+
+
 def test_a_label_that_is_no_class_is_wrong_and_no_error(score: Scoring) -> None:
     answers, submission = "id,y\na,cat\nb,dog\n", "id,y\na,cat\nb,wolf\n"
 

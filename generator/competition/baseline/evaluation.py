@@ -7,14 +7,16 @@ from typing import Any
 
 from generator.competition.baseline import file_features, table_features
 from generator.competition.baseline.answers import best_constant, decided
+from generator.competition.baseline.copies import copied_answers
 from generator.competition.baseline.estimators import predicted
 from generator.competition.baseline.features import Features
 from generator.competition.baseline.held_out import HeldOut, read_held_out
 from generator.competition.facts import Medium, TargetKind, Task
-from generator.competition.metrics import function_of
+from generator.competition.metrics import function_of, parsed
 from generator.competition.schema import families
 
 CONSTANT = "the best constant"
+COPY = "a copy of the column "
 _READERS = {
     Medium.IMAGE: file_features.read_images,
     Medium.AUDIO: file_features.read_sounds,
@@ -34,7 +36,9 @@ class Baseline:
 
 
 def baselines(task: Task, data: Path, predictions: Path) -> Iterator[Baseline]:
-    """Yields the score of the best constant, and then of a plain model where there is one for such examples.
+    """Yields the score of the best constant, of the best input column to copy, and of a plain model where there is one.
+
+    A copy counts where it is better than the constant.
 
     Args:
         task: What is predicted.
@@ -50,6 +54,9 @@ def baselines(task: Task, data: Path, predictions: Path) -> Iterator[Baseline]:
     truth, score = held_out.truth[held_out.rows], function_of(task.metric)
     constant = np.repeat(best_constant(truth, held_out), len(truth), axis=0)
     yield Baseline(CONSTANT, float(score(truth, constant)), len(truth))
+    copy = _best_copy(held_out, data, constant)
+    if copy is not None:
+        yield copy
     if task.target_kind in (TargetKind.MASK, TargetKind.IMAGE):
         return  # no plain model makes sense of them
     features = _READERS[families()[task.family].medium](held_out, data)
@@ -60,6 +67,21 @@ def baselines(task: Task, data: Path, predictions: Path) -> Iterator[Baseline]:
     if rows:
         found = float(score(held_out.truth[rows], np.stack([answers[row] for row in rows])))
         yield Baseline(f"{features.model} on {features.name}", found, len(rows))
+
+
+def _best_copy(held_out: HeldOut, data: Path, constant: Any) -> Baseline | None:
+    """The best score of copying an input column, if one is better than the constant on the same rows."""
+    import numpy as np
+
+    score, higher = function_of(held_out.task.metric), parsed(held_out.task.metric)[0].higher_is_better
+    found: list[tuple[float, Baseline]] = []
+    for name, rows, answers in copied_answers(held_out, data):
+        truth = held_out.truth[rows]
+        copied, usual = (float(score(truth, each)) for each in (answers, constant[: len(rows)]))
+        gain = copied - usual if higher else usual - copied
+        if np.isfinite(gain) and gain > 0:
+            found.append((gain, Baseline(f"{COPY}{name}", copied, len(rows))))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def _answers(features: Features, held_out: HeldOut) -> dict[int, Any]:

@@ -26,7 +26,7 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
     task = held_out.task
     is_group = task.details.get("prediction_per") == "group"
     key = str(task.details["group_column"]) if is_group else task.id_column
-    table = _table(task, data, key)
+    table = read_table(task, data, key)
     if table is None:
         return None
     left_out = {key, task.id_column, *task.targets, *_names(task, "drop_columns")}
@@ -34,7 +34,7 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
     for name in table.columns.intersection(_names(task, "formatted_columns")):
         table[name] = table[name].str.replace(r"^\s*\((.*)\)\s*$", r"-\1", regex=True)
         table[name] = table[name].str.replace(rf"[^0-9{decimal}+-]|[{decimal}](?!\d)", "", regex=True)
-    numbers = table[table.columns.difference(left_out)].apply(_as_numbers, decimal=decimal)
+    numbers = table[table.columns.difference(left_out)].apply(_as_features, decimal=decimal)
     if is_group:
         numbers = numbers.groupby(table[key], sort=False).agg(["mean", "std", "min", "max", "first", "last"])
     else:
@@ -51,7 +51,7 @@ def read_columns(held_out: HeldOut, data: Path) -> Features | None:
 def read_texts(held_out: HeldOut, data: Path) -> Features | None:
     """The words of the columns that are read, one after the other."""
     task = held_out.task
-    table = _table(task, data, task.id_column)
+    table = read_table(task, data, task.id_column)
     if table is None:
         return None
     texts = table[_names(task, "text_columns")].agg(" ".join, axis=1)
@@ -68,7 +68,7 @@ def read_pixels(held_out: HeldOut, data: Path) -> Features | None:
     import numpy as np
 
     task = held_out.task
-    table = _table(task, data, task.id_column)
+    table = read_table(task, data, task.id_column)
     if table is None:
         return None
     names = [name for name in table.columns if re.fullmatch(r"(?i)(pixel|pix|px|p|x)?[_.]?\d+(x\d+)?", name)]
@@ -80,13 +80,13 @@ def read_pixels(held_out: HeldOut, data: Path) -> Features | None:
 
 def cells_by_id(task: Task, data: Path, column: str) -> dict[str, str]:
     """What stands in a column of the training table, by the id; nothing where that cannot be read."""
-    table = _table(task, data, task.id_column)
+    table = read_table(task, data, task.id_column)
     if table is None or column not in table:
         return {}
     return dict(zip(table[task.id_column], table[column], strict=True))
 
 
-def _table(task: Task, data: Path, key: str) -> Any:
+def read_table(task: Task, data: Path, key: str) -> Any:
     """The first rows of the training table as text; None where it cannot be read or does not have the columns."""
     import pandas as pd
 
@@ -117,13 +117,19 @@ def _found(ids: Iterable[str], held_out: HeldOut, most: int) -> tuple[Any, Any]:
     return rows[places >= 0], places[places >= 0]
 
 
-def _as_numbers(column: Any, decimal: str) -> Any:
-    """A column of text as numbers: what they say, or how often a category is, as a rank where there are few."""
+def as_numbers(column: Any, decimal: str) -> Any:
+    """A column of text as the numbers that it says, NaN where it says none."""
     import pandas as pd
 
     text = column.str.strip()
+    return pd.to_numeric(text.str.replace(decimal, ".", regex=False) if decimal != "." else text, errors="coerce")
+
+
+def _as_features(column: Any, decimal: str) -> Any:
+    """A column of text as numbers: what they say, or how often a category is, as a rank where there are few."""
+    text = column.str.strip()
     filled = text != ""
-    numbers = pd.to_numeric(text.str.replace(decimal, ".", regex=False) if decimal != "." else text, errors="coerce")
+    numbers = as_numbers(column, decimal)
     if numbers.notna().sum() >= _MOSTLY * filled.sum():
         return numbers
     counts = text.value_counts()

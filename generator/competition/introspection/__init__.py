@@ -3,11 +3,12 @@
 A `Survey` and `Hints` come in, a `Reading` goes out: `read_task` in `task_inference` asks one question after the other,
 and each answer is a `Finding`, inferred or the user's.
 
-    table_roles, id_column, lookup_table           which table is for what
+    table_roles, stages, id_column, lookup_table   which table is for what
     row_ids                                        how the test rows get their ids, where no column has them
     example_files ← label_sources ← candidate_folders, tfrecords, pixels
                                                    which files the examples are, and what says their labels
-    target_columns, column_statistics, features    what is learned, and from what
+    target_columns, null_words, column_statistics, features
+                                                   what is learned, and from what
     data_profile                                   all of that together, before anything is concluded
     target_kind, submission, metric, family        what kind of task it is
     images, masks, run_length, audio, text, feature_types, coordinates, sequences, cross_validation, training_budget,

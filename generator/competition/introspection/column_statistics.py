@@ -12,7 +12,7 @@ _OVERLAP = 0.1
 _REUSED = 0.6
 _ONE_EACH = 0.98
 _MANY = 20
-_ONES = frozenset(("1", "1.0", "true"))
+ONES = frozenset(("1", "1.0", "true"))
 
 
 @dataclass(frozen=True)
@@ -110,5 +110,5 @@ def _is_flag(column: Column) -> bool:
 def _has_one_each(columns: Sequence[Column]) -> bool:
     every_row = zip(*(column.values for column in columns), strict=True)
     rows = [row for row in every_row if set(row) != {None}]  # without a label, a row says nothing of the others
-    ones = sum(sum(value is not None and value.strip().lower() in _ONES for value in row) == 1 for row in rows)
+    ones = sum(sum(value is not None and value.strip().lower() in ONES for value in row) == 1 for row in rows)
     return bool(rows) and ones >= _ONE_EACH * len(rows)

@@ -6,7 +6,7 @@ from generator.competition.facts import Medium, TargetKind
 from generator.competition.introspection.audio import settle_audio
 from generator.competition.introspection.cross_validation import settle_folds
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import IntrospectionError, UnknownKeyError, UnusableValueError
+from generator.competition.introspection.errors import IntrospectionError, UnknownKeyError, UnusableValueError, listed
 from generator.competition.introspection.example_files import ExampleFiles, describe_files
 from generator.competition.introspection.feature_types import settle_columns
 from generator.competition.introspection.findings import Candidate, Findings, Reason, weighed
@@ -81,6 +81,9 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
         squares = squares_of_an_image(files, found)
     elif family.medium is Medium.TEXT and features is not None:
         settle_texts(seen.texts, features, examples, found)
+        missing = sorted({word for column in seen.targets.columns for word in column.null_words - column.distinct})
+        evidence = f"{listed(missing)} is no label" if missing else "no such word is in a target"
+        found.settle("missing_words", missing, evidence)
     elif family.medium is Medium.SEQUENCE and groups is not None and features is not None:
         settle_sequences(groups, features, found, family)
         examples = max(1, round(examples / groups.rows))
@@ -91,7 +94,7 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     settle_budget(family.name, examples, found, squares=squares)
     _settle_label_cells(seen, found)
     tables = seen.tables if has_table else replace(seen.tables, train=None, labels=None)
-    settle_format(tables, str(found["id_column"].value), seen.targets.names, found)
+    settle_format(tables, str(found["id_column"].value), seen.targets, found)
     if files is None:
         settle_row_ids(seen.row_ids, seen.tables, seen.targets, found)
     elif "id_columns" in found.hints.overrides:

@@ -7,12 +7,12 @@ from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import UnusableValueError, listed
 from generator.competition.introspection.findings import Findings, Reason, best_first, weighed
 from generator.competition.introspection.vocabulary import words
-from generator.competition.survey.columns import kind_of
+from generator.competition.survey.columns import MISSING, kind_of
 from generator.competition.survey.facts import NUMBERS, ColumnKind
 
 _KEY, _FLAGS_KEY = "positive_class", "answers_are_flags"
 _YES = frozenset(("1", "1.0", "true", "t", "yes", "y", "positive", "pos"))
-_NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg"))
+_NO = frozenset(("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "negative", "neg", "none", "null"))
 _FLAGS = frozenset(("0", "1", "0.0", "1.0"))
 _CERTAIN = 4
 
@@ -45,7 +45,8 @@ def settle_positive_class(submission: SubmissionKind, seen: Observations, found:
             name,
             [
                 Reason(4 * is_named[name], f"the sample submission asks for {asked}"),
-                Reason(4 * (name.lower() in _YES or other.lower() in _NO), f"{name} says yes, or {other} no"),
+                Reason(4 * _says_yes(name, other), f"{name} says yes, or {other} no"),
+                Reason(3 * (other in MISSING and not _says_yes(name, other)), f"{other} may stand for nothing"),
                 # Labels that are turned round look like any, and cost more than a probability that is.
                 Reason((1 if flag else 2) * (name == last), "it is the last in order"),
             ],
@@ -62,6 +63,19 @@ def class_in(column: str, classes: Sequence[str]) -> str | None:
     common = frozenset.intersection(*map(words, classes)) if classes else frozenset()
     named = [name for name in classes if (words(name) - common) & words(column)]
     return named[0] if len(named) == 1 else None
+
+
+def class_asked(column: str, classes: Sequence[str]) -> str | None:
+    """Return the class whose probability a column asks for: that of its name, else the one of two that says yes."""
+    named = class_in(column, classes)
+    if named is None and len(classes) == 2:  # noqa: PLR2004 - yes and no
+        first, last = classes
+        named = first if _says_yes(first, last) else last if _says_yes(last, first) else None
+    return named
+
+
+def _says_yes(name: str, other: str) -> bool:
+    return name.lower() in _YES or other.lower() in _NO
 
 
 def _flag_asked(names: Sequence[str], seen: Observations) -> str:

@@ -12,9 +12,8 @@ _OF_ROWS = 3  # an image, a class and a code
 
 def is_run_length(column: Column) -> bool:
     """True if the cells are run-length codes: an even number of whole numbers each, the first of a pair growing."""
-    if not column.present:
-        return False
-    return all(_is_code(value) for value in column.distinct)
+    codes = column.distinct - column.null_words
+    return bool(codes) and all(map(_is_code, codes))
 
 
 def code_column(table: Table | None) -> Column | None:

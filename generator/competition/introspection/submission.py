@@ -3,9 +3,9 @@
 from collections import Counter
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.introspection.column_statistics import is_whole
+from generator.competition.introspection.column_statistics import ONES, is_whole
 from generator.competition.introspection.data_profile import Observations
-from generator.competition.introspection.errors import UnusableValueError
+from generator.competition.introspection.errors import UnusableValueError, listed
 from generator.competition.introspection.findings import Findings, Reason, weighed
 from generator.competition.introspection.inference_server import served_file_name
 from generator.competition.introspection.target_columns import Targets
@@ -58,6 +58,32 @@ def find_submission(kind: TargetKind, seen: Observations, found: Findings) -> Su
     if found.decided(_KEY):
         _check_decided(submission, kind, targets)
     return submission
+
+
+def settle_unseen_columns(kind: TargetKind, submission: SubmissionKind, seen: Observations, found: Findings) -> None:
+    """Settles which columns of the sample, or labels in its ids, are for classes without a training example."""
+    targets, labels = seen.targets, seen.labels
+    is_list = kind is TargetKind.LABELS and len(targets.names) == 1 and bool(labels.separator)
+    asked = targets.parts if submission is SubmissionKind.KEYED_ROWS else targets.asked
+    if submission is not SubmissionKind.CLASS_COLUMNS and not (is_list and len(asked) > 1):
+        return
+    classes = classes_seen(seen)
+    beside = [name for name in classes if name not in asked]
+    unseen = [name for name in asked if name not in classes and not any(map(name.endswith, beside))]
+    if unseen and len(asked) - len(unseen) >= 2:  # noqa: PLR2004 - else the columns are called otherwise
+        is_whole = seen.tables.labelled is None or seen.tables.labelled.is_complete
+        evidence = f"no {'' if is_whole else 'sampled '}training example is of {listed(unseen)}"
+        found.settle("unseen_columns", unseen, evidence)
+
+
+def classes_seen(seen: Observations) -> set[str]:
+    """The classes or labels that training examples have."""
+    columns, separator = seen.targets.columns, seen.labels.separator
+    if len(columns) > 1:
+        return {column.name for column in columns if any(value.strip().lower() in ONES for value in column.distinct)}
+    cells = [value for column in columns for value in column.distinct]
+    split = {label.strip() for cell in cells for label in cell.split(separator)} if separator else set(cells)
+    return split | set(seen.files.source.classes if seen.files is not None else ())
 
 
 def settle_submission_file(sample: Table | None, server: InferenceServer | None, found: Findings) -> None:

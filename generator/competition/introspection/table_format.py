@@ -1,12 +1,14 @@
 """The format that suits all tables: separator, encoding, decimal sign, words for nothing, and where the ids are."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from generator.competition.facts import TargetKind
 from generator.competition.introspection.errors import UnusableValueError, listed
 from generator.competition.introspection.findings import Findings
+from generator.competition.introspection.null_words import NULL_WORDS_KEY, null_words_of
 from generator.competition.introspection.table_roles import Tables
+from generator.competition.introspection.target_columns import Targets
 from generator.competition.survey.columns import numbers_of
 from generator.competition.survey.facts import Column, ColumnKind, Table
 from generator.competition.tables.formats import TableFormat
@@ -16,10 +18,10 @@ _UTF_8, _MARKED_UTF_8 = "utf-8", "utf-8-sig"
 _OF_ASCII = frozenset((_UTF_8, _MARKED_UTF_8, "cp1252", "latin-1"))  # plain letters are the same bytes in all of them
 
 
-def settle_format(tables: Tables, id_column: str, targets: Collection[str], found: Findings) -> None:
+def settle_format(tables: Tables, id_column: str, targets: Targets, found: Findings) -> None:
     """Settles how the tables and the sample are written, and which tables have the id column.
 
-    Words that pandas takes for nothing, such as None, are kept where ids and labels are such words.
+    Words that pandas takes for missing, such as None, are kept where ids and labels are such words.
 
     Raises:
         UnusableValueError: The user decided on a separator or an encoding that a table does not have.
@@ -32,14 +34,8 @@ def settle_format(tables: Tables, id_column: str, targets: Collection[str], foun
     for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
         value = usual if table is None else str(getattr(table, key))
         found.settle(key, value, "usual" if table is None else f"as {table.name} is written")
-    wanted = {id_column, *targets}
-    columns = (column for table in texts for column in table.columns if column.name in wanted)
-    null_words = [column.name for column in columns if column.has_null_words and column.kind is ColumnKind.TEXT]
-    evidence = "no id and no label is such a word"
-    if null_words:
-        evidence = f"the column {null_words[0]} has words such as NA or None"
-    found.settle("keep_null_words", bool(null_words), evidence)
-    _settle_formatted(tables, id_column, targets, found)
+    found.settle(NULL_WORDS_KEY, *_keeps_null_words(texts, id_column, targets))
+    _settle_formatted(tables, id_column, targets.names, found)
     for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):
         if table is not None:
             has_ids = table.column(id_column) is not None
@@ -100,6 +96,13 @@ def differences(tables: Tables) -> Iterator[str]:
     encoded = _first_that_tells(texts)
     if encoded is not None:
         yield from (_difference(table, "encoding", encoded) for table in texts if not _is_read_as(table, encoded))
+
+
+def _keeps_null_words(texts: Sequence[Table], id_column: str, targets: Targets) -> tuple[bool, str]:
+    ids = [column for table in texts if (column := table.column(id_column)) is not None]
+    labels = [column for column in targets.columns if any(column.name in table.column_names for table in texts)]
+    evidence = null_words_of(ids, labels, targets.asked, targets.answers)
+    return bool(evidence), evidence or "no id and no label is such a word"
 
 
 def _check_decided(examples: Iterable[Table], texts: Iterable[Table], found: Findings) -> None:

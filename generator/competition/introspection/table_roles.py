@@ -1,11 +1,20 @@
 """The roles of the tables: the sample submission, the test and the training examples, labels of their own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generator.competition.introspection.column_statistics import shares_values
 from generator.competition.introspection.errors import MissingFileError
-from generator.competition.introspection.findings import Candidate, Confidence, Findings, Reason, weighed
+from generator.competition.introspection.findings import (
+    Candidate,
+    Confidence,
+    Findings,
+    Reason,
+    best_first,
+    joined,
+    weighed,
+)
+from generator.competition.introspection.stages import Stage, find_stage
 from generator.competition.introspection.vocabulary import (
     CHECKED,
     LABELS,
@@ -19,6 +28,7 @@ from generator.competition.introspection.vocabulary import (
 from generator.competition.survey.facts import Column, Survey, Table
 
 _SAMPLE_NEEDS, _TEST_NEEDS, _TRAIN_NEEDS, _LABELS_NEED = 2.5, 3.0, 2.5, 3.0
+_OF_ITS_STAGE = 3
 _MOST_COLUMNS_COMPARED = 200
 _OVERLAP = 0.1
 _LIST_MARKS = (",", " ", ";", "|")
@@ -27,12 +37,13 @@ _ROLES = ("sample_submission", "test_table", "train_table", "labels_table")
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables by their roles; None where no table has it."""
+    """The tables by their roles, None where no table has it, and what was chosen among several stages of the test."""
 
     sample: Table | None
     train: Table | None
     labels: Table | None
     test: Table | None
+    stage: Stage | None = None
 
     @property
     def labelled(self) -> Table | None:
@@ -49,8 +60,13 @@ def find_tables(survey: Survey, found: Findings) -> Tables:
     for key in _ROLES:
         _check_decided(key, survey, found)
     samples = [weighed(table.path, _sample_reasons(table, survey)) for table in survey.tables]
+    stage = _stage(samples, survey, found)
+    if stage is not None:
+        samples = _with(samples, stage.sample, f"its ids are those of {stage.test or 'the test files'}")
     sample = _role("sample_submission", samples, _SAMPLE_NEEDS, survey, found)
     tests = [weighed(table.path, _test_reasons(table, sample)) for table in _others(survey, sample)]
+    if stage is not None and sample is not None and sample.path == stage.sample:
+        tests = _with(tests, stage.test, f"it is the latest that has the ids of {sample.name}")
     test = _role("test_table", tests, _TEST_NEEDS, survey, found)
     rest = _others(survey, sample, test)
     most = max((table.rows for table in rest), default=0)
@@ -60,7 +76,8 @@ def find_tables(survey: Survey, found: Findings) -> Tables:
         evidence = f"the rows of {train.name} without a label are those that the sample submission asks for"
         found.settle("test_table", train.path, evidence)
         test = train
-    return Tables(sample=sample, test=test, train=train, labels=_labels(survey, (sample, test, train), found))
+    labels = _labels(survey, (sample, test, train), found)
+    return Tables(sample=sample, test=test, train=train, labels=labels, stage=stage)
 
 
 def has_target(table: Table, sample: Table) -> bool:
@@ -106,6 +123,33 @@ def _class_names(asked: Sequence[str], column: Column) -> frozenset[str]:
 
 def _others(survey: Survey, *taken: Table | None) -> list[Table]:
     return [table for table in survey.tables if not any(table is other for other in taken)]
+
+
+def _stage(samples: Sequence[Candidate], survey: Survey, found: Findings) -> Stage | None:
+    """The sample and the test table that belong together, among those that their names allow, or the user's."""
+    fitting = {str(one.value): one for one in best_first(samples) if one.weight >= _SAMPLE_NEEDS}
+    decided = found.decided("sample_submission")
+    possible = [table for path in fitting if (table := survey.table(path)) is not None]
+    named = [table for table in possible if words(table.path) & SAMPLE]
+    chosen = [table for table in named if table.path == decided] if decided else named
+    tests = [table for table in survey.tables if _weight_as_test(table) > 0 and table not in named]
+    tests.sort(key=_weight_as_test, reverse=True)
+    decided = found.decided("test_table")
+    return find_stage(survey, chosen, [table for table in tests if table.path == decided] if decided else tests)
+
+
+def _weight_as_test(table: Table) -> float:
+    return sum(reason.weight for reason in _test_reasons(table, None))
+
+
+def _with(candidates: Sequence[Candidate], path: str, evidence: str) -> list[Candidate]:
+    """The candidates, one of which has a further reason."""
+    return [
+        replace(one, evidence=joined([*filter(None, [one.evidence]), evidence]), weight=one.weight + _OF_ITS_STAGE)
+        if one.value == path
+        else one
+        for one in candidates
+    ]
 
 
 def _check_decided(key: str, survey: Survey, found: Findings) -> None:
@@ -166,7 +210,9 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
 
 
 def _train_reasons(table: Table, sample: Table | None, test: Table | None, most: int) -> list[Reason]:
-    said, around = words(stem(table.path)), words(table.path.rpartition("/")[0])
+    folder = table.path.rpartition("/")[0]
+    said, around = words(stem(table.path)), words(folder)
+    beside = test.path.rpartition("/")[0] if test is not None else ""
     features = set(test.column_names[1:]) if test is not None else set()
     share = len(features & set(table.column_names)) / len(features) if features else 0.0
     shared = f"it shares {share:.0%} of the columns of {test.name}" if test is not None else ""
@@ -180,6 +226,7 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
         Reason(1 * bool(said & CHECKED) - 1 * ("noisy" in said), "its name says that its labels were checked"),
         Reason(4 * share, shared),
         Reason(3 * has_labels, "it has what the sample submission asks for"),
+        Reason(0.5 * (bool(folder) and folder == beside), "it is beside the test table"),
         Reason(0.5 * (table.rows == most), f"it has the most rows, {table.rows:,}"),
     ]
 

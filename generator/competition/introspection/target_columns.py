@@ -19,6 +19,7 @@ from generator.competition.introspection.id_column import parts_of
 from generator.competition.introspection.inference_server import served_target
 from generator.competition.introspection.lookup_table import Lookup, find_lookup
 from generator.competition.introspection.metric import known_metric
+from generator.competition.introspection.null_words import NULL_WORDS_KEY, as_answers, as_labels
 from generator.competition.introspection.run_length import class_column, code_column
 from generator.competition.introspection.table_roles import Tables, names_classes
 from generator.competition.introspection.tfrecords import label_feature
@@ -129,6 +130,8 @@ def find_targets(
     wanted = set(names)
     columns = tuple(column for column in labelled.columns if column.name in wanted) if labelled is not None else ()
     columns = tuple(_measured(column, found) for column in columns)
+    columns = tuple(as_labels(column, answers, found.decided(NULL_WORDS_KEY)) for column in columns)
+    answers = tuple(as_answers(answer, columns) for answer in answers)
     classes = files.source.classes if files is not None else ()
     return Targets(
         names=names,

@@ -14,7 +14,12 @@ from generator.competition.introspection.input_checks import (
 )
 from generator.competition.introspection.metric import settle_metric
 from generator.competition.introspection.positive_class import settle_positive_class
-from generator.competition.introspection.submission import find_submission, labels_per_cell, settle_submission_file
+from generator.competition.introspection.submission import (
+    find_submission,
+    labels_per_cell,
+    settle_submission_file,
+    settle_unseen_columns,
+)
 from generator.competition.introspection.table_roles import find_tables
 from generator.competition.introspection.target_kind import find_target_kind
 from generator.competition.introspection.unsupported import (
@@ -47,6 +52,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
         IntrospectionError: What was seen does not make a task, or a decision does not fit it.
         UnknownMetricError: The user decided on a metric that the kit does not have.
     """
+    survey = survey.with_null_words  # they may be ids and labels
     found = Findings(hints)
     tables = find_tables(survey, found)
     id_column = find_id(tables, survey.server, found)
@@ -61,6 +67,7 @@ def read_task(survey: Survey, hints: Hints) -> Reading:
     check_that_rows_have_targets(kind, seen)
     check_that_answers_can_be_written(kind, seen, hints)
     submission = find_submission(kind, seen, found)
+    settle_unseen_columns(kind, submission, seen, found)
     settle_metric(seen.metric, submission, kind, found, sizes=(seen.classes, labels_per_cell(seen.targets)))
     if kind is TargetKind.CLASS and (seen.classes or "class_count" in hints.overrides):
         found.settle("class_count", seen.classes, f"{seen.classes:,} classes were seen")

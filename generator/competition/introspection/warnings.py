@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from generator.competition.facts import Medium, SubmissionKind, TargetKind
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.findings import Confidence, Finding, Hints
+from generator.competition.introspection.null_words import unclear_null_words
+from generator.competition.introspection.stages import warnings_of_stages
+from generator.competition.introspection.submission import classes_seen
 from generator.competition.introspection.table_format import differences
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.target_columns import are_named_alike
@@ -15,6 +18,8 @@ from generator.competition.schema import called, families, option_of
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind, Survey
 from generator.untrusted import printable
 
+_FEW_ANSWERS, _MOSTLY = 20, 0.5
+_STAGE_KEYS = frozenset(("sample_submission", "test_table"))
 _LIST_SHOWN, _NEARLY_ONE_EACH = 5, 0.9
 _ROWS = (Medium.ROW, Medium.TEXT)
 _NAMED_KINDS = (TargetKind.CLASS, TargetKind.LABELS)
@@ -31,10 +36,14 @@ def warnings_of(survey: Survey, known: Mapping[str, Finding], seen: Observations
     has_examples = seen.files is not None and (seen.files.has_test or seen.files.source.labels_from == "pixels")
     return (
         *(_guess(finding) for finding in known.values() if finding.confidence is Confidence.THIN),
+        *warnings_of_stages(seen.tables.stage, is_decided=bool(hints.overrides.keys() & _STAGE_KEYS)),
         *_about_files(known, seen),
         *_about_further_files(known, seen, hints),
         *_about_targets(seen, hints),
         *_about_missing_targets(known, seen),
+        *(unclear_null_words(seen.tables.labelled, seen.targets.columns, seen.targets.asked, seen.targets.answers)),
+        *_about_copies(known, seen),
+        *_about_unseen_classes(known, seen),
         *_about_labels(known, seen),
         *_about_ids(known, seen),
         *_about_absent_ids(known, seen),
@@ -129,6 +138,56 @@ def _about_missing_targets(known: Mapping[str, Finding], seen: Observations) -> 
         yield f"{seen.unlabelled_in_words(kind)}; {done}."
 
 
+def _about_copies(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That an input column mostly is the answer, or that nearly every row has another class."""
+    targets, kind, features = seen.targets, known["target_kind"].value, seen.features
+    if len(targets.columns) != 1 or kind not in (TargetKind.CLASS, TargetKind.NUMBER):
+        return
+    (target,) = targets.columns
+    if len(target.distinct) <= _FEW_ANSWERS or seen.tables.labelled is not seen.tables.train or features is None:
+        return
+    pairs = {column.name: zip(column.values, target.values, strict=True) for column in features.columns}
+    equal = {name: sum(cell is not None and cell == answer for cell, answer in rows) for name, rows in pairs.items()}
+    shares = {name: count / len(target.present) for name, count in equal.items()}
+    name = max(shares, key=lambda name: shares[name], default="")
+    named = "this looks like no classification, and " if kind == TargetKind.CLASS else ""
+    if name and shares[name] >= (_MOSTLY if kind == TargetKind.CLASS else _NEARLY_ONE_EACH):
+        yield (
+            f"{printable(target.name)} is the same as {printable(name)} in {shares[name]:.0%} of the sampled rows: "
+            f"{named}a model has to beat the copy of that column, which the report of a run scores as a baseline."
+        )
+    elif (
+        kind == TargetKind.CLASS
+        and target.kind is ColumnKind.TEXT
+        and len(target.distinct) > _MOSTLY * len(target.present)
+    ):
+        yield (
+            f"{printable(target.name)} has {len(target.distinct):,} different values in {len(target.present):,} "
+            "sampled rows: this looks like no classification, and a class of one example is hardly ever predicted; "
+            f"{option_of('targets')} names another column."
+        )
+
+
+def _about_unseen_classes(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
+    """That the sample asks for classes that no training example has."""
+    sample, targets, submission = seen.tables.sample, seen.targets, known["submission"].value
+    if sample is not None and "unseen_columns" in known and known["unseen_columns"].value:
+        yield (
+            f"{printable(sample.path)} asks for {_shown(known['unseen_columns'].value)}, and "
+            f"{known['unseen_columns'].evidence}: the submission has the small probability UNSEEN_PROBABILITY there."
+        )
+    texts = [answer for answer in targets.answers if answer.kind is ColumnKind.TEXT]
+    if sample is None or submission != SubmissionKind.LABEL or len(targets.answers) != 1 or not texts:
+        return
+    asked, classes = texts[0].distinct, classes_seen(seen)
+    unseen = sorted(asked - classes)
+    if classes and unseen and asked & classes:
+        yield (
+            f"{printable(sample.path)} has the labels {_shown(unseen)}, which no sampled training example has, so "
+            "that they are never predicted: add training examples of them, or leave it at that."
+        )
+
+
 def _about_labels(known: Mapping[str, Finding], seen: Observations) -> Iterator[str]:
     """That the sample names its classes otherwise than training does: by numbers, or by words that it never has."""
     targets, sample, files = seen.targets, seen.tables.sample, seen.files
@@ -184,7 +243,8 @@ def _about_absent_ids(known: Mapping[str, Finding], seen: Observations) -> Itera
     test, sample, name = seen.tables.test, seen.tables.sample, str(known["id_column"].value)
     there, asked = (table.column(name) if table is not None else None for table in (test, sample))
     is_files = families()[str(known["family"].value)].medium.is_files
-    if is_files or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
+    is_told = seen.tables.stage is not None and bool(seen.tables.stage.parts)
+    if is_files or is_told or test is None or there is None or asked is None or not _has_row_for_each_id(known, seen):
         return
     absent = next((value for value in asked.present if value not in there.distinct), None)
     if absent is not None and test.is_complete:

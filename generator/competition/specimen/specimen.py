@@ -72,7 +72,7 @@ def write_specimen(  # noqa: PLR0913 - each is a decision of its own
     """
     place = files or WorkspaceFiles(folder.parent)
     with staged(folder, place, replace=replace) as stage, closing(Writer(stage)) as writer:
-        original = Original(with_usual_formats(survey, writer.note), task, rows, seed, signal)
+        original = Original(with_usual_formats(survey.with_null_words, writer.note), task, rows, seed, signal)
         table_rows = _write(original, writer)
         (stage / MARKER).write_bytes(_marker(original))
     return SpecimenSummary(folder=folder, rows=table_rows, files=dict(writer.files), notes=tuple(writer.notes))

@@ -216,7 +216,8 @@ def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
         if not said and shape.tolerance.empty_answers and index:
             continue
         problem = ""
-        if not said or said.lower() == "nan":
+        is_word = shape.tolerance.null_words and kind is CellKind.TEXT
+        if not said or (said.lower() == "nan" and not is_word):
             problem = "is empty or NaN"
         elif kind is CellKind.NUMBER and _number(cell, shape.decimal) is None:
             sign = " with a decimal comma" if shape.decimal == "," else ""

@@ -100,9 +100,18 @@ def columns_of(sample: Sample) -> tuple[tuple[Column, ...], tuple[str, ...]]:
 
 
 def _column_of_text(name: str, cells: Iterable[str]) -> Column:
-    values = [(cell, cell in MISSING) for cell in cells]
-    column = column_of(name, (None if is_missing else cell for cell, is_missing in values))
-    return replace(column, has_null_words=any(is_missing and cell for cell, is_missing in values))
+    written = column_of(name, (cell or None for cell in cells))
+    null_words = written.distinct & MISSING
+    if not null_words:
+        return written
+    column = without_null_words(written)
+    is_text = column.kind in (ColumnKind.TEXT, ColumnKind.EMPTY)
+    return replace(column, null_words=null_words, written=written.values if is_text else ())
+
+
+def without_null_words(column: Column) -> Column:
+    """Return the column with words such as NA and None as missing values."""
+    return column_of(column.name, (None if value in MISSING else value for value in column.values))
 
 
 def _text(value: object) -> str | None:
@@ -215,10 +224,12 @@ def _with_point(value: str | None) -> str | None:
 
 
 def _share(column: Column, pattern: re.Pattern[str]) -> float:
-    if not column.present:
+    """The share of the values that fit, words such as NA apart."""
+    values = [value for value in column.present if value not in column.null_words]
+    if not values:
         return 0.0
     fitting = {value for value in column.distinct if len(value) <= _LONGEST_NUMBER_OR_DATE and pattern.fullmatch(value)}
-    return sum(value in fitting for value in column.present) / len(column.present)
+    return sum(value in fitting for value in values) / len(values)
 
 
 def header_names(header: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -4,7 +4,7 @@ Everything here comes from files or from an API and is untrusted: names and valu
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -34,7 +34,8 @@ class Column:
         kind: What its values are.
         values: The sampled values in the order of the rows, as text; None where missing.
         is_quoted: Whether some of them are text in a file that knows numbers from text, whatever the text looks like.
-        has_null_words: Whether some of what is missing are words such as NA and None, and no empty cells.
+        null_words: The words such as NA and None among the cells of a text, which are missing values here.
+        written: In a column of text with such words, the cells as they stand in the file, None where empty.
         is_formatted: Whether the file has its numbers with separators of thousands, a currency or a unit, and `values`
             have not.
     """
@@ -43,8 +44,14 @@ class Column:
     kind: ColumnKind
     values: tuple[str | None, ...]
     is_quoted: bool = False
-    has_null_words: bool = False
     is_formatted: bool = False
+    null_words: frozenset[str] = frozenset()
+    written: tuple[str | None, ...] = ()
+
+    @property
+    def as_written(self) -> "Column":
+        """The column with its words such as NA and None as values, where they stand among text or alone."""
+        return replace(self, kind=ColumnKind.TEXT, values=self.written, written=()) if self.written else self
 
     @cached_property
     def present(self) -> tuple[str, ...]:
@@ -238,6 +245,11 @@ class Survey:
     notes: tuple[str, ...] = ()
     server: InferenceServer | None = None
 
+    @property
+    def with_null_words(self) -> "Survey":
+        """The same with words such as NA and None as values in columns of text; a column of them alone stays empty."""
+        return replace(self, tables=tuple(replace(table, columns=_with_null_words(table)) for table in self.tables))
+
     def table(self, path: str) -> Table | None:
         """The table of this path, if there is one."""
         return next((table for table in self.tables if table.path == path), None)
@@ -245,3 +257,7 @@ class Survey:
     def folder(self, path: str) -> Folder | None:
         """The folder of this path, if there is one."""
         return next((folder for folder in self.folders if folder.path == path), None)
+
+
+def _with_null_words(table: Table) -> tuple[Column, ...]:
+    return tuple(column.as_written if column.kind is ColumnKind.TEXT else column for column in table.columns)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from generator.competition.facts import SubmissionKind, TargetKind
-from generator.competition.introspection.positive_class import class_in
+from generator.competition.introspection.positive_class import class_asked
 from generator.competition.metrics import Wants, function_of, parsed
 from generator.errors import LocalKaggleError
 from generator.localkaggle.hosting.answers import Answers
@@ -96,11 +96,11 @@ class _Comparing:
         return lambda rows, ids: self._metric(labels.indices(self._truth, ids), labels.indices(rows, ids))
 
     def probabilities(self, column: str) -> Comparison:
-        """Compares the probability of one of two classes: the one that the column is named after, or the second."""
+        """Compares the probability of one of two classes: that which the column asks for, or the second."""
         import numpy
 
         labels = Labels.of(cells[0] for cells in self._truth.values())
-        named = class_in(column, labels.names)
+        named = class_asked(column, labels.names)
         if self.facts.wants is not Wants.PROBABILITIES or len(labels.names) > 2:  # noqa: PLR2004 - no and yes
             raise self._error("it takes a metric of probabilities, and two classes")
 

@@ -71,7 +71,8 @@ class Scorer:
 
 
 def _shape(question: Question, answers: Answers, sample: Path | None) -> SubmissionShape:
-    tolerance = tolerance_of_kind(question.submission)
+    has_nan = any(cell.strip().lower() == "nan" for row in answers.rows.values() for cell in row)
+    tolerance = replace(tolerance_of_kind(question.submission), null_words=has_nan)
     if sample is not None:
         # The answers say which examples there are; a sample may well be of another part of them.
         return replace(read_shape(sample, tolerance=tolerance), ids=answers.rows.keys())
