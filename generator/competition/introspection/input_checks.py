@@ -20,7 +20,7 @@ from generator.competition.introspection.vocabulary import TEST, stem, words
 from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
-_CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
+_CHECKED_BEFORE = frozenset(("context_columns", "id_column", "id_columns", "targets"))
 _FEWEST_ROWS = 5  # as many as there are folds
 _MOST_NOTES = 3  # of what could not be read
 
