@@ -300,8 +300,8 @@ def test_answers_have_to_follow_their_examples(houses: Path, tmp_path: Path) -> 
     by_place.write_text("id,price\n" + "".join(f"{name},{place}\n" for place, name in enumerate(ids)))
     known = {example.key: [[example.key]] for example in test.examples}
 
-    assert difference(shuffled, read_answers(right), known) == ""
-    assert "20 of 20 rows have another answer" in difference(shuffled, read_answers(by_place), known)
+    assert difference(shuffled, read_answers(right, shuffled), known) == ""
+    assert "20 of 20 rows have another answer" in difference(shuffled, read_answers(by_place, shuffled), known)
 
 
 def test_a_link_out_of_the_data_hands_no_file_of_the_users_to_a_notebook(houses: Path, tmp_path: Path) -> None:
