@@ -350,3 +350,29 @@ def test_time_and_memory_are_those_of_the_real_size(rows: int, gib: float, verdi
 
     assert (trial.verdict, trial.when) == (verdict, when)
     assert "of 9.0 h, and" in trial.found
+
+
+def test_the_id_of_a_sample_may_stand_in_any_column(houses: Path, tmp_path: Path) -> None:
+    rows = [f"{number},0,{100 + number}\n" for number in range(20)]
+    (houses / "sample.csv").write_text(",price,id\n" + "".join(rows))
+
+    larger = hidden(houses, HOUSES, "10 times larger")
+
+    ids = ids_of(larger / "test.csv")
+    assert [row[2] for row in rows_of(larger / "sample.csv")] == ids
+    assert (larger / "sample.csv").read_text().splitlines()[:2] == [",price,id", "0,0,100"]
+
+
+def test_rows_without_ids_are_those_of_the_test_in_their_order(houses: Path) -> None:
+    rows = [f"{KINDS[number % 3]},0\n" for number in range(20)]
+    (houses / "sample.csv").write_text("kind,price\n" + "".join(rows))
+    (houses / "test.csv").write_text((houses / "test.csv").read_text().replace("id,area", "key,area"))
+    details = {"has_sample_ids": False, "has_test_ids": False, "context_columns": ["kind"]}
+    task = replace(HOUSES, id_column="row", details=details)
+
+    larger = hidden(houses, task, "10 times larger")
+
+    kinds = [row[2] for row in rows_of(larger / "test.csv")]
+    assert [row[0] for row in rows_of(larger / "sample.csv")] == kinds
+    assert len(kinds) == 200
+    assert VARIATIONS[2].vary(read(houses, task)) is None

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from generator.competition.introspection.vocabulary import looks_like_id
 from generator.competition.submission import SampleColumns, UnreadableSubmissionError, read_table
 from generator.competition.survey.columns import header_names
 from generator.errors import LocalKaggleError
@@ -91,12 +92,13 @@ def _cells_by_column(table: Path) -> Mapping[str, list[str]]:
 
 
 def _place_of_ids(header: list[str], rows: list[list[str]], sample: Mapping[str, list[str]]) -> int:
-    """The first column without equal cells, in the sample as well; the first of all where there is none."""
+    """The first column without equal or empty cells in both files, one named like an id rather than another."""
+    found = []
     for place, name in enumerate(header):
         told = ([cells[place] for cells in rows], sample.get(name, []))
-        if name in sample and all(len(set(cells)) == len(cells) for cells in told):
-            return place
-    return 0
+        if name in sample and all(len(set(cells)) == len(cells) and "" not in cells for cells in told):
+            found.append(place)
+    return next((place for place in found if looks_like_id(header[place])), found[0] if found else 0)
 
 
 def _parsed(path: Path, header: list[str], lines: list[list[str]], at: int, sample: Mapping[str, list[str]]) -> Answers:
