@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from notebook_cells import task_in
-from written_submissions import submitted
+from written_submissions import submitted, table_task
 
-from generator.competition.facts import SubmissionKind
+from generator.competition.facts import SubmissionKind, TargetKind
 from generator.competition.submission import SubmissionError, sample_columns_of, tolerance_of, validate
 
 ROWS = 40
@@ -273,3 +273,12 @@ def test_the_id_is_found_by_its_name_wherever_it_stands(tmp_path: Path) -> None:
     assert validate(submission_of(tmp_path, filled(1)), sample, **checks).rows == ROWS
     with pytest.raises(SubmissionError, match=r'line 4: an id that the competition does not have.*"999"'):
         validate(submission_of(tmp_path, with_a_strange_id), sample, **checks)
+
+
+@pytest.mark.parametrize(("rows", "context"), [("column", ("kind",)), ("id", ()), ("image", ())])
+def test_the_class_of_a_mask_is_context_only_where_the_sample_has_a_column_for_it(
+    rows: str, context: tuple[str, ...]
+) -> None:
+    task = table_task(TargetKind.CLASS, mask_rows=rows, class_column="kind")
+
+    assert sample_columns_of(task).context == context

@@ -47,8 +47,10 @@ class SampleColumns:
 
 def sample_columns_of(task: Task) -> SampleColumns:
     """The columns of a task's sample submission that are no answers."""
-    context, class_column = task.details.get("context_columns", []), task.details.get("class_column")
-    names = [*(context if isinstance(context, list) else ()), *([str(class_column)] if class_column else ())]
+    context = task.details.get("context_columns", [])
+    names = list(context) if isinstance(context, list) else []
+    if task.details.get("mask_rows") == "column":  # else the class is a column of the training table alone
+        names.append(str(task.details["class_column"]))
     has_ids = bool(task.details.get("has_sample_ids", True))
     return SampleColumns(task.id_column if has_ids else "", tuple(dict.fromkeys(names)), has_ids)
 
