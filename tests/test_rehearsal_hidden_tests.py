@@ -300,8 +300,8 @@ def test_answers_have_to_follow_their_examples(houses: Path, tmp_path: Path) -> 
     by_place.write_text("id,price\n" + "".join(f"{name},{place}\n" for place, name in enumerate(ids)))
     known = {example.key: [[example.key]] for example in test.examples}
 
-    assert difference(shuffled, read_answers(right), known) == ""
-    assert "20 of 20 rows have another answer" in difference(shuffled, read_answers(by_place), known)
+    assert difference(shuffled, read_answers(right, shuffled), known) == ""
+    assert "20 of 20 rows have another answer" in difference(shuffled, read_answers(by_place, shuffled), known)
 
 
 def test_a_link_out_of_the_data_hands_no_file_of_the_users_to_a_notebook(houses: Path, tmp_path: Path) -> None:
@@ -350,3 +350,29 @@ def test_time_and_memory_are_those_of_the_real_size(rows: int, gib: float, verdi
 
     assert (trial.verdict, trial.when) == (verdict, when)
     assert "of 9.0 h, and" in trial.found
+
+
+def test_the_id_of_a_sample_may_stand_in_any_column(houses: Path, tmp_path: Path) -> None:
+    rows = [f"{number},0,{100 + number}\n" for number in range(20)]
+    (houses / "sample.csv").write_text(",price,id\n" + "".join(rows))
+
+    larger = hidden(houses, HOUSES, "10 times larger")
+
+    ids = ids_of(larger / "test.csv")
+    assert [row[2] for row in rows_of(larger / "sample.csv")] == ids
+    assert (larger / "sample.csv").read_text().splitlines()[:2] == [",price,id", "0,0,100"]
+
+
+def test_rows_without_ids_are_those_of_the_test_in_their_order(houses: Path) -> None:
+    rows = [f"{KINDS[number % 3]},0\n" for number in range(20)]
+    (houses / "sample.csv").write_text("kind,price\n" + "".join(rows))
+    (houses / "test.csv").write_text((houses / "test.csv").read_text().replace("id,area", "key,area"))
+    details = {"has_sample_ids": False, "has_test_ids": False, "context_columns": ["kind"]}
+    task = replace(HOUSES, id_column="row", details=details)
+
+    larger = hidden(houses, task, "10 times larger")
+
+    kinds = [row[2] for row in rows_of(larger / "test.csv")]
+    assert [row[0] for row in rows_of(larger / "sample.csv")] == kinds
+    assert len(kinds) == 200
+    assert VARIATIONS[2].vary(read(houses, task)) is None

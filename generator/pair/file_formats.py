@@ -50,6 +50,13 @@ class TaskFiles:
         return self.sample_format == "csv" and not self.has_sample_like_tables
 
     @property
+    def keeps_sample_text(self) -> bool:
+        """True if cells or names of a sample in csv have to be repeated as they stand there."""
+        is_nameless = bool(self.values["has_sample_ids"]) and self.task.id_column.startswith("Unnamed: ")
+        is_repeated = is_nameless or bool(self.values["context_columns"])
+        return self.sample_format == "csv" and not self.has_typed_submission and is_repeated
+
+    @property
     def has_packed_tables(self) -> bool:
         """True if a table, or the sample submission, is a member of a zip archive."""
         task = self.task

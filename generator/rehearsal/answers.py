@@ -16,13 +16,17 @@ _TOLERANCE = 1e-3
 _MOST_DIFFERENT, _MOST_DIFFERENT_TEXTS = 0.02, 0.2  # of the rows
 
 
-def read_answers(submission: Path) -> Answers:
+def read_answers(submission: Path, test: TestSet) -> Answers:
     """The rows of a submission by their ids, which may stand there more than once."""
     found: dict[str, list[list[str]]] = defaultdict(list)
     rows = (cells for _, cells in read_table(submission))
     next(rows, None)
-    for cells in rows:
-        found[cells[0]].append(cells[1:])
+    place = test.id_place
+    for position, cells in enumerate(rows):
+        if place is None:
+            found[test.examples[test.answers[position]].key].append(cells)
+        else:
+            found[cells[place]].append([*cells[:place], *cells[place + 1 :]])
     return found
 
 
@@ -48,8 +52,9 @@ def difference(test: TestSet, answers: Answers, known: Answers, *, are_texts: bo
 def _pairs(test: TestSet) -> Iterator[tuple[str, str]]:
     """The ids of each row of a submission: that in this test, and that in the test as it is."""
     for example in test.examples:
-        for row in example.answers or ((example.key,),):
-            yield row[0], example.origin + row[0].removeprefix(example.key)
+        for row in example.answers or ((),):
+            key = row[test.id_place] if row and test.id_place is not None else example.key
+            yield key, example.origin + key.removeprefix(example.key)
 
 
 def _are_alike(some: list[list[str]], others: list[list[str]]) -> bool:

@@ -5,7 +5,7 @@ from concurrent.futures import Future, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from generator.competition.submission import SubmissionError, summarize, tolerance_of, validate
+from generator.competition.submission import SubmissionError, sample_columns_of, summarize, tolerance_of, validate
 from generator.competition.survey.facts import Survey
 from generator.rehearsal.answers import Answers, difference, read_answers
 from generator.rehearsal.archives import archives_of, pack_archives, require_room, unpack_archives
@@ -122,7 +122,7 @@ class _Trials:
                 session = running[name].result()
                 found[name] = self._judge(variation, test, session, known)
                 if name == first and found[name].verdict is Verdict.PASSED:
-                    known = read_answers(session.files.working / self.wish.pair.submission_file)
+                    known = read_answers(session.files.working / self.wish.pair.submission_file, test)
                 remove_tree(session.files.path)  # ten of them might be 20 GB each
             self.told(found[name])
         trials = [found[each.name] for each in VARIATIONS]
@@ -158,7 +158,7 @@ class _Trials:
         if session.is_done:
             problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
             if not problem and variation.keeps_answers and known is not None:
-                answers = read_answers(session.files.working / self.wish.pair.submission_file)
+                answers = read_answers(session.files.working / self.wish.pair.submission_file, test)
                 problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.pair.spec.task).texts)
         return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
 
@@ -174,7 +174,8 @@ def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | N
         return f"The notebook ended without writing {printable(wish.pair.submission_file)}."
     try:
         if task.sample_submission:
-            validate(submission, data / task.sample_submission, tolerance=tolerance_of(task))
+            sample, columns = data / task.sample_submission, sample_columns_of(task)
+            validate(submission, sample, columns=columns, tolerance=tolerance_of(task))
         elif (found := summarize(submission).rows) != rows and rows is not None:
             return f"The submission has {found:,} rows, and the test {rows:,}."
     except SubmissionError as error:

@@ -160,7 +160,8 @@ class _Reader:
             return None
         first, sample = self.task.details.get("first_id"), self._table(self.task.sample_submission)
         if first is None and sample is not None:
-            said = next((row[0] for row in self._rows(sample)), "")
+            place = self._id_place(sample)
+            said = next((row[place] for row in self._rows(sample)), "") if place is not None else "0"
             first = int(said) if said.isdecimal() else None
         return first if isinstance(first, int) else None
 
@@ -168,17 +169,25 @@ class _Reader:
         """The rows of the sample by the example that they are about, with the id in front."""
         if sample is None:
             return {}
-        if sample.column_names[0] != self.task.id_column:
-            raise NoTestSetError(why=f"the first column of the sample is not {quoted(self.task.id_column)}.")
+        place = self._id_place(sample)
         found: dict[str, list[Row]] = {}
-        for row in self._rows(sample):
-            key = _longest_known(row[0], self.keys)
+        for position, row in enumerate(self._rows(sample)):
+            name = row[place] if place is not None else str(position)
+            key = _longest_known(name, self.keys)
             if key is None:
-                raise NoTestSetError(why=f"the sample has the id {quoted(row[0])}, which no example has.")
+                raise NoTestSetError(why=f"the sample has the id {quoted(name)}, which no example has.")
             if key not in found and len(found) == self.most:
                 break
             found.setdefault(key, []).append(row)
         return found
+
+    def _id_place(self, sample: Table) -> int | None:
+        """The position of the ids in the rows of the sample; None where the rows are in the order of the test's."""
+        if self.task.id_column in sample.column_names:
+            return sample.column_names.index(self.task.id_column)
+        if self.task.details.get("has_sample_ids", True) or self._texts("id_columns"):
+            raise NoTestSetError(why=f"the sample has no column {quoted(self.task.id_column)}.")
+        return None
 
     def _files(self) -> Iterator[str]:
         """The files of the test folder, by their paths below the competition's folder."""
@@ -194,7 +203,8 @@ class _Reader:
         """The ids where there is no test table: the names of the files, with their endings if the sample has them."""
         names = [PurePosixPath(path).name for path in files]
         stems = [PurePosixPath(name).stem for name in names]
-        ids = dict.fromkeys(row[0] for row in self._rows(sample)) if sample is not None else {}
+        place = self._id_place(sample) if sample is not None else 0
+        ids = dict.fromkeys(row[place or 0] for row in self._rows(sample)) if sample is not None else {}
         if ids.keys() & set(names):
             return dict.fromkeys(names)
         # Several files of an example begin with its id.

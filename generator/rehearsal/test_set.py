@@ -94,6 +94,14 @@ class TestSet:
     taken: frozenset[str] = field(default_factory=frozenset)
 
     @property
+    def id_place(self) -> int | None:
+        """The position of the ids in a row of the sample; None where its rows are in the order of the test's."""
+        if self.sample is None:
+            return 0
+        names = self.sample.column_names
+        return names.index(self.id_column) if self.id_column in names else None
+
+    @property
     def kinds(self) -> Mapping[str, Sequence[str]]:
         """The different values of each column of the test table, in their order."""
         return {
@@ -105,20 +113,28 @@ class TestSet:
         """The same with other examples, numbered anew where ids count the rows."""
         numbered = tuple(examples)
         if self.first_id is not None:
-            numbered = tuple(_renamed_answers(each, str(self.first_id + place)) for place, each in enumerate(examples))
+            keys = (str(self.first_id + place) for place in range(len(examples)))
+            numbered = tuple(self._renamed_answers(each, key) for each, key in zip(examples, keys, strict=True))
         return replace(self, examples=numbered, answers=tuple(range(len(numbered))))
 
     def renamed(self, example: Example, key: str, group: Mapping[str, str]) -> Example:
         """An example under another id, in its rows, its answers, its files and its record."""
         rows = tuple(self._renamed_row(row, example.key, key, group) for row in example.rows)
         files = tuple(replace(file, target=_renamed_path(file.target, example.key, key)) for file in example.files)
-        return replace(_renamed_answers(example, key), rows=rows, files=files)
+        return replace(self._renamed_answers(example, key), rows=rows, files=files)
 
     def made_id(self, example: Example, group: Mapping[str, str]) -> str:
         """The id that the columns make of which ids are made, with the group's new name."""
         values = dict(zip(self.columns, example.rows[0], strict=True))
         values[self.group_column] = group[values[self.group_column]]
         return self.id_separator.join(values[name] for name in self.id_columns)
+
+    def _renamed_answers(self, example: Example, key: str) -> Example:
+        place, answers = self.id_place, example.answers
+        if place is not None:
+            ids = (key + row[place].removeprefix(example.key) for row in answers)
+            answers = tuple((*row[:place], new, *row[place + 1 :]) for row, new in zip(answers, ids, strict=True))
+        return replace(example, key=key, answers=answers)
 
     def _renamed_row(self, row: Row, old: str, new: str, group: Mapping[str, str]) -> Row:
         cells = list(row)
@@ -128,11 +144,6 @@ class TestSet:
             elif name == self.group_column:
                 cells[place] = group.get(cells[place], cells[place])
         return tuple(cells)
-
-
-def _renamed_answers(example: Example, key: str) -> Example:
-    answers = tuple((key + row[0].removeprefix(example.key), *row[1:]) for row in example.answers)
-    return replace(example, key=key, answers=answers)
 
 
 def _renamed_path(path: str, old: str, new: str) -> str:

@@ -54,7 +54,7 @@ def in_another_order(test: TestSet) -> TestSet | None:
     shuffled = test.with_examples(examples)
     answers = list(shuffled.answers)
     source.shuffle(answers)
-    return replace(shuffled, answers=tuple(answers)) if len(examples) > 1 else None
+    return replace(shuffled, answers=tuple(answers)) if len(examples) > 1 and test.id_place is not None else None
 
 
 def with_unseen_ids(test: TestSet) -> TestSet | None:

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from generator.competition import builtin
-from generator.competition.submission import SubmissionSummary, summarize, tolerance_of, validate
+from generator.competition.submission import (
+    SubmissionSummary,
+    sample_columns_of,
+    summarize,
+    tolerance_of,
+    validate,
+)
 from generator.errors import RunError, TandemError
 from generator.pair.folder import existing_pair
 from generator.pair.generation import read_pair
@@ -278,7 +284,7 @@ class _PairRun:
         if not task.sample_submission:
             return summarize(submission)
         sample = self.options.data(self.pair.spec.competition.slug) / task.sample_submission
-        return validate(submission, sample, tolerance=tolerance_of(task))
+        return validate(submission, sample, columns=sample_columns_of(task), tolerance=tolerance_of(task))
 
     def _import_what_the_end_needs(self) -> None:
         """Imports the libraries of scoring and reporting while the notebook runs, or one waits for them afterwards."""

@@ -295,3 +295,31 @@ def test_a_height_that_is_to_be_predicted_is_no_size_of_a_mask(tmp_path: Path) -
         {"a": ("1", "2")},
         {},
     )
+
+
+SAMPLE = "target,c,id\n0,1.10,a\n0,007,b\n0,,c\n"
+
+
+@pytest.mark.parametrize("answers", ["id,target\na,1\nb,2\nc,3\n", "target,c,id\n1,1.10,a\n2,007,b\n3,,c\n"])
+def test_the_id_and_the_context_of_a_sample_may_stand_in_any_column(tmp_path: Path, answers: str) -> None:
+    sample, submission = tmp_path / "sample.csv", tmp_path / "submission.csv"
+    sample.write_text(SAMPLE)
+    (tmp_path / "answers.csv").write_text(answers)
+    question = Question("mae", SubmissionKind.NUMBERS, public_share=1.0)
+    scorer = Scorer(question, read_answers(tmp_path / "answers.csv", sample=sample), sample=sample, seed="test")
+
+    submission.write_text("target,c,id\n2,1.10,a\n3,,c\n2,007,b\n")
+    assert scorer.score(submission).public == pytest.approx(1 / 3)
+    submission.write_text("target,c,id\n2,1.1,a\n3,,c\n2,007,b\n")
+    with pytest.raises(SubmissionError, match='line 2: column "c" of id "a" is not as in the sample'):
+        scorer.score(submission)
+    assert scorer.score(sample).public == pytest.approx(2)  # as on Kaggle
+
+
+def test_the_host_says_which_column_of_the_answers_is_the_id(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("target,key\n0.5,a\n1.5,b\n")
+
+    assert read_answers(path, id_column="key").rows == {"a": ("0.5",), "b": ("1.5",)}
+    with pytest.raises(AnswersError, match='no column "id", which id_column names'):
+        read_answers(path, id_column="id")

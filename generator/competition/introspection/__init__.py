@@ -7,6 +7,7 @@ and each answer is a `Finding`, inferred or the user's.
     row_ids                                        how the test rows get their ids, where no column has them
     example_files ← label_sources ← candidate_folders, tfrecords, pixels
                                                    which files the examples are, and what says their labels
+    answer_columns                                 which columns of the sample submission are filled, and which repeated
     target_columns, null_words, column_statistics, features
                                                    what is learned, and from what
     data_profile                                   all of that together, before anything is concluded

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+from generator.competition.introspection.column_statistics import key_column
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.example_files import ExampleFiles
 from generator.competition.introspection.findings import Confidence, Findings
@@ -18,7 +19,7 @@ def settle_audio(seen: Observations, files: ExampleFiles, found: Findings) -> No
     rate = min(form.sample_rate, _HIGHEST_RATE) if form is not None and form.sample_rate else _USUAL_RATE
     heard = f"the sounds have {form.sample_rate:,} samples a second" if form is not None else "no sound could be read"
     sure = Confidence.SURE if form is not None else Confidence.THIN
-    ids = sample.columns[0] if sample is not None and sample.columns else None
+    ids = key_column(sample)
     step = _seconds_per_part(seen.targets.parts) or _seconds_per_part(_ends(ids))
     seconds = form.seconds if form is not None and form.seconds else _USUAL_SECONDS
     length = step or round(min(_LONGEST, max(_SHORTEST, seconds)), 1)

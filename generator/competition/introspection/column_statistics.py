@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from generator.competition.introspection.run_length import is_run_length
+from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
 from generator.competition.survey.facts import Column, ColumnKind, Table
 
 _SEPARATORS = (" ", ",", ";", "|")
@@ -47,6 +48,14 @@ def is_whole(column: Column) -> bool:
     if column.kind is ColumnKind.NUMBER:
         return all(float(value).is_integer() for value in column.distinct)
     return column.kind is ColumnKind.INTEGER
+
+
+def key_column(table: Table | None) -> Column | None:
+    """The column that is most likely the ids of a table, before that is weighed: one of a name and unlike cells."""
+    columns = table.columns if table is not None else ()
+    unique = [column for column in columns if column.is_unique and not is_nameless(column.name)]
+    named = [column for column in unique if looks_like_id(column.name)]
+    return next(iter((*named, *unique, *columns)), None)
 
 
 def overlap(one: Column, other: Column) -> float:

@@ -97,6 +97,12 @@ def settle_details(family: Family, seen: Observations, found: Findings, *, is_se
     settle_format(tables, str(found["id_column"].value), seen.targets, found)
     if files is None:
         settle_row_ids(seen.row_ids, seen.tables, seen.targets, found)
+    elif "has_sample_ids" in found:
+        sample = seen.tables.sample.path if seen.tables.sample is not None else ""
+        raise IntrospectionError(
+            f"{printable(sample)} has no column of ids, by which the notebooks find the file of a row: put one into a "
+            "copy of it, and name that with --sample."
+        )
     elif "id_columns" in found.hints.overrides:
         raise UnknownKeyError(key="id_columns", family=family.name, keys=found)
 

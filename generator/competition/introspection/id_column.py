@@ -1,14 +1,14 @@
-"""The id column, and ids that name a part of an example too."""
+"""The id column, rows that have none, and ids that name a part of an example too."""
 
 import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from generator.competition.introspection.column_statistics import is_whole
+from generator.competition.introspection.column_statistics import is_whole, overlap
 from generator.competition.introspection.errors import IntrospectionError, MissingColumnError
-from generator.competition.introspection.findings import Confidence, Findings, Reason, weighed
-from generator.competition.introspection.run_length import class_column
+from generator.competition.introspection.findings import Confidence, Findings, Reason, best_first, weighed
+from generator.competition.introspection.run_length import class_column, code_column
 from generator.competition.introspection.table_roles import Tables
 from generator.competition.introspection.vocabulary import is_nameless, looks_like_id
 from generator.competition.survey.facts import Column, ColumnKind, InferenceServer, Table
@@ -18,10 +18,16 @@ _KEY = "id_column"
 _CANDIDATES = 50
 _FEWEST_EXAMPLES = 2
 _EXAMPLES_CHECKED = 50
+_OVERLAP = 0.1
+_AS_MANY = 0.9  # rows that were only estimated
+_MADE_NAMES = ("row", "row_number", "number_of_row", "position_of_row")
 
 
 def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> str:
     """Finds the id column of the sample submission, else that of the test or the training examples.
+
+    Where no column of a sample tells which test row its rows are about, the notebooks give both an id, whose column is
+    called as no other is.
 
     Without a sample, an inference server may ask for one answer for all rows of a group: its gateway names the column.
 
@@ -39,13 +45,23 @@ def find_id(tables: Tables, server: InferenceServer | None, found: Findings) -> 
     columns = table.columns[:_CANDIDATES]
     of_masks = class_column(tables.sample, tables.train)
     if of_masks is not None:
-        evidence = f"the first column of {table.name}, which has a row for each image and each {of_masks.name}"
-        return found.settle(_KEY, columns[0].name, evidence)
+        codes = code_column(tables.train)
+        apart = {of_masks.name, codes.name if codes is not None else ""}
+        image = next(each.name for each in columns if each.name not in apart and not is_nameless(each.name))
+        evidence = f"{table.name} has a row for each {image} and each {of_masks.name}"
+        return found.settle(_KEY, image, evidence)
+    of_batches = server if tables.sample is None else None
+    candidates = [weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns]
+    best = table.column(str(best_first(candidates)[0].value)) if candidates else None
+    if named is None and table is tables.sample and best is not None and _has_no_ids(best, tables):
+        test = tables.test.name if tables.test is not None else ""
+        evidence = f"no column of {table.name} is an id, and it has as many rows as {test}"
+        found.settle("has_sample_ids", value=False, evidence=evidence)
+        return found.settle(_KEY, _free_name(tables), evidence)
     # Of a test without a sample, the id that the user names may be that of a group.
     if named is None or (table is tables.sample and not named.is_unique):
         _check_that_one_is_unique(table, columns, is_sample=table is tables.sample)
-    of_batches = server if tables.sample is None else None
-    return str(found.choose(_KEY, (weighed(each.name, _reasons(each, table, tables, of_batches)) for each in columns)))
+    return str(found.choose(_KEY, candidates))
 
 
 def parts_of(ids: Sequence[str], names: Collection[str] = ()) -> tuple[str, ...]:
@@ -85,6 +101,35 @@ def _start_of_name(key: str, names: Collection[str]) -> int:
     return next((cut for cut in cuts if key[cut + 1 :] in names), 0)
 
 
+def _has_no_ids(best: Column, tables: Tables) -> bool:
+    """True if not even the best column of the sample is an id, and its rows may be those of the test table in order."""
+    sample, test, train = tables.sample, tables.test, tables.train
+    if sample is None or test is None or test is train or looks_like_id(best.name):
+        return False
+    fewer, more = sorted((sample.rows, test.rows))
+    is_whole = sample.is_complete and test.is_complete
+    if not (fewer == more if is_whole else fewer >= _AS_MANY * more):
+        return False
+    in_test = test.column(best.name)
+    is_answer = in_test is None and train is not None and train.column(best.name) is not None
+    is_other = in_test is not None and not (in_test.is_unique and overlap(best, in_test) > _OVERLAP)
+    return not best.is_unique or _is_prose(best) or _is_measured(best) or is_answer or is_other
+
+
+def _free_name(tables: Tables) -> str:
+    known = {name for table in (tables.sample, tables.test, tables.train) if table for name in table.column_names}
+    return next((name for name in _MADE_NAMES if name not in known), "_" + "_".join(sorted(known)))
+
+
+def _is_measured(column: Column) -> bool:
+    return column.kind is ColumnKind.NUMBER and not is_whole(column)
+
+
+def _is_prose(column: Column) -> bool:
+    spaced = sum(" " in value.strip() for value in column.present)
+    return column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2
+
+
 def _check_that_one_is_unique(table: Table, columns: Sequence[Column], *, is_sample: bool) -> None:
     """A pair of columns that is unique together only cannot be the id."""
     if not columns or any(column.is_unique for column in columns):
@@ -111,20 +156,18 @@ def _reasons(column: Column, table: Table, tables: Tables, server: InferenceServ
     in_test = tables.test.column(column.name) if tables.test is not None else None
     in_train = tables.train.column(column.name) if tables.train is not None else None
     is_new = is_sample and tables.test is not None and in_test is None and in_train is not None
-    spaced = sum(" " in value.strip() for value in column.present)
-    is_measured = column.kind is ColumnKind.NUMBER and not is_whole(column)
     gateway, gateway_name = (server.gateway, server.gateway_name) if server is not None else ("", "")
     is_named = any(f"{quote}{column.name}{quote}" in gateway for quote in "'\"")
     return [
-        Reason(0.5 * (column is table.columns[0]), f"the first column of {table.name}"),
+        Reason((0.2 if is_sample else 0.5) * (column is table.columns[0]), f"the first column of {table.name}"),
         Reason(2 if column.is_unique else -3, f"unique in {table.name}"),
         Reason(2 * (is_sample and _is_unique(in_test)), f"unique in {_name(tables.test)}"),
         Reason(1 * _is_unique(in_train), f"unique in {_name(tables.train)}"),
-        Reason((0.4 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
+        Reason((0.6 if is_sample else 1.5) * looks_like_id(column.name), "named like an id"),
         Reason(-3 * is_new, "a target"),
-        Reason(-2 * is_measured, "measured"),
+        Reason(-2 * _is_measured(column), "measured"),
         Reason(-4 * is_nameless(column.name), "without a name"),
-        Reason(-5 * (column.kind is ColumnKind.TEXT and spaced > len(column.present) / 2), "prose"),
+        Reason(-5 * _is_prose(column), "prose"),
         Reason(8 * is_named, f"named in {gateway_name}"),
     ]
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from generator.competition.facts import TargetKind
+from generator.competition.introspection.column_statistics import key_column
 from generator.competition.introspection.data_profile import Observations
 from generator.competition.introspection.errors import (
     IntrospectionError,
@@ -20,7 +21,7 @@ from generator.competition.introspection.vocabulary import TEST, stem, words
 from generator.competition.survey.facts import ColumnKind, Survey
 from generator.untrusted import printable
 
-_CHECKED_BEFORE = frozenset(("id_column", "id_columns", "targets"))
+_CHECKED_BEFORE = frozenset(("context_columns", "id_column", "id_columns", "targets"))
 _FEWEST_ROWS = 5  # as many as there are folds
 _MOST_NOTES = 3  # of what could not be read
 
@@ -48,7 +49,8 @@ def check_that_there_are_data(survey: Survey, tables: Tables, files: ExampleFile
             )
         trained_on = tables.train.path if tables.train is not None else ""
         left = [path for path in seen if path != trained_on]
-        asked = tables.sample.columns[0].present if tables.sample is not None and tables.sample.columns else ()
+        ids = key_column(tables.sample)
+        asked = ids.present if ids is not None else ()
         file = _test_file(survey)
         if tables.sample is not None and file and {stem(file), file.rpartition("/")[2]} & set(asked):
             raise IntrospectionError(
@@ -157,6 +159,6 @@ def _folders(survey: Survey) -> Iterator[str]:
 
 def _table_of_one_example(survey: Survey, tables: Tables) -> str:
     """A table that is named like an id of the sample submission, as several are; "" if hardly one is."""
-    ids = tables.sample.columns[0].distinct if tables.sample is not None and tables.sample.columns else frozenset()
-    named = [table.path for table in survey.tables if stem(table.path) in ids]
+    ids = key_column(tables.sample)
+    named = [table.path for table in survey.tables if ids is not None and stem(table.path) in ids.distinct]
     return named[0] if len(named) > 1 else ""

@@ -18,6 +18,7 @@ from generator.competition.introspection.candidate_folders import (
     further_below,
     with_bare_names,
 )
+from generator.competition.introspection.column_statistics import key_column
 from generator.competition.introspection.findings import Candidate, Reason, joined, weighed
 from generator.competition.introspection.pixels import PixelLists, pixel_columns, pixel_lists
 from generator.competition.introspection.run_length import code_column
@@ -154,8 +155,8 @@ def _class_folders(folders: Sequence[CandidateFolder], tables: Tables, *, is_lis
 
 
 def _ids(table: Table | None) -> frozenset[str]:
-    first = table.columns[0] if table is not None and table.columns else None
-    return first.distinct if first is not None and first.is_unique else frozenset()
+    ids = key_column(table)
+    return ids.distinct if ids is not None and ids.is_unique else frozenset()
 
 
 def _are_values(classes: Sequence[str], table: Table | None) -> bool:

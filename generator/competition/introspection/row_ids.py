@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise, product
+from itertools import combinations, islice, pairwise, product
 
 from generator.competition.introspection.errors import IntrospectionError, MissingColumnError
 from generator.competition.introspection.findings import Findings
@@ -40,8 +40,12 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findin
 
     Raises:
         MissingColumnError: The user named a column that the test table does not have.
+        IntrospectionError: The sample has no ids, and neither the order of its rows nor its other columns say which are
+            which.
     """
     sample, test = tables.sample, tables.test
+    if sample is not None and test is not None and "has_sample_ids" in found:
+        return _of_sample_without_ids(sample, test, found)
     asked = sample.column(id_column) if sample is not None else None
     if sample is None or test is None or asked is None or targets.lookup is not None:
         return None
@@ -60,11 +64,42 @@ def find_row_ids(tables: Tables, targets: Targets, id_column: str, found: Findin
             between = f', with "{separator}" between them,' if separator else ""
             evidence = f"the values of {few} in {test.name}{between} are the ids of {sample.name}"
             return RowIds(tuple(part.name for part in parts), separator, 0, evidence)
-    if names and not is_whole:
-        return RowIds(tuple(names), _SEPARATORS[0], 0, "nothing that was seen says otherwise")
-    if first is None or names:
-        return None
-    return RowIds((), "", first, f"the ids of {sample.name} count the rows of {test.name} from {first}")
+    if names:
+        evidence = "nothing that was seen says otherwise"
+        return None if is_whole else RowIds(tuple(names), _SEPARATORS[0], 0, evidence)
+    return (
+        None
+        if first is None
+        else RowIds((), "", first, f"the ids of {sample.name} count the rows of {test.name} from {first}")
+    )
+
+
+def _of_sample_without_ids(sample: Table, test: Table, found: Findings) -> RowIds:
+    """How rows are told apart where the sample has no ids: by their position, or by columns that both tables have."""
+    names, is_whole = _decided_columns(test, found), sample.is_complete and test.is_complete
+    both = [(column, same) for column in sample.columns if (same := test.column(column.name)) and same.present]
+    length = None if is_whole else _HEAD
+    if not names and all(column.values[:length] == same.values[:length] for column, same in both):
+        return RowIds((), "", 0, f"the rows of {sample.name} are those of {test.name}, in the same order")
+    few = [[sample.column(name) for name in names]] if names else None
+    shared = [column for column, _ in both]
+    ways = few or [list(way) for count in range(1, _MOST_COLUMNS + 1) for way in combinations(shared, count)]
+    for way in ways[:_MOST_TRIED]:
+        keys, known = _keys(way), _keys([test.column(column.name) if column is not None else None for column in way])
+        if keys and len(set(keys)) == len(keys) and len(set(known)) == len(known) and set(keys) == set(known):
+            columns = tuple(column.name for column in way if column is not None)
+            evidence = f"the values of {' and '.join(columns)} tell the rows of {sample.name} and {test.name} apart"
+            return RowIds(columns, _SEPARATORS[0], 0, evidence)
+    raise IntrospectionError(
+        f"No column of {printable(sample.path)} is an id, and its rows are in another order than those of "
+        f"{printable(test.path)}: put a column of ids into copies of both, and name these with --sample and --test."
+    )
+
+
+def _keys(columns: Sequence[Column | None]) -> list[tuple[str | None, ...]]:
+    """The rows of some columns; nothing where one is not there."""
+    there = [column.values for column in columns if column is not None]
+    return list(zip(*there, strict=True)) if len(there) == len(columns) else []
 
 
 def settle_row_ids(row_ids: RowIds | None, tables: Tables, targets: Targets, found: Findings) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
+from generator.competition.introspection.vocabulary import is_nameless
 from generator.competition.survey.facts import Column, Table
 
 _COLUMNS_COMPARED = 60
@@ -27,21 +28,24 @@ def class_column(sample: Table | None, train: Table | None) -> Column | None:
     """The column of a sample that names the class of a mask, where an image has a row for each: no id is unique.
 
     Args:
-        sample: The sample submission, with the image first, and a class and a code behind it.
+        sample: The sample submission, with an image, a class and a code in a row, and perhaps an index without a name.
         train: The training table, whose columns for the image and for the class are called the same.
     """
     codes = code_column(train)
-    if sample is None or train is None or len(sample.columns) != _OF_ROWS or codes is None:
+    named = [column for column in sample.columns if not is_nameless(column.name)] if sample is not None else []
+    if train is None or len(named) != _OF_ROWS or codes is None:
         return None
-    image, *others = sample.columns
-    beside = [column for column in others if column.name != codes.name]  # few codes are no classes
-    in_both = [(column, same) for column in beside if (same := train.column(column.name)) is not None]
-    classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both]
-    fitting = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
-    if train.column(image.name) is None or image.is_unique or len(fitting) != 1:
-        return None
-    rows = list(zip(image.values, fitting[0].values, strict=True))
-    return fitting[0] if len(set(rows)) == len(rows) else None
+    beside = [column for column in named if column.name != codes.name]  # few codes are no classes
+    for image in sorted(beside, key=lambda column: -len(column.distinct)):
+        in_both = [(column, train.column(column.name)) for column in beside if column is not image]
+        classes = [(column, len(column.distinct | same.distinct)) for column, same in in_both if same is not None]
+        fitting = [column for column, count in classes if _FEWEST_CLASSES <= count <= _MOST_CLASSES]
+        if train.column(image.name) is None or image.is_unique or len(fitting) != 1:
+            continue
+        rows = list(zip(image.values, fitting[0].values, strict=True))
+        if len(set(rows)) == len(rows):
+            return fitting[0]
+    return None
 
 
 def class_column_of_parts(train: Table | None, parts: Sequence[str]) -> Column | None:

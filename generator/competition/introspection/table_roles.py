@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from generator.competition.introspection.column_statistics import shares_values
+from generator.competition.introspection.column_statistics import key_column, shares_values
 from generator.competition.introspection.errors import MissingFileError
 from generator.competition.introspection.findings import (
     Candidate,
@@ -22,6 +22,7 @@ from generator.competition.introspection.vocabulary import (
     TEST,
     TRAIN,
     VALIDATION,
+    is_nameless,
     stem,
     words,
 )
@@ -82,7 +83,8 @@ def find_tables(survey: Survey, found: Findings) -> Tables:
 
 def has_target(table: Table, sample: Table) -> bool:
     """True if a table has what the sample asks for: its columns beside the id, or a column that names its classes."""
-    asked = sample.column_names[1:]
+    ids = key_column(sample)
+    asked = [column.name for column in sample.columns if column is not ids and not is_nameless(column.name)]
     if asked and set(asked) <= set(table.column_names):
         return True
     return any(names_classes(column, asked) for column in table.columns[:_MOST_COLUMNS_COMPARED])
@@ -175,10 +177,12 @@ def _sample_reasons(table: Table, survey: Survey) -> list[Reason]:
     name = 5 if "submission" in said and "sample" in said else 4 if said & SAMPLE - {"sample"} else 2
     others = [other for other in survey.tables if len(other.columns) > 1 and other is not table]
     tests = sorted(others, key=lambda other: not words(stem(other.path)) & TEST)
-    first = table.columns[0] if table.columns and table.columns[0].is_unique else None
+    key = key_column(table)
+    first = key if key is not None and key.is_unique else None
     same_ids = next((other for other in tests if first is not None and shares_values(first, other)), None)
     is_test = same_ids is not None and bool(words(stem(same_ids.path)) & TEST)
-    is_filled = len(table.columns) > 1 and all(len(column.distinct) <= 1 for column in table.columns[1:])
+    beside = [column for column in table.columns if column is not key]
+    is_filled = bool(beside) and all(len(column.distinct) <= 1 for column in beside)
     return [
         Reason(name * bool(said & SAMPLE), "its name says so"),
         Reason(
@@ -200,7 +204,8 @@ def _test_reasons(table: Table, sample: Table | None) -> list[Reason]:
     ]
     if sample is None:
         return reasons
-    has_its_ids = bool(sample.columns) and shares_values(sample.columns[0], table)
+    ids = key_column(sample)
+    has_its_ids = ids is not None and shares_values(ids, table)
     return [
         *reasons,
         Reason(2.5 * has_its_ids, f"it has the ids of {sample.name}"),
@@ -233,14 +238,16 @@ def _train_reasons(table: Table, sample: Table | None, test: Table | None, most:
 
 def _is_partly_labelled(table: Table, sample: Table | None) -> bool:
     """True if one table has both: exactly the rows that the sample asks for have no label."""
-    ids = table.column(sample.columns[0].name) if sample is not None and sample.columns else None
-    if sample is None or ids is None:
+    key = key_column(sample)
+    ids = table.column(key.name) if key is not None else None
+    if sample is None or key is None or ids is None:
         return False
-    asked = [table.column(column.name) for column in sample.columns[1:]]
+    beside = [column for column in sample.columns if column is not key and not is_nameless(column.name)]
+    asked = [table.column(column.name) for column in beside]
     labels = [column.values for column in asked if column is not None]
     if not labels or len(labels) < len(asked):
         return False
-    to_predict = sample.columns[0].distinct
+    to_predict = key.distinct
     is_asked = [key in to_predict for key in ids.values]
     without = [None in row for row in zip(*labels, strict=True)]
     fits = sum(both for both in map(all, zip(is_asked, without, strict=True)))

@@ -6,6 +6,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 
 from generator.competition.facts import TargetKind
+from generator.competition.introspection.answer_columns import answer_columns
 from generator.competition.introspection.errors import (
     IntrospectionError,
     MissingColumnError,
@@ -45,12 +46,13 @@ class Targets:
     Attributes:
         names: Their columns.
         columns: The same with their sampled values; empty where no table has them.
-        asked: The columns of the sample submission beside the id.
+        asked: The columns of the sample submission to be filled.
         answers: The same with their sampled values.
         parts: The parts of an example that an id of the sample names, if any.
         are_classes_asked: Whether the sample has a column for each class.
         row_labels: The labels, where a row of the training table is for one label of an example, as in the sample.
         lookup: The table that says which of them each row of the submission asks for, if there is one.
+        context: The other columns of the sample submission beside the id, which stay as they are.
     """
 
     names: tuple[str, ...]
@@ -61,6 +63,7 @@ class Targets:
     are_classes_asked: bool
     row_labels: tuple[str, ...] = ()
     lookup: Lookup | None = None
+    context: tuple[str, ...] = ()
 
     @property
     def are_keyed(self) -> bool:
@@ -115,7 +118,8 @@ def find_targets(
         MissingColumnError: The user named a column that does not exist.
         UnusableValueError: The user named the id.
     """
-    answers = _answers(tables, id_column)
+    classes = files.source.classes if files is not None else ()
+    answers = answer_columns(tables, id_column, classes, found)
     asked = tuple(column.name for column in answers)
     parts = _parts(tables, id_column)
     labelled = tables.labelled
@@ -132,7 +136,6 @@ def find_targets(
     columns = tuple(_measured(column, found) for column in columns)
     columns = tuple(as_labels(column, answers, found.decided(NULL_WORDS_KEY)) for column in columns)
     answers = tuple(as_answers(answer, columns) for answer in answers)
-    classes = files.source.classes if files is not None else ()
     return Targets(
         names=names,
         columns=columns,
@@ -142,6 +145,7 @@ def find_targets(
         are_classes_asked=_asks_for_classes(asked, columns, classes),
         row_labels=_row_labels(columns, labelled, id_column, parts),
         lookup=lookup,
+        context=_context(tables, id_column, asked),
     )
 
 
@@ -154,15 +158,12 @@ def _measured(column: Column, found: Findings) -> Column:
     return numbers if decided or len(numbers.distinct) > _FEW_CLASSES else column
 
 
-def _answers(tables: Tables, id_column: str) -> tuple[Column, ...]:
-    """The columns of the sample to be filled: those beside the id that the test examples do not have already."""
-    if tables.sample is None:
-        return ()
-    beside = tuple(column for column in tables.sample.columns if column.name != id_column)
-    known = set(tables.test.column_names) if tables.test is not None else set()
+def _context(tables: Tables, id_column: str, asked: Sequence[str]) -> tuple[str, ...]:
     of_masks = class_column(tables.sample, tables.train)
-    known |= {of_masks.name} if of_masks is not None else set()
-    return tuple(column for column in beside if column.name not in known) or beside
+    apart = {id_column, *asked, of_masks.name if of_masks is not None else ""}
+    return tuple(
+        name for name in (tables.sample.column_names if tables.sample is not None else ()) if name not in apart
+    )
 
 
 def _parts(tables: Tables, id_column: str) -> tuple[str, ...]:

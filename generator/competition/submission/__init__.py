@@ -2,20 +2,11 @@
 
 In: a file, and the sample submission or the `SubmissionShape` that it has to have. Out: its rows, checked one by one
 (`read_rows`), or how many there are (`validate`, `summarize`); a disagreement is a `SubmissionError`, one sentence with
-its line and id. What a sample does not show, but a task allows, is a `Tolerance`. Files are read by
-`generator.competition.tables`.
+its line and id. Which columns of the sample are no answers is its `SampleColumns`; what it does not show, but a task
+allows, is a `Tolerance`. Files are read by `generator.competition.tables`.
 """
 
-from generator.competition.submission.checking import (
-    CellKind,
-    SubmissionShape,
-    SubmissionSummary,
-    read_rows,
-    read_shape,
-    read_table,
-    summarize,
-    validate,
-)
+from generator.competition.submission.checking import SubmissionSummary, read_rows, summarize, validate
 from generator.competition.submission.errors import (
     MissingReaderError,
     SubmissionError,
@@ -23,11 +14,19 @@ from generator.competition.submission.errors import (
     SubmissionRowError,
     UnreadableSubmissionError,
 )
-from generator.competition.submission.tolerance import Tolerance, tolerance_of, tolerance_of_kind
+from generator.competition.submission.shape import CellKind, SubmissionShape, read_shape, read_table
+from generator.competition.submission.tolerance import (
+    SampleColumns,
+    Tolerance,
+    sample_columns_of,
+    tolerance_of,
+    tolerance_of_kind,
+)
 
 __all__ = [
     "CellKind",
     "MissingReaderError",
+    "SampleColumns",
     "SubmissionError",
     "SubmissionIdsError",
     "SubmissionRowError",
@@ -38,6 +37,7 @@ __all__ = [
     "read_rows",
     "read_shape",
     "read_table",
+    "sample_columns_of",
     "summarize",
     "tolerance_of",
     "tolerance_of_kind",

@@ -1,57 +1,34 @@
 """The checks of a submission against what its competition asks for."""
 
-import math
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import takewhile
 from pathlib import Path
 
 from generator.competition.submission.errors import (
-    MissingReaderError,
     SubmissionError,
     SubmissionIdsError,
     SubmissionRowError,
     UnreadableSubmissionError,
 )
-from generator.competition.submission.tolerance import Tolerance
-from generator.competition.tables.encodings import UTF_8
-from generator.competition.tables.errors import PyarrowMissingError, UnreadableTableError
-from generator.competition.tables.formats import TableFormat, format_of
-from generator.competition.tables.rows import Row, layout_within, table_rows
-from generator.files import reason
+from generator.competition.submission.shape import (
+    CellKind,
+    SubmissionShape,
+    id_of,
+    is_typed,
+    number_in,
+    open_table,
+    place_of,
+    plain_cell,
+    read_shape,
+)
+from generator.competition.submission.tolerance import SampleColumns, Tolerance
 from generator.untrusted import printable, quoted
 
 _MANY_COLUMNS = 10
+_FEW_ROWS = 10
 _NONE = Tolerance()
-
-
-class CellKind(StrEnum):
-    """The kinds of cells of a column."""
-
-    NUMBER = "number"
-    TEXT = "text"
-
-
-@dataclass(frozen=True)
-class SubmissionShape:
-    """The header, cells and ids that a competition asks for.
-
-    Attributes:
-        columns: The header, the id first.
-        kinds: What the cells of each column are.
-        ids: The ids of all rows.
-        tolerance: What a submission may have beyond that.
-        separator: What has to stand between the cells of a text; "" if anything may.
-        decimal: What the numbers have for a decimal point.
-    """
-
-    columns: tuple[str, ...]
-    kinds: tuple[CellKind, ...]
-    ids: Set[str]
-    tolerance: Tolerance = _NONE
-    separator: str = ""
-    decimal: str = "."
+_ID_FIRST = SampleColumns()
 
 
 @dataclass(frozen=True)
@@ -64,32 +41,17 @@ class SubmissionSummary:
     has_sample: bool = True
 
 
-def read_table(path: Path, *, separator: str = "", encoding: str = UTF_8) -> Iterator[Row]:
-    """Yields the header and then each row, as `table_rows` does.
-
-    Raises:
-        MissingReaderError: A package that reads the format is not installed.
-        UnreadableSubmissionError: It cannot be read as what its name says.
-    """
-    try:
-        yield from table_rows(path, separator=separator, encoding=encoding)
-    except OSError as error:
-        raise UnreadableSubmissionError(path=path, why=reason(error)) from error
-    except PyarrowMissingError as error:
-        raise MissingReaderError(path=path, why="pyarrow is missing; install it with: pip install pyarrow") from error
-    except UnreadableTableError as error:
-        raise UnreadableSubmissionError(path=path, why=f"it {error}") from error
-
-
-def validate(submission: Path, sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionSummary:
+def validate(
+    submission: Path, sample: Path, *, columns: SampleColumns = _ID_FIRST, tolerance: Tolerance = _NONE
+) -> SubmissionSummary:
     """Checks a submission against the competition's sample submission, in any order of rows.
 
     The two may be written in different formats: an id is the same as a number and as a text.
 
     Args:
         submission: The file to check; its name says what it is written in.
-        sample: The competition's own sample; its first column holds the ids. It may be compressed, or the member of a
-            zip archive.
+        sample: The competition's own sample. It may be compressed, or the member of a zip archive.
+        columns: Which of the sample's columns are no answers; by default the first one, with the ids.
         tolerance: What a submission may have although the sample does not show it.
 
     Returns:
@@ -98,81 +60,60 @@ def validate(submission: Path, sample: Path, *, tolerance: Tolerance = _NONE) ->
     Raises:
         SubmissionError: The first disagreement, with its line and id.
     """
-    shape = read_shape(sample, tolerance=tolerance)
+    shape = read_shape(sample, columns=columns, tolerance=tolerance)
     rows = sum(1 for _ in read_rows(submission, shape))
     return SubmissionSummary(path=submission, rows=rows, columns=shape.columns)
 
 
-def read_shape(sample: Path, *, tolerance: Tolerance = _NONE) -> SubmissionShape:
-    """Learns from a sample submission what a submission has to look like.
-
-    Raises:
-        SubmissionError: The sample itself is not a table, or not one with one row for each id where it has to be.
-    """
-    # Kaggle's files are in any encoding, and the notebooks read them so; what they write is in UTF-8.
-    encoding, separator = layout_within(sample)
-    columns, rows = _opened(sample, encoding=encoding)
-    ids: set[str] = set()
-    is_number, is_decimal = ([known] * len(columns) for known in (True, separator not in ("", ",")))
-    for number, cells in rows:
-        if cells[0] in ids and not tolerance.repeated_ids:
-            problem, place = "an id stands there twice", _place(sample, number)
-            raise SubmissionIdsError(path=sample, place=place, problem=problem, example=cells[0])
-        ids.add(cells[0])
-        is_number = [known and _number(cell) is not None for known, cell in zip(is_number, cells, strict=True)]
-        is_decimal = [known and _number(cell, ",") is not None for known, cell in zip(is_decimal, cells, strict=True)]
-    are_numbers = bool(ids) and not tolerance.texts
-    # A column of numbers with commas, beside which there are those of whole numbers.
-    has_comma = any(known and not other for known, other in zip(is_decimal[1:], is_number[1:], strict=True))
-    is_number = is_decimal if has_comma else is_number
-    kinds = tuple(CellKind.NUMBER if known and are_numbers else CellKind.TEXT for known in is_number)
-    return SubmissionShape(
-        columns=tuple(columns),
-        kinds=kinds,
-        ids=ids,
-        tolerance=tolerance,
-        separator=separator,
-        decimal="," if has_comma else ".",
-    )
-
-
 def read_rows(submission: Path, shape: SubmissionShape) -> Iterator[list[str]]:
-    """Yields the rows of a submission, each checked, with points in its numbers, and makes sure that no id is missing.
+    """Yields the id and the answers of each row of a submission, with points in its numbers.
+
+    Each row is checked, and in the end that no id is missing, and that the answers are not those of the sample.
 
     Raises:
         SubmissionError: The first disagreement with `shape`.
     """
-    columns, rows = _opened(submission, separator=shape.separator)
-    if tuple(columns) != shape.columns:
-        # Of many columns, those are named that come where they begin to differ.
-        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(columns, shape.columns, strict=False))))
-        start, where = (same, f" from column {same + 1} on") if same >= _MANY_COLUMNS else (0, "")
-        found, wanted = (quoted(", ".join(names[start:])) or "none" for names in (columns, shape.columns))
-        raise SubmissionError(
-            f"{printable(str(submission))} has the columns {found}{where}; the competition asks for {wanted}."
-        )
-    missing = set(shape.ids)
-    for number, cells in rows:
-        problem = _problem_of_cells(cells, shape)
+    header, rows = open_table(submission, separator=shape.separator)
+    _check_header(submission, header, shape)
+    missing, are_placeholders = set(shape.ids), bool(shape.placeholders)
+    context = shape.context
+    has_types = shape.is_typed or is_typed(submission)
+    if has_types:
+        context = {(key, *map(plain_cell, cells)) for key, *cells in context}
+    for position, (number, cells) in enumerate(rows):
+        key = id_of(cells, shape.id_place, position)
+        problem = _problem_of_cells(key, cells, shape)
         if problem:
-            raise SubmissionRowError(path=submission, place=_place(submission, number), problem=problem)
+            raise SubmissionRowError(path=submission, place=place_of(submission, number), problem=problem)
+        if key not in shape.ids or (key not in missing and not shape.tolerance.repeated_ids):
+            problem = "an id stands there twice" if key in shape.ids else "an id that the competition does not have"
+            raise SubmissionIdsError(path=submission, place=place_of(submission, number), problem=problem, example=key)
+        missing.discard(key)
+        repeated = [cells[place] for place in shape.context_places]
+        if context and (key, *(map(plain_cell, repeated) if has_types else repeated)) not in context:
+            names = " and ".join(f'"{quoted(shape.columns[place])}"' for place in shape.context_places)
+            problem = f'column {names} of id "{quoted(key)}" is not as in the sample'
+            raise SubmissionRowError(path=submission, place=place_of(submission, number), problem=problem)
+        answers = [cells[place] for place in shape.answer_places]
         if shape.decimal != ".":
-            answers = zip(cells[1:], shape.kinds[1:], strict=True)
-            points = (cell.replace(shape.decimal, ".") if kind is CellKind.NUMBER else cell for cell, kind in answers)
-            cells = [cells[0], *points]  # noqa: PLW2901 - the same row
-        if cells[0] not in missing:
-            is_known = cells[0] in shape.ids
-            if is_known and shape.tolerance.repeated_ids:
-                yield cells
-                continue
-            problem = "an id stands there twice" if is_known else "an id that the competition does not have"
-            place = _place(submission, number)
-            raise SubmissionIdsError(path=submission, place=place, problem=problem, example=cells[0])
-        missing.remove(cells[0])
-        yield cells
+            numbers = [shape.kinds[place] is CellKind.NUMBER for place in shape.answer_places]
+            answers = [
+                cell.replace(shape.decimal, ".") if is_number else cell
+                for cell, is_number in zip(answers, numbers, strict=True)
+            ]
+        if are_placeholders:
+            known = (cell.replace(shape.decimal, ".") for cell in shape.placeholders.get(key, ()))
+            are_placeholders = list(map(plain_cell, answers)) == list(map(plain_cell, known))
+        yield [key, *answers]
     if missing:
         problem = f"{len(missing):,} of {len(shape.ids):,} ids are missing, the first of them"
         raise SubmissionIdsError(path=submission, problem=problem, example=min(missing))
+    if are_placeholders and len(shape.ids) > _FEW_ROWS:
+        names = quoted(", ".join(shape.answer_columns[:_MANY_COLUMNS]))
+        raise SubmissionError(
+            f"{printable(str(submission))} has the sample's own answers in all {len(shape.ids):,} rows of {names}: no "
+            "prediction is in it. Check which columns the notebook fills."
+        )
 
 
 def summarize(submission: Path) -> SubmissionSummary:
@@ -181,60 +122,39 @@ def summarize(submission: Path) -> SubmissionSummary:
     Raises:
         SubmissionError: It is no table, or has no rows.
     """
-    columns, rows = _opened(submission)
+    columns, rows = open_table(submission)
     count = sum(1 for _ in rows)
     if not count:
         raise UnreadableSubmissionError(path=submission, why="it has no rows")
     return SubmissionSummary(path=submission, rows=count, columns=tuple(columns), has_sample=False)
 
 
-def _opened(path: Path, *, separator: str = "", encoding: str = UTF_8) -> tuple[list[str], Iterator[Row]]:
-    """The header of a table, and its rows, of which each has as many cells."""
-    table = read_table(path, separator=separator, encoding=encoding)
-    _, columns = next(table, (0, []))
-    if not columns:
-        raise UnreadableSubmissionError(path=path, why="it is empty")
-    return columns, _of_one_length(path, table, len(columns))
+def _check_header(submission: Path, header: list[str], shape: SubmissionShape) -> None:
+    if tuple(header) == shape.columns:
+        return
+    # Of many columns, those are named that come where they begin to differ.
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(header, shape.columns, strict=False))))
+    start, where = (same, f" from column {same + 1} on") if same >= _MANY_COLUMNS else (0, "")
+    found, wanted = (quoted(", ".join(names[start:])) or "none" for names in (header, shape.columns))
+    raise SubmissionError(
+        f"{printable(str(submission))} has the columns {found}{where}; the competition asks for {wanted}."
+    )
 
 
-def _of_one_length(path: Path, rows: Iterator[Row], length: int) -> Iterator[Row]:
-    for number, cells in rows:
-        if len(cells) != length:
-            problem = f"{len(cells)} cells under {length} columns"
-            raise SubmissionRowError(path=path, place=_place(path, number), problem=problem)
-        yield number, cells
-
-
-def _place(path: Path, number: int) -> str:
-    is_counted = format_of(path.name).format in (TableFormat.PARQUET, TableFormat.JSON)
-    return f"{'row' if is_counted else 'line'} {number}"  # rows below the header, or lines of a text
-
-
-def _problem_of_cells(cells: list[str], shape: SubmissionShape) -> str:
+def _problem_of_cells(key: str, cells: list[str], shape: SubmissionShape) -> str:
     for index, (cell, kind) in enumerate(zip(cells, shape.kinds, strict=True)):
+        if index in shape.context_places:
+            continue
         said = cell.strip()
-        if not said and shape.tolerance.empty_answers and index:
+        if not said and shape.tolerance.empty_answers and index != shape.id_place:
             continue
         problem = ""
         is_word = shape.tolerance.null_words and kind is CellKind.TEXT
         if not said or (said.lower() == "nan" and not is_word):
             problem = "is empty or NaN"
-        elif kind is CellKind.NUMBER and _number(cell, shape.decimal) is None:
+        elif kind is CellKind.NUMBER and number_in(cell, shape.decimal) is None:
             sign = " with a decimal comma" if shape.decimal == "," else ""
             problem = f'is "{quoted(cell)}" where the sample has a number{sign}'
         if problem:
-            return f'column "{quoted(shape.columns[index])}" of id "{quoted(cells[0])}" {problem}'
+            return f'column "{quoted(shape.columns[index])}" of id "{quoted(key)}" {problem}'
     return ""
-
-
-def _number(cell: str, decimal: str = ".") -> float | None:
-    if decimal != ".":
-        cell = "" if "." in cell else cell.replace(decimal, ".")
-    # Python reads 1_0 and other alphabets' digits as numbers, and what scores the file does not.
-    if "_" in cell or not cell.isascii():
-        return None
-    try:
-        value = float(cell)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

@@ -6,6 +6,7 @@ from generator.competition.submission import (
     MissingReaderError,
     SubmissionError,
     SubmissionSummary,
+    sample_columns_of,
     summarize,
     tolerance_of,
     validate,
@@ -52,7 +53,10 @@ def checked(path: Path, sample: Path | None, options: PushOptions) -> Submission
             raise SubmissionUnfitError(problem=f"{path.name} is empty.")
         return unread
     try:
-        return summarize(path) if sample is None else validate(path, sample, tolerance=tolerance_of(options.spec.task))
+        if sample is None:
+            return summarize(path)
+        task = options.spec.task
+        return validate(path, sample, columns=sample_columns_of(task), tolerance=tolerance_of(task))
     except MissingReaderError:
         # The notebook has checked it as well, and a chain is long: that is no reason to stop at its end.
         return unread

@@ -32,11 +32,13 @@ class Description:
     Attributes:
         facts: What is known of the competition; its question has no columns yet.
         sample_submission: The name of the sample in `hidden/` or `data/`.
+        id_column: The column of the answers and of submissions with the ids; "" where the host does not say it.
         says_submission: Whether it says what a row of a submission says; else that follows from the columns.
     """
 
     facts: HostedFacts
     sample_submission: str
+    id_column: str
     says_submission: bool
 
 
@@ -74,6 +76,7 @@ _KEYS = {
     "deadline": _Key(datetime, optional=True),
     "submission_file": _Key(str, "submission.csv", _is_inside, "a relative path"),
     "sample_submission": _Key(str, "sample_submission.csv", _is_inside, "a relative path"),
+    "id_column": _Key(str, ""),
     "mask_size": _Key(list, fits=_is_size, wanted="two whole numbers, the height and the width", optional=True),
     "pages": _Key(dict, {}),
 }
@@ -120,7 +123,8 @@ def read_description(folder: Path) -> Description:
         deadline=deadline.replace(tzinfo=UTC) if deadline is not None and deadline.tzinfo is None else deadline,
         submission_file=values["submission_file"],
     )
-    return Description(facts, values["sample_submission"], says_submission=bool(values["submission"]))
+    sample, id_column = values["sample_submission"], values["id_column"]
+    return Description(facts, sample, id_column, says_submission=bool(values["submission"]))
 
 
 def _value(path: Path, key: str, entries: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from generator.competition.submission import read_shape
-from generator.localkaggle.hosting.answers import read_answers
+from generator.localkaggle.hosting.answers import read_answers, sample_columns
 from generator.localkaggle.hosting.copies import copy
 from generator.localkaggle.hosting.description import HostedFolderError, read_description
 from generator.localkaggle.hosting.hosted import HostedFacts, Scores
@@ -45,9 +45,12 @@ class HostedFolder:
         self._store = store / description.facts.slug
         self._lock = threading.RLock()
         sample = self._sample(description.sample_submission)
-        answers = read_answers(_answers_file(self._folder))
-        columns = read_shape(sample).columns if sample else answers.columns
-        question = replace(description.facts.question, columns=columns)
+        answers = read_answers(_answers_file(self._folder), sample=sample, id_column=description.id_column)
+        columns, header = answers.columns, answers.columns
+        if sample is not None:
+            shape = read_shape(sample, columns=sample_columns(answers, sample))
+            columns, header = (answers.columns[0], *shape.answer_columns), shape.columns
+        question = replace(description.facts.question, columns=columns, header=header)
         if not description.says_submission:
             kind = inferred_submission(question.metric, columns, answers.columns)
             question = replace(question, submission=kind)

@@ -25,7 +25,8 @@ class Question:
     Attributes:
         metric: A metric as a task names it, such as "rmse" or "map@5".
         submission: What a row says.
-        columns: The columns of a submission, the id first; empty where the sample submission or the answers say it.
+        columns: The id and the answers of a submission; empty where the sample submission or the answers say it.
+        header: All columns of a submission in their order, where it has others or another order.
         mask_size: Height and width of the masks, where all have the same.
         public_share: The share of the examples whose score is shown while the competition runs.
     """
@@ -33,6 +34,7 @@ class Question:
     metric: str
     submission: SubmissionKind
     columns: tuple[str, ...] = ()
+    header: tuple[str, ...] = ()
     mask_size: tuple[int, int] | None = None
     public_share: float = PUBLIC_SHARE
 

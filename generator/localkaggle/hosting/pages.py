@@ -53,7 +53,7 @@ def evaluation_page(question: Question) -> HostedPage:
         f"Submissions are evaluated on the {named} between what you predict and what is true. {better}\n\n"
         f"## Submission File\n\nFor each {markdown_code(question.columns[0])} in the test set, you must predict "
         f"{_ROWS[question.submission]}. The file should contain a header and have the following format:\n\n"
-        f"    {' '.join(','.join(question.columns).split())}\n"
+        f"    {' '.join(','.join(question.header or question.columns).split())}\n"
     )
     return HostedPage("evaluation", "Evaluation", content)
 

@@ -15,7 +15,7 @@ from generator.competition.submission import (
     read_shape,
     tolerance_of_kind,
 )
-from generator.localkaggle.hosting.answers import Answers
+from generator.localkaggle.hosting.answers import Answers, sample_columns
 from generator.localkaggle.hosting.bounds import require_bounded
 from generator.localkaggle.hosting.composite_ids import example_of
 from generator.localkaggle.hosting.hosted import Question, Scores
@@ -43,7 +43,7 @@ class Scorer:
         self._question = question
         self._answers = answers
         self._shape = _shape(question, answers, sample)
-        self._compare: Comparison = comparison(question, answers, self._shape.columns)
+        self._compare: Comparison = comparison(question, answers, (self._shape.columns[0], *self._shape.answer_columns))
         self._public, self._private = _parts(question, answers, seed)
 
     def score(self, submission: Path) -> Scores:
@@ -53,7 +53,7 @@ class Scorer:
             SubmissionError: It is not what is asked for.
         """
         require_bounded(submission)
-        rows = {cells[0]: tuple(cells[1:]) for cells in read_rows(submission, self._shape)}
+        rows = {key: tuple(cells) for key, *cells in read_rows(submission, self._shape)}
         public = self._value(rows, self._public)
         return Scores(public, self._value(rows, self._private) if self._private != self._public else public)
 
@@ -75,7 +75,9 @@ def _shape(question: Question, answers: Answers, sample: Path | None) -> Submiss
     tolerance = replace(tolerance_of_kind(question.submission), null_words=has_nan)
     if sample is not None:
         # The answers say which examples there are; a sample may well be of another part of them.
-        return replace(read_shape(sample, tolerance=tolerance), ids=answers.rows.keys())
+        shape = read_shape(sample, columns=sample_columns(answers, sample), tolerance=tolerance)
+        context = shape.context if shape.ids >= answers.rows.keys() else frozenset[tuple[str, ...]]()
+        return replace(shape, ids=answers.rows.keys(), context=context)
     columns = question.columns or answers.columns
     cells = (cell for row in answers.rows.values() for cell in row)
     are_numbers = question.submission in _NUMBERS or all(map(is_number, cells))
