@@ -108,6 +108,47 @@ def test_a_copy_of_a_column_that_scores_better_than_the_model_is_advised() -> No
     assert told.advice[0].startswith("Submitting a copy of the column before scores better")
 
 
+@pytest.mark.parametrize(
+    ("scores", "losses"),
+    [
+        ([*(0.5 + 0.01 * epoch for epoch in range(11)), 0.602], (1.0, 0.4)),
+        ([0.5, 0.6, 0.7, 0.75, 0.78, 0.8, 0.81, 0.815, 0.82, 0.825, 0.83, 0.835], (1.0, 0.4)),
+        ([0.5, 0.7], (1.0, 0.4)),
+    ],
+    ids=["slowly", "less and less", "two epochs"],
+)
+def test_best_epochs_at_the_end_ask_for_more_of_them_before_the_model_is_blamed(
+    scores: list[float], losses: tuple[float, float]
+) -> None:
+    found = conclusions(result_of(*[scores] * 5, losses=losses, baselines=(Baseline("a plain model", 0.99, 100),)))
+
+    assert f"try -P EPOCHS={-(-3 * len(scores) // 2)}." in found.advice[0]
+    assert not any("plain model" in sentence for sentence in found.advice)
+
+
+def test_a_loss_that_still_falls_asks_for_more_epochs_where_a_plain_model_does_better() -> None:
+    run = result_of(LEVEL, LEVEL, baselines=(Baseline("a plain model", 0.99, 100),))
+    assert run.handover is not None
+    for fold in run.handover.fields["folds"]:
+        for epoch, entry in enumerate(fold["history"]):
+            entry["loss"] = 1.0 - 0.1 * epoch
+
+    assert "were still learning: try -P EPOCHS=12." in conclusions(run).advice[0]
+
+
+def test_curves_that_get_worse_ask_for_fewer_epochs_before_the_model_is_blamed() -> None:
+    found = conclusions(result_of(EARLY, EARLY, baselines=(Baseline("a plain model", 0.99, 100),)))
+
+    assert len(found.advice) == 1
+    assert "try -P EPOCHS=3, by whose end" in found.advice[0]
+
+
+def test_no_advice_names_what_the_kit_cannot_do() -> None:
+    found = conclusions(result_of(LEVEL, LEVEL, baselines=(Baseline("a plain model", 0.99, 100),)))
+
+    assert "average" not in " ".join(found.advice)
+
+
 def test_a_hidden_test_is_compared_with_the_spread() -> None:
     run = result_of(*([score, score] for score in (0.90, 0.91, 0.92)))
 

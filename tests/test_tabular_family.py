@@ -350,3 +350,16 @@ def test_ids_of_the_sample_that_the_test_table_lacks_stop_inference(folder: Path
 
     with pytest.raises(ValueError, match=r"test.csv lacks 1 ids of the sample, as 't999'\."):
         known_after("test-rows", task_in(folder, "auc"), "infer", folder)
+
+
+@pytest.mark.filterwarnings("error::FutureWarning", "error::DeprecationWarning")
+def test_encoding_rows_warns_of_nothing_and_is_the_same_again(tmp_path: Path) -> None:
+    cells = trained_on(write_shop(tmp_path, shop_columns()), until="make-preprocessor")
+    rows = cells.pd.DataFrame({"city": [*"abcd"] * 20, "size": range(80)})
+
+    encoded = []
+    for _ in range(2):
+        np.random.seed(1)
+        encoded.append(cells.make_preprocessor().fit_transform(rows, np.arange(80) % 2))
+
+    assert (encoded[0] == encoded[1]).all()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from notebook_session import Mirror, Sessions, needs_torch
 from tasks import task_of
 
 from generator.competition.facts import Task
+from generator.competition.introspection.training_budget import text_budget, text_seconds
 
 pytest_plugins = ("notebook_session",)
 
@@ -266,3 +268,53 @@ def test_a_pair_learns_what_decides_and_gives_every_id_its_prediction(
         middle = 2.5 if task == "numbers" else 0.5
         hits = sum((float(row[1]) > middle) == bool(right[row[0]][0]) for row in rows)
     assert hits >= 0.9 * len(rows)
+
+
+def counted(texts: Sequence[tuple[str, str]]) -> Any:
+    """The counts of pairs of texts, by name, with every word of the texts known."""
+    import pandas as pd
+
+    task = replace(NUMBERS, details={**NUMBERS.details, "text_counts": True})
+    cells = executed_alone(["count-texts"], task, "train")
+    return cells.count_texts(pd.DataFrame(texts, columns=["question", "answer"]), {"the": 0.1, "cat": 2.0, "sat": 2.0})
+
+
+def test_counts_tell_how_long_how_careful_and_how_alike_texts_are() -> None:
+    counts = counted([("The cat sat.", "the cat sat"), ("The CAT!", "a dgo"), ("", "")])
+
+    assert np.expm1(counts["question: words"]).round().tolist() == [3, 2, 0]
+    assert counts["answer: rare words"].tolist() == [0, 1, 0]
+    assert counts["question: capitals"].tolist() == pytest.approx([1 / 3, 2, 0])
+    assert counts["question, answer: words"].tolist() == [1, 0, 0]
+    assert counts["question, answer: rarity"].tolist() == [1, 0, 0]
+    assert not counts.isna().to_numpy().any()
+
+
+@pytest.mark.parametrize("framework", ["keras", "tensorflow", "jax", "torch"])
+def test_pairs_of_texts_get_counts_and_single_ones_for_classes_do_not(
+    tandem: Callable[..., Outcome], tmp_path: Path, framework: str
+) -> None:
+    def has_counts(task: str, metric: str) -> bool:
+        folder, name = tmp_path / task, f"{task}-{framework}"
+        write_competition(folder, task)
+        generate = ("generate", "--workspace", tmp_path, "--competition", name, "--data", folder, "--metric", metric)
+        done = tandem(*generate, "--framework", framework, "--name", name)
+        assert done.code == 0, done.err
+        written = [(tmp_path / "kernels" / name / role / f"{role}.ipynb").read_text() for role in ("train", "infer")]
+        assert len({"def count_texts" in notebook for notebook in written}) == 1
+        return "def count_texts" in written[0]
+
+    assert has_counts("numbers", "rmse")
+    assert not has_counts("classes", "accuracy")
+
+
+@pytest.mark.parametrize("rows", [200, 600, 1_000, 1_500, 2_000])
+@pytest.mark.parametrize("tokens", [128, 256, 384])
+@pytest.mark.parametrize("has_linear_member", [True, False])
+def test_few_texts_train_in_ten_minutes(rows: int, tokens: int, *, has_linear_member: bool) -> None:
+    folds, epochs = text_budget(rows, tokens, has_linear_member=has_linear_member)
+
+    passes = epochs * (folds - 1 if folds > 1 else 0.8)
+    assert rows * passes * text_seconds(tokens) <= 8 * 60
+    assert epochs >= 2
+    assert folds > 1 or not has_linear_member

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @pair_argument
-@click.option("--smoke", is_flag=True, help="Run every cell on very little data, in under a minute.")
+@click.option("--smoke", is_flag=True, help="Run every cell on very little data: a minute or two, more for backbones.")
 @assignments_option("Set a parameter in each notebook that has it; repeatable.")
 @click.option("--only", type=click.Choice([str(role) for role in Role]), help="Run one of the two notebooks.")
 @click.option(

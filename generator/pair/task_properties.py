@@ -243,6 +243,11 @@ class TaskProperties:
         return medium is Medium.ROW or (medium is Medium.TEXT and not self.task.details.get("pretrained"))
 
     @property
+    def has_text_numbers(self) -> bool:
+        """True if there are numbers beside a text: columns of the tables, or counts of the text."""
+        return bool(self.task.details.get("number_columns") or self.task.details.get("text_counts"))
+
+    @property
     def streams_files(self) -> bool:
         """True if examples are read by the stream of a framework, rather than from a table in memory."""
         return families()[self.family].medium.is_files

@@ -4,7 +4,7 @@ A figure that is not there has no sentence: after a smoke run, on a specimen or 
 single fold says less than five.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 from statistics import mean, stdev
@@ -16,9 +16,10 @@ from generator.pair.workspace import Role
 from generator.run.result import RunResult
 from generator.untrusted import printable
 
-_FEWEST_FOLDS, _FEWEST_EPOCHS = 3, 4
+_FEWEST_FOLDS, _FEWEST_EPOCHS, _FEWEST_EPOCHS_BEHIND = 3, 4, 2
 _EARLY, _EARLY_OF_ONE_FOLD, _LATE = 0.6, 0.5, 0.85  # of the epochs
 _CHANGE = 0.05  # of all that was gained since the first epoch; less is noise
+_CHANGE_BEHIND = 0.01  # the same where a plain model does better
 _LEARNT = 0.03  # of the loss
 _USUAL_FOLDS = 5
 _CLEARLY = 3  # standard errors
@@ -128,8 +129,9 @@ class _Figures:
             yield "That is more than three standard errors: are there groups or times that folds should keep apart?"
 
     def advice(self) -> Iterator[str]:
-        yield from self._on_baselines()
-        yield from self._on_epochs()
+        # The model is to blame only where its curves ask for nothing else.
+        on_curves = tuple(self._on_epochs())
+        yield from on_curves or self._on_baselines()
         if len(self.folds) == 1 and self._knob("FOLDS") == 1:
             yield (
                 f"One fold does not tell how much the score varies: -P FOLDS={_USUAL_FOLDS} does, in {_USUAL_FOLDS} "
@@ -138,27 +140,34 @@ class _Figures:
 
     def _on_baselines(self) -> Iterator[str]:
         constant, model = constant_baseline(self.result), model_baseline(self.result)
-        # What was taken off for the choice of the epoch is no more certain than the spread is.
-        uncertain = (self._standard_error or 0.0) + abs(mean([fold.optimism for fold in self.folds] or [0.0]))
         if constant is not None and self._gain(self.score, constant.score) <= 0:
             yield (
                 "The model is no better than a constant. Look at the loss and at the worst mistakes: are the labels "
                 "those of these examples, is LEARNING_RATE far too high or too low?"
             )
-        elif model is not None and self._gain(self.score, model.score) < -uncertain and model.name.startswith(COPY):
+        elif model is not None and self._is_behind and model.name.startswith(COPY):
             yield (
                 f"Submitting {model.name} scores better: look at the rows where that is wrong, and learn only what "
                 f"changes there."
             )
-        elif model is not None and self._gain(self.score, model.score) < -uncertain:
+        elif model is not None and self._is_behind:
             yield (
-                f"A plain model does better: submit it as well, or average the two, and find out what "
-                f"{model.name} has that this model lacks."
+                f"A plain model does better: submit it as well, and find out what {model.name} has that this model "
+                f"lacks."
             )
+
+    @property
+    def _is_behind(self) -> bool:
+        """True if a plain model scores better by more than chance."""
+        model = model_baseline(self.result)
+        # What was taken off for the choice of the epoch is no more certain than the spread is.
+        uncertain = (self._standard_error or 0.0) + abs(mean([fold.optimism for fold in self.folds] or [0.0]))
+        return model is not None and self._gain(self.score, model.score) < -uncertain
 
     def _on_epochs(self) -> Iterator[str]:
         epochs, bests = self._epochs, [fold.best_epoch for fold in self.folds]
-        if epochs < _FEWEST_EPOCHS or self._knob("EPOCHS") != epochs:
+        fewest = _FEWEST_EPOCHS_BEHIND if self._is_behind else _FEWEST_EPOCHS
+        if epochs < fewest or self._knob("EPOCHS") != epochs:
             return
         falls = [1 - fold.losses[-1] / fold.losses[0] for fold in self.folds if fold.losses and fold.losses[0] > 0]
         if falls and mean(falls) < _LEARNT:
@@ -168,11 +177,22 @@ class _Figures:
                 f"After the best epochs the held-out score gets worse: try -P EPOCHS={max(bests)}, by whose end the "
                 f"learning rate has decayed, or more regularisation{self._regularisation()}."
             )
-        elif min(bests) > epochs * _LATE and self._gained_late() > _CHANGE:
+        elif min(bests) > epochs * _LATE and self._is_still_learning():
             yield (
                 f"The best epochs are the last ones, and the models were still learning: "
                 f"try -P EPOCHS={ceil(1.5 * epochs)}."
             )
+
+    def _is_still_learning(self) -> bool:
+        """True if the last quarter of the epochs still gained; less is enough where a plain model does better."""
+        if not self._is_behind:
+            return self._gained_late() > _CHANGE
+        return self._gained_late() > _CHANGE_BEHIND or self._loss_fell_late() > _CHANGE
+
+    def _loss_fell_late(self) -> float:
+        """The share of the fall of the loss in training that came in the last quarter of the epochs."""
+        curves = [[fold.losses[0] - loss for loss in fold.losses] for fold in self.folds if fold.losses]
+        return mean([self._share(fall, over=max(fall[: self._late_from(fall)])) for fall in curves] or [0.0])
 
     def _lost(self) -> float:
         """What was lost after the best epochs, as a share of what was gained until then."""
@@ -180,12 +200,17 @@ class _Figures:
 
     def _gained_late(self) -> float:
         """The share of all that was gained which came in the last quarter of the epochs."""
-        return mean(self._share(gains, over=max(gains[: ceil(len(gains) * 3 / 4)])) for gains in self._gains())
+        return mean(self._share(gains, over=max(gains[: self._late_from(gains)])) for gains in self._gains())
 
     def _gains(self) -> Iterator[list[float]]:
         """Of each fold what each epoch has gained since the first one."""
         for fold in self.folds:
             yield [self._gain(score, fold.scores[0]) for score in fold.scores]
+
+    @staticmethod
+    def _late_from(curve: Sequence[float]) -> int:
+        """The first epoch of the last quarter, which has one epoch at least."""
+        return min(ceil(len(curve) * 3 / 4), len(curve) - 1)
 
     @staticmethod
     def _share(gains: list[float], *, over: float) -> float:

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from generator.competition.facts import TargetKind
 from generator.competition.introspection.errors import listed
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Candidate, Findings, Reason, joined, weighed
 from generator.competition.introspection.vocabulary import words
+from generator.competition.metrics import METRICS
 from generator.competition.survey.facts import Column, ColumnKind
 
 _NAMES = frozenset(("text", "texts", "comment", "comments", "review", "reviews", "title", "question", "sentence"))
@@ -21,7 +23,7 @@ _SEVERAL = 20
 _LEAST = 2.5
 _HARDLY_LESS = 3
 _DIFFERENT = 0.3
-_FEW_TEXTS = 1_000
+_FEW_TEXTS, _FEW_COUNTED_TEXTS = 1_000, 5_000
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,23 @@ def settle_texts(texts: TextColumns, features: Features, examples: int, found: F
     found.settle("number_columns", [column.name for column in features.measures], beside)
     evidence = f"{length} tokens hold 95% of the sampled texts, or as much as is usual"
     found.settle("sequence_length", length, evidence)
-    if examples <= _FEW_TEXTS:
+    _settle_counts(columns, found)
+    has_counts = "text_counts" in found and bool(found["text_counts"].value)
+    if examples <= (_FEW_COUNTED_TEXTS if has_counts else _FEW_TEXTS):
         found.settle("linear_member", True, f"{examples:,} texts are few for a network alone")
+
+
+def _settle_counts(columns: Sequence[Column], found: Findings) -> None:
+    """Settles whether counts of the texts are learned from: for grades and other numbers, and for several texts."""
+    metric = METRICS.get(str(found["metric"].value)) if "metric" in found else None
+    is_graded = found.member("target_kind", TargetKind) is TargetKind.NUMBER or (metric and metric.is_ordinal)
+    is_of_several = len(columns) > 1 and not found.decided("pretrained")
+    if is_graded or is_of_several:
+        counted = "what several texts share" if len(columns) > 1 else "how long and how careful a text is"
+        what = "a grade or another number" if is_graded else "a class"
+        found.settle("text_counts", True, f"{counted} can tell much of {what}")
+    elif "text_counts" in found.hints.overrides:
+        found.settle("text_counts", False, "nothing in the files says otherwise")
 
 
 def sequence_length(columns: Sequence[Column]) -> int:

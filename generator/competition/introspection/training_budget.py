@@ -9,6 +9,9 @@ from generator.competition.presets import preset_of
 _REPLICAS, _STEPS, _MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
 _SHARE_TRAINED_ON = 0.8
 _FEWEST_EPOCHS, _MOST_EPOCHS, _ROWS_FOR_MOST = 3, 40, 1_000
+# Up to so many texts train within so many CPU seconds: with inference, ten minutes on two idle cores.
+_FEW_TEXTS, _SECONDS, _FEWEST_EPOCHS_OF_TEXTS = 2_000, 450, 2
+_FOLDS = {5: 8, 3: 6, 2: 1}  # so many where each can have so many epochs
 
 
 def batch_size(examples: int) -> int:
@@ -20,6 +23,24 @@ def batch_size(examples: int) -> int:
 def epochs(examples: int) -> int:
     """From 40 for a thousand examples down to 3: an epoch of many examples teaches more."""
     return max(_FEWEST_EPOCHS, min(_MOST_EPOCHS, round(_MOST_EPOCHS * math.sqrt(_ROWS_FOR_MOST / max(1, examples)))))
+
+
+def text_seconds(tokens: int) -> float:
+    """CPU seconds that training takes for a text of so many tokens: 0.027 for 128 and 0.155 for 512, as measured."""
+    return tokens * (1.8e-4 + 2.4e-7 * tokens)
+
+
+def text_budget(examples: int, tokens: int, *, has_linear_member: bool) -> tuple[int, int]:
+    """The folds and the epochs with which few texts train in ten minutes, inference included.
+
+    A linear member needs other folds to say how much it counts, so that it has two at least.
+    """
+    affordable = _SECONDS / (max(1, examples) * text_seconds(tokens))  # passes over all texts
+    if not has_linear_member:
+        return 1, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), int(affordable / _SHARE_TRAINED_ON)))
+    possible = {folds: int(affordable / (folds - 1)) for folds in _FOLDS}
+    folds = next((folds for folds, least in _FOLDS.items() if possible[folds] >= least), min(_FOLDS))
+    return folds, max(_FEWEST_EPOCHS_OF_TEXTS, min(epochs(examples), possible[folds]))
 
 
 def settle_budget(family: str, examples: int, found: Findings, *, squares: int = 1) -> None:
@@ -34,7 +55,21 @@ def settle_budget(family: str, examples: int, found: Findings, *, squares: int =
     elif preset := preset_of(family, found.decided("pretrained")):
         size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
         usual = f"usual for {examples:,} examples and a pretrained model"
+    elif family == "text":
+        times, usual = _settle_folds_of_texts(examples, times, usual, found)
     steps = max(1, int(examples * squares * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit, cut = "step" if steps == 1 else "steps", f" of {squares} squares" if squares > 1 else ""
     found.settle("batch_size", size, f"with 8 replicas, {examples:,} examples{cut} are {steps:,} {unit} an epoch")
     found.settle("epochs", times, usual)
+
+
+def _settle_folds_of_texts(examples: int, times: int, usual: str, found: Findings) -> tuple[int, str]:
+    """Settles the folds of texts; returns the epochs, and why."""
+    has_linear_member = "linear_member" in found and bool(found["linear_member"].value)
+    tokens = int(str(found["sequence_length"].value))
+    folds, fitting = text_budget(examples, tokens, has_linear_member=has_linear_member)
+    if has_linear_member:
+        found.settle("fold_count", folds, "a linear model is mixed in by what other folds say")
+    if examples > _FEW_TEXTS or fitting == times:
+        return times, usual
+    return fitting, f"for {examples:,} texts about ten minutes on two cores, with FOLDS = {folds}"
