@@ -63,7 +63,11 @@ class Watch:
                 if reason:
                     return reason
             else:
-                return _too_much(self.order.files.working, self.order.output_limit)
+                return ""
+
+    def left_behind(self) -> str:
+        """The reason why the files of a session that is over are too much, or nothing."""
+        return _too_much(self.order.files.working, self.order.output_limit)
 
     def ask_the_kernel(self, pid: int) -> str:
         """What the kernel has refused the process and all in its control group, or nothing; it is kept in `refused`.
@@ -76,10 +80,11 @@ class Watch:
         return self.refused
 
     def kill_children(self) -> None:
-        """Kills what the process started itself, such as the first process of a sandbox, should it have outlived it."""
+        """Kills what the process started itself and was seen here, and waits until it is gone."""
         for child in self.children:
             with suppress(psutil.Error):
                 child.kill()
+        psutil.wait_procs(self.children, timeout=GRACE)
 
     def _reason(self, pid: int) -> str:
         now = time.monotonic()

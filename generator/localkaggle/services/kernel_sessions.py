@@ -14,6 +14,7 @@ from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
 from generator.localkaggle.services.kernel_validation import PushError
+from generator.sessions.first_process import end_recorded
 from generator.sessions.folder_trees import remove_tree, size_of
 from generator.sessions.queue import SessionQueue
 from generator.sessions.resource_limits import largest_memory
@@ -71,15 +72,11 @@ class KernelSessions:
         """The files of a session."""
         return SessionFolder(self._site.root, session)
 
-    def start(self) -> int:
+    def start(self) -> None:
         """Takes up what the last run of the server left: what ran is lost, what waited waits again.
 
-        To be called when everybody listens who wants to.
-
-        Returns:
-            The bytes of what sessions needed meanwhile, and nobody removed: now they are.
+        To be called after `sweep`, when everybody listens who wants to.
         """
-        swept = self._sweep()
         for session in self._records.unreported_reruns():
             self._has_written(partial(self._report, session))
         for session in self._records.unfinished():
@@ -87,7 +84,6 @@ class KernelSessions:
                 self._has_written(partial(self._end, session, CUT_OFF))
             else:
                 self.queue.add(session.id)
-        return swept
 
     def require_free_session(self, settings: KernelSettings) -> None:
         """Checks that one more session of these settings may begin.
@@ -198,8 +194,16 @@ class KernelSessions:
             return {}
         return {"KAGGLE_IS_COMPETITION_RERUN": "1"}
 
-    def _sweep(self) -> int:
-        """Removes what the sessions of a server that was killed have left; none runs now."""
+    def sweep(self) -> int:
+        """Ends the sessions of a server that was killed, and removes what they needed while they ran.
+
+        To be called before anything is given away, and before any session begins.
+
+        Returns:
+            The bytes that were removed.
+        """
+        for record in self._site.root.glob("sessions/*/first-process.json"):
+            end_recorded(record)
         swept = 0
         for session in self._records.sessions():
             folder = self.folder(session.id)
