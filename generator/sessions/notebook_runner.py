@@ -134,6 +134,7 @@ def _work(order: SessionOrder, launch: Launch) -> WorkOrder:
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
         most_processes=0 if launch.elsewhere else order.process_limit,
         python=str(order.python or ""),
+        shares_network=order.internet and not launch.elsewhere,
     )
 
 

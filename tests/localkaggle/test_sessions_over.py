@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -199,3 +200,45 @@ def test_a_record_that_is_none_ends_nothing(tmp_path: Path, content: str) -> Non
     end_recorded(tmp_path / "record.json")
 
     assert not (tmp_path / "record.json").exists()
+
+
+SOCKETS = """
+import socket, subprocess, sys
+sys.path.append(sys.argv[1])
+from generator.sessions.worker import keep_from_abstract_sockets
+kept = keep_from_abstract_sockets()
+own = socket.socket(socket.AF_UNIX)
+own.bind("\\0" + sys.argv[2] + "-own")
+own.listen()
+socket.socket(socket.AF_UNIX).connect("\\0" + sys.argv[2] + "-own")
+child = "import socket, sys; socket.socket(socket.AF_UNIX).connect(chr(0) + sys.argv[1])"
+said = subprocess.run([sys.executable, "-c", child, sys.argv[2]], capture_output=True, text=True).stderr
+print(kept, "PermissionError" in said)
+"""
+
+
+def test_a_session_with_the_internet_reaches_no_socket_of_the_desktop() -> None:
+    name = f"tandem-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as desktop:
+        desktop.bind(f"\0{name}")
+        desktop.listen()
+        package = str(Path(__file__).parents[2])
+        program = ["setpriv", "--no-new-privs", sys.executable, "-c", SOCKETS, package, name]
+        said = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split()
+    if said[0] == "False":
+        pytest.skip("this kernel has no scopes of Landlock")
+
+    assert said == ["True", "True"]
+
+
+def test_a_notebook_with_the_internet_reaches_no_socket_of_the_desktop(tmp_path: Path, sandbox: Bubblewrap) -> None:
+    name = f"tandem-notebook-{os.getpid()}"
+    text = f"import socket\nsocket.socket(socket.AF_UNIX).connect(chr(0) + {name!r})"
+    with socket.socket(socket.AF_UNIX) as desktop:
+        desktop.bind(f"\0{name}")
+        desktop.listen()
+        session = run(tmp_path, notebook(text), sandbox, internet=True)
+    if not session.end.failure:
+        pytest.skip("this kernel has no scopes of Landlock")
+
+    assert "PermissionError" in session.end.failure

@@ -10,6 +10,7 @@ from functools import partial
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.service_context import ServiceContext
+from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
@@ -127,11 +128,23 @@ class KernelSessions:
             end = SessionEnd(f"{MACHINE_FAILED}{why}")
         remove_tree(self.folder(number).private)
         failure = CUT_OFF if stop.is_set() and end.failure else end.failure
-        # The disk may be full, and not remain so.
+        # The disk may be full, and not remain so: if others make no room, what this session left is removed.
+        waited = False
         while not self._has_written(partial(self._end, session, failure)) and not stop.wait(_RETRY_SECONDS):
-            pass
+            if waited:
+                self._make_room(number)
+            waited = True
+        if failure:
+            self._make_room(number)
         if self._records.session(number) is None:  # deleted meanwhile
             self.folder(number).remove()
+
+    def _make_room(self, session: int) -> None:
+        """Removes the output of a session that failed where the disk is full, or no session could run any more."""
+        working = self.folder(session).working
+        if working.exists() and not has_room(self._site.root, 0):
+            _LOG.warning("the disk is full: the output of session %d, which failed, is removed", session)
+            remove_tree(working)
 
     def _has_written(self, write: Callable[[], None]) -> bool:
         """Writes the end of a session down, or tells of it; False if that is to be tried again: the disk is full."""
@@ -210,6 +223,8 @@ class KernelSessions:
             for left in (folder.private, *folder.path.glob(".output*")):
                 swept += size_of(left)
                 remove_tree(left)
+            if session.failure:
+                self._make_room(session.id)
         return swept
 
     def _end(self, session: SessionRecord, failure: str) -> None:
