@@ -223,7 +223,7 @@ class KernelSessions:
             for left in (folder.private, *folder.path.glob(".output*")):
                 swept += size_of(left)
                 remove_tree(left)
-            if session.failure:
+            if session.failure or (session.started is not None and not session.is_over):  # cut off
                 self._make_room(session.id)
         return swept
 

@@ -140,8 +140,8 @@ class Submissions:
 
 
 _GIVEN = ("competition", "owner", "description", "file_name", "kernel", "kernel_version", "stage")
-# A file that could not be scored does not count. A notebook counts in any case, as on Kaggle: it chooses how it fails,
-# by what it reads in the hidden test, and is told of it.
+# A file that could not be scored does not count. A notebook counts in any case: it can choose by what it reads in the
+# hidden test whether it fails and how, and its team is told.
 _TODAY = (
     "SELECT count(*) FROM submissions WHERE competition = ? AND owner = ? AND moment >= ? "
     "AND (stage != 'error' OR kernel != '')"

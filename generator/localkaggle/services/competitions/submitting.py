@@ -61,15 +61,17 @@ class Submitting:
         self._require_allowed(call)
         file_name = checked_name(call.text("fileName") or hosted.facts.submission_file)
         written = self._written(call, hosted.facts, file_name)
-        submission = self._added(call, hosted.facts, file_name=file_name)
         if hosted.facts.is_code_competition:
+            submission = self._added(call, hosted.facts, file_name=file_name)
             self._scoring.rerun(submission)
-        else:
-            try:
-                with open_below(written, file_name) as file:
-                    self._scoring.receive(submission, file)
-            except OSError as error:
-                raise ApiError(404, _NO_OUTPUT_FILE) from error
+            return _submitted(hosted, submission)
+        try:
+            file = open_below(written, file_name)
+        except OSError as error:
+            raise ApiError(400, _NO_OUTPUT_FILE) from error
+        with file:
+            submission = self._added(call, hosted.facts, file_name=file_name)
+            self._scoring.receive(submission, file)
         return _submitted(hosted, submission)
 
     def list(self, call: Call) -> Fields:
