@@ -4,8 +4,9 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager, suppress
+from io import BufferedReader
+from pathlib import Path, PurePath
 from typing import BinaryIO
 
 from generator.errors import TandemError
@@ -24,6 +25,10 @@ _REASONS = {
 }
 
 _LARGEST = 256 * 2**20
+_DEEPEST = 100  # folders below one another
+_NO_NAME = "no file can have this name"
+# Opening a pipe that nobody writes to must not block.
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class FileWriteError(TandemError):
@@ -123,9 +128,59 @@ def open_file(path: Path) -> BinaryIO:
         OSError: There is none, it is none, or it may not be read.
     """
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        handle = os.open(path, _READ)
     except ValueError as error:  # a NUL in its name
-        raise OSError(errno.EINVAL, "no file can have this name") from error
+        raise OSError(errno.EINVAL, _NO_NAME) from error
+    return _ordinary(handle)
+
+
+def open_below(root: Path, name: PurePath | str) -> BufferedReader:
+    """Opens a file to read that an untrusted program wrote below a folder, for the caller to close.
+
+    The way to it goes from a handle on `root` from folder to folder, and neither they nor the file may be links; links
+    above `root` are followed. Whoever reads from what this returns reads the file that was checked, whatever takes its
+    place later.
+
+    Raises:
+        OSError: There is none; a link is in the way; it is a pipe or a device; it has another owner than `root`; or it
+            has a second name (a hard link) outside of `root`.
+    """
+    parts = PurePath(name).parts
+    if not parts or PurePath(name).is_absolute() or ".." in parts or "\0" in str(name):
+        raise OSError(errno.EINVAL, _NO_NAME)
+    with ExitStack() as stack:
+        top = folder = _opened_folder(root, stack)
+        for part in parts[:-1]:
+            folder = _opened_folder(part, stack, parent=folder)
+        file = stack.enter_context(_ordinary(os.open(parts[-1], _READ | os.O_NOFOLLOW, dir_fd=folder)))
+        status = os.fstat(file.fileno())
+        if status.st_uid != os.fstat(top).st_uid:
+            raise PermissionError(errno.EPERM, "it belongs to another user")
+        if status.st_nlink > 1 and not _has_all_names_below(top, status):
+            raise PermissionError(errno.EPERM, "it has a second name (a hard link) elsewhere")
+        return open(os.dup(file.fileno()), "rb")  # noqa: PTH123 - a descriptor has no path
+
+
+def _opened_folder(folder: PurePath | str, stack: ExitStack, *, parent: int | None = None) -> int:
+    flags = _READ | os.O_DIRECTORY | (0 if parent is None else os.O_NOFOLLOW)
+    handle = os.open(folder, flags, dir_fd=parent)
+    stack.callback(os.close, handle)
+    return handle
+
+
+def _has_all_names_below(folder: int, status: os.stat_result) -> bool:
+    """True if no hard link of a file leads out of a folder."""
+    left = status.st_nlink
+    for at, folders, names, handle in os.fwalk(".", dir_fd=folder):
+        if len(PurePath(at).parts) > _DEEPEST:
+            folders.clear()  # each level takes a descriptor
+        for name in names:
+            with suppress(OSError):
+                left -= os.path.samestat(os.stat(name, dir_fd=handle, follow_symlinks=False), status)
+    return left <= 0
+
+
+def _ordinary(handle: int) -> BufferedReader:
     try:
         kind = os.fstat(handle).st_mode
         if stat.S_ISDIR(kind):

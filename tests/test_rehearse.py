@@ -204,6 +204,24 @@ def test_what_is_wrong_is_said_before_anything_begins(
     assert "training on 8 devices" not in outcome.err
 
 
+@pytest.mark.parametrize(
+    "place", ["input", "input/competitions", "input/competitions/tiny", "kernels/tiny/infer/infer.ipynb"]
+)
+def test_what_a_link_of_a_sent_workspace_leads_to_is_not_given_to_a_sandbox(
+    tandem: Callable[..., Outcome], tmp_path: Path, place: str
+) -> None:
+    workspace = tmp_path / "workspace"
+    write_tiny(workspace, TRAIN, INFER)
+    (workspace / place).rename(tmp_path / "elsewhere")
+    (workspace / place).symlink_to(tmp_path / "elsewhere")
+
+    outcome = tandem("rehearse", "tiny", "--workspace", workspace)
+
+    assert outcome.code == 1
+    assert " is a link" in outcome.err
+    assert "training on 8 devices" not in outcome.err
+
+
 def result(workspace: Path, verdict: Verdict) -> Rehearsal:
     report = workspace / "output" / "tiny" / "rehearsal.html"
     trial = Trial("as it is", "The test as everybody sees it.", verdict, on_kaggle="Notebook Timeout.")

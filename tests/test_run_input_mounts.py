@@ -6,8 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from generator.pair.mounted_data import link_data
 from generator.pair.workspace import PairFolder, Role, Workspace
-from generator.run.input_mounts import InputMissingError, KernelMetadataError, Mount, lay_out, mounts, read_sources
+from generator.run.input_mounts import (
+    InputMissingError,
+    KernelMetadataError,
+    LinkedInputError,
+    Mount,
+    lay_out,
+    mounts,
+    read_sources,
+)
 
 
 def pair_with(folder: Path, **fields: object) -> PairFolder:
@@ -65,3 +74,51 @@ def test_damaged_metadata_is_named(tmp_path: Path, content: str) -> None:
 
     with pytest.raises(KernelMetadataError, match=r"kernel-metadata\.json"):
         read_sources(pair, Role.INFER)
+
+
+SOURCES = {
+    "competition_sources": ("c", "competitions/c"),
+    "dataset_sources": ("a/d", "datasets/a/d"),
+    "kernel_sources": ("a/k", "notebooks/a/k"),
+    "model_sources": ("a/m/keras/base/2", "models/a/m/keras/base/2"),
+}
+
+
+@pytest.mark.parametrize("specimen", [False, True])
+@pytest.mark.parametrize("depth", range(6))
+@pytest.mark.parametrize("key", list(SOURCES))
+def test_a_sandbox_is_not_given_what_a_link_of_the_workspace_leads_to(
+    tmp_path: Path, key: str, depth: int, *, specimen: bool
+) -> None:
+    source, place = SOURCES[key]
+    if specimen and key == "competition_sources":
+        place = "specimens/c"
+    workspace, home = tmp_path / "workspace", tmp_path / "home"
+    parts = ["input", *place.split("/")]
+    if depth >= len(parts):
+        pytest.skip("is not that deep")
+    link = workspace.joinpath(*parts[: depth + 1])
+    link.parent.mkdir(parents=True)
+    home.joinpath(*parts[depth + 1 :]).mkdir(parents=True)
+    link.symlink_to(home)
+    sources = read_sources(pair_with(tmp_path / "x", **{key: [source]}), Role.INFER)
+
+    with pytest.raises(LinkedInputError, match="is a link, or is reached through one"):
+        mounts(sources, Workspace(workspace), outputs={}, specimen=specimen, through_links=False)
+    assert mounts(sources, Workspace(workspace), outputs={}, specimen=specimen)
+
+
+def test_the_users_own_link_to_the_data_is_followed_and_a_copy_of_it_is_not(tmp_path: Path) -> None:
+    workspace, data = Workspace(tmp_path / "workspace"), tmp_path / "data"
+    workspace.root.mkdir()
+    data.mkdir()
+    link = workspace.competition_data("c")
+    assert link_data(data, link, workspace.files)
+    sources = read_sources(pair_with(tmp_path / "x", competition_sources=["c"]), Role.INFER)
+
+    assert mounts(sources, workspace, outputs={}, through_links=False)[0].source == data.resolve()
+    link.rename(tmp_path / "aside")
+    link.symlink_to(data)
+    with pytest.raises(LinkedInputError, match="or name their folder with --data"):
+        mounts(sources, workspace, outputs={}, through_links=False)
+    assert mounts(sources, workspace, outputs={"c": data}, through_links=False)[0].source == data.resolve()

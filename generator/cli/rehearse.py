@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 @click.command()
 @pair_argument
 @click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
+@click.option(
+    "--data",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder of the competition's data, where it is not in the workspace. Links that came with a workspace are "
+    "not followed.",
+)
 @assignments_option("Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.")
 @click.option(
     "--examples",
@@ -64,6 +71,10 @@ def rehearse(**options: Any) -> int:
     from generator.rehearsal.rehearsal import RehearsalOptions, rehearse_pair
 
     as_json = options.pop("as_json")
+    if options["data"] is not None and options["specimen"]:
+        raise click.UsageError(
+            "--specimen takes made-up data of the workspace, and --data names others; leave out one."
+        )
     rehearsal = rehearse_pair(RehearsalOptions(**options), timed_lines())
     click.echo(json.dumps(as_fields(rehearsal), indent=2) if as_json else _as_text(rehearsal))
     return 0 if rehearsal.is_passed else 1

@@ -180,10 +180,11 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     lines = [
         f"Local Kaggle of {account}, in {printable(str(root))}",
         f"Notebooks run in: {local_kaggle.isolation}",
+        "With the internet on they have this machine's network: whatever listens on localhost is open to them.",
         f'For the official clients: eval "$({serve_command(root, "--env")})"; Ctrl-C ends the server.',
     ]
     if faults:
-        lines.insert(2, f"It misbehaves: {', '.join(map(printable, faults))}")
+        lines.insert(1, f"It misbehaves: {', '.join(map(printable, faults))}")
     if local_kaggle.swept:
         lines.append(f"Removed {size(local_kaggle.swept)} that sessions left when the server was killed.")
     for line in lines:

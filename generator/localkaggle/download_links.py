@@ -23,9 +23,9 @@ class Tickets:
     """Tickets in the database; a file has the same ticket again as long as it is fresh."""
 
     SCHEMA: ClassVar[str] = """
-        CREATE TABLE IF NOT EXISTS tickets (
-            token TEXT PRIMARY KEY, path TEXT NOT NULL, name TEXT NOT NULL, media_type TEXT NOT NULL,
-            expires REAL NOT NULL
+        CREATE TABLE IF NOT EXISTS download_tickets (
+            token TEXT PRIMARY KEY, path TEXT NOT NULL, below TEXT NOT NULL, name TEXT NOT NULL,
+            media_type TEXT NOT NULL, expires REAL NOT NULL
         );
         CREATE TABLE IF NOT EXISTS ticket_secret (secret BLOB NOT NULL);
     """
@@ -40,14 +40,15 @@ class Tickets:
             self._secret: bytes = row["secret"] if row else secrets.token_bytes(32)
             if row is None:
                 connection.execute("INSERT INTO ticket_secret VALUES (?)", (self._secret,))
-            connection.execute("DELETE FROM tickets WHERE expires < ?", (clock.now().timestamp(),))
+            connection.execute("DELETE FROM download_tickets WHERE expires < ?", (clock.now().timestamp(),))
 
     def download(self, call: Call, stored: Stored) -> str:
         """An absolute address at which the file can be fetched; its last segment is the file's name."""
         # Clients name what they save by the last segment, so folders of the name are dropped, as Kaggle does.
         name = checked_name(stored.name).rpartition("/")[2]
         # One file, one address: a listing that is asked for every few seconds writes nothing.
-        secret = "\0".join((call.caller, str(stored.path), name, stored.media_type)).encode(errors="surrogateescape")
+        parts = (call.caller, str(stored.path), str(stored.below or ""), name, stored.media_type)
+        secret = "\0".join(parts).encode(errors="surrogateescape")
         token = hmac.new(self._secret, secret, hashlib.sha256).hexdigest()[:40]
         self._keep(token, stored, name)
         return f"{call.base}/{STORAGE}/{token}/{quote(name)}"
@@ -55,10 +56,13 @@ class Tickets:
     def redeem(self, token: str) -> Stored | None:
         """The file behind a ticket; None if there is no such ticket any more."""
         row = self._database.one(
-            "SELECT path, name, media_type FROM tickets WHERE token = ? AND expires >= ?",
+            "SELECT path, below, name, media_type FROM download_tickets WHERE token = ? AND expires >= ?",
             (token, self._clock.now().timestamp()),
         )
-        return Stored(Path(row["path"]), row["name"], row["media_type"]) if row else None
+        if row is None:
+            return None
+        below = Path(row["below"]) if row["below"] else None
+        return Stored(Path(row["path"]), row["name"], row["media_type"], below)
 
     def _keep(self, token: str, stored: Stored, name: str) -> None:
         now = self._clock.now()
@@ -69,6 +73,6 @@ class Tickets:
                 self._fresh.clear()
             self._fresh[token] = now + _LIFE
         self._database.run(
-            "INSERT OR REPLACE INTO tickets VALUES (?, ?, ?, ?, ?)",
-            (token, str(stored.path), name, stored.media_type, (now + _LIFE).timestamp()),
+            "INSERT OR REPLACE INTO download_tickets VALUES (?, ?, ?, ?, ?, ?)",
+            (token, str(stored.path), str(stored.below or ""), name, stored.media_type, (now + _LIFE).timestamp()),
         )

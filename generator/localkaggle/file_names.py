@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
+from generator.files import open_below, open_file
 from generator.localkaggle.rpc import ApiError
 from generator.untrusted import printable
 
@@ -17,12 +19,33 @@ _SHOWN = 80
 
 @dataclass(frozen=True)
 class ListedFile:
-    """A file that can be listed, packed and given away: `name` is a relative POSIX path that leads nowhere else."""
+    """A file that can be listed, packed and given away: `name` is a relative POSIX path that leads nowhere else.
+
+    `below` is set for what a notebook wrote: the folder of its session, from which the file is opened without links.
+    """
 
     name: str
     path: Path
     size: int
     written: datetime
+    below: Path | None = None
+
+    def open(self) -> BinaryIO:
+        """Opens the file to read, for the caller to close.
+
+        Raises:
+            OSError: It is gone, or no longer a file that may be given away.
+        """
+        return open_given(self.path, self.below)
+
+
+def open_given(path: Path, below: Path | None) -> BinaryIO:
+    """Opens a file that is given away; one that a notebook wrote by `open_below`.
+
+    Raises:
+        OSError: There is no such file, or it may not be given away.
+    """
+    return open_file(path) if below is None else open_below(below, path.relative_to(below))
 
 
 class InvalidFileError(ApiError):

@@ -94,12 +94,13 @@ class LocalKaggle:
         sources = Sources(competitions=self.hosted, datasets=self.datasets, models=self.models)
         self.kernels = Kernels(self.site, runner=runner, sources=sources, rules=rules)
         self.competitions = Competitions(self.site, self.hosted, self.kernels)
+        self.swept = self.kernels.sessions.sweep()
+        """The bytes that the sessions of a killed server had left, and that are free again."""
         self.competitions.scoring.start()
         services = (self.accounts, self.blobs, self.datasets, self.models, self.competitions, self.kernels)
         self.methods = {name: handler for service in services for name, handler in service.methods().items()}
         # Last, since what the last server left may end at once, and is told to those who listen.
-        self.swept = self.kernels.sessions.start()
-        """The bytes that the sessions of a killed server had left, and that are free again."""
+        self.kernels.sessions.start()
 
     def handle(self, call: Call) -> Answer:
         """Answers a call of the API.

@@ -106,11 +106,15 @@ class Content:
 
 @dataclass(frozen=True)
 class Stored:
-    """A file of this machine, to be sent with ranges; `name` is what the client would call it."""
+    """A file of this machine, to be sent with ranges; `name` is what the client would call it.
+
+    `below` is set for what a notebook wrote: the folder of its session, from which the file is opened without links.
+    """
 
     path: Path
     name: str
     media_type: str = "application/octet-stream"
+    below: Path | None = None
 
 
 Answer = Fields | Redirect | Content

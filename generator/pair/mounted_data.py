@@ -1,5 +1,6 @@
 """The data of a competition where its notebooks look for them: written by the kit, or a link to the user's folder."""
 
+import os
 from pathlib import Path
 
 from generator.competition.builtin import BuiltIn
@@ -7,7 +8,9 @@ from generator.errors import CompetitionError
 from generator.files import writing
 from generator.pair.workspace import Workspace
 from generator.untrusted import printable
-from generator.workspace_files import WorkspaceFiles
+from generator.workspace_files import UnsafePlaceError, WorkspaceFiles
+
+_LONGEST_RECORD = 2**16
 
 
 def ensure_data(built_in: BuiltIn, workspace: Workspace) -> Path:
@@ -58,4 +61,35 @@ def link_data(data: Path, mounted: Path, files: WorkspaceFiles) -> bool:
         return False
     with writing(mounted):
         files.link(mounted, data.resolve())
+        files.append(_record_beside(mounted), f"{_identity(mounted)}\n".encode())
     return True
+
+
+def is_reached_as_the_user_chose(folder: Path, workspace: Workspace) -> bool:
+    """True if there is no link on the way to a folder of a workspace, but for one that `link_data` made here.
+
+    A link that came with the workspace was made when it was unpacked, at a moment that whoever sent it cannot know.
+    """
+    try:
+        workspace.files.check(folder)
+    except UnsafePlaceError:
+        pass
+    else:
+        return True
+    try:
+        workspace.files.check(folder.parent)
+        with os.fdopen(workspace.files.open(_record_beside(folder), os.O_RDONLY), "rb") as file:
+            return _identity(folder) in file.read(_LONGEST_RECORD).decode("ascii", "replace").split("\n")
+    except (UnsafePlaceError, OSError):
+        return False
+
+
+def _record_beside(mounted: Path) -> Path:
+    """The file that tells which links in the folder of all competitions were made here."""
+    return mounted.parent / ".tandem-links"
+
+
+def _identity(link: Path) -> str:
+    """The inode of a link and the moment at which it was made, in nanoseconds."""
+    status = link.lstat()
+    return f"{status.st_ino} {status.st_ctime_ns}"

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from generator.competition.submission import SubmissionError, sample_columns_of, summarize, tolerance_of, validate
 from generator.competition.survey.facts import Survey
+from generator.files import open_below
 from generator.rehearsal.answers import Answers, difference, read_answers
 from generator.rehearsal.archives import archives_of, pack_archives, require_room, unpack_archives
 from generator.rehearsal.limits import size_trial
@@ -17,7 +18,7 @@ from generator.rehearsal.test_set import NoTestSetError, TestSet
 from generator.rehearsal.variations import VARIATIONS, Variation, of_none
 from generator.rehearsal.writing import write_folder
 from generator.run.pair_run import CheckedPair
-from generator.sessions.folder_trees import remove_tree
+from generator.sessions.folder_trees import path_of, remove_tree
 from generator.sessions.runner import SessionOrder
 from generator.untrusted import printable
 
@@ -122,7 +123,7 @@ class _Trials:
                 session = running[name].result()
                 found[name] = self._judge(variation, test, session, known)
                 if name == first and found[name].verdict is Verdict.PASSED:
-                    known = read_answers(session.files.working / self.wish.pair.submission_file, test)
+                    known = self._answers(session, test)
                 remove_tree(session.files.path)  # ten of them might be 20 GB each
             self.told(found[name])
         trials = [found[each.name] for each in VARIATIONS]
@@ -153,12 +154,17 @@ class _Trials:
         yield from (names[future] for future in as_completed(names))
         yield from (each.name for each in VARIATIONS if each.name not in running)
 
+    def _answers(self, session: Session, test: TestSet) -> Answers:
+        name = self.wish.pair.submission_file
+        with open_below(session.files.working, name) as file, path_of(file, name) as submission:
+            return read_answers(submission, test)
+
     def _judge(self, variation: Variation, test: TestSet, session: Session, known: Answers | None) -> Trial:
         problem = ""
         if session.is_done:
             problem = _problem(self.wish, session, self._mounted(variation), rows=_rows_of(test))
             if not problem and variation.keeps_answers and known is not None:
-                answers = read_answers(session.files.working / self.wish.pair.submission_file, test)
+                answers = self._answers(session, test)
                 problem = difference(test, answers, known, are_texts=tolerance_of(self.wish.pair.spec.task).texts)
         return replace(_verdict(self.wish, variation, session, problem), rows=_rows_of(test))
 
@@ -169,17 +175,20 @@ def _rows_of(test: TestSet) -> int:
 
 def _problem(wish: InferenceWish, session: Session, data: Path, *, rows: int | None = None) -> str:
     """What is wrong with the submission of a notebook that came to its end, as a sentence, or nothing."""
-    task, submission = wish.pair.spec.task, session.files.working / wish.pair.submission_file
-    if not (submission.is_file() and submission.resolve().is_relative_to(session.files.working.resolve())):
-        return f"The notebook ended without writing {printable(wish.pair.submission_file)}."
+    task, name = wish.pair.spec.task, wish.pair.submission_file
     try:
-        if task.sample_submission:
-            sample, columns = data / task.sample_submission, sample_columns_of(task)
-            validate(submission, sample, columns=columns, tolerance=tolerance_of(task))
-        elif (found := summarize(submission).rows) != rows and rows is not None:
-            return f"The submission has {found:,} rows, and the test {rows:,}."
-    except SubmissionError as error:
-        return error.message.replace(f"{submission.parent}/", "").replace(f"{data}/", "")
+        file = open_below(session.files.working, name)
+    except OSError:
+        return f"The notebook ended without writing {printable(name)}."
+    with file, path_of(file, name) as submission:
+        try:
+            if task.sample_submission:
+                sample, columns = data / task.sample_submission, sample_columns_of(task)
+                validate(submission, sample, columns=columns, tolerance=tolerance_of(task))
+            elif (found := summarize(submission).rows) != rows and rows is not None:
+                return f"The submission has {found:,} rows, and the test {rows:,}."
+        except SubmissionError as error:
+            return error.message.replace(f"{submission.parent}/", "").replace(f"{data}/", "")
     return ""
 
 

@@ -196,7 +196,13 @@ class _Reader:
             return
         if not (self.folder / at).is_dir():
             raise NoTestSetError(why=f"{quoted(at)} is no folder here.")
-        paths = (path for path in sorted((self.folder / at).rglob("*")) if path.is_file())
+        root = self.folder.resolve()
+        # A link that leads out of the data may lead to any file of the user's.
+        paths = (
+            path
+            for path in sorted((self.folder / at).rglob("*"))
+            if path.is_file() and path.resolve().is_relative_to(root)
+        )
         yield from (path.relative_to(self.folder).as_posix() for path in islice(paths, _MOST_FILES))
 
     def _keys_of_files(self, sample: Table | None, files: list[str]) -> dict[str, None]:

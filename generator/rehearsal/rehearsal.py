@@ -40,6 +40,7 @@ class RehearsalOptions:
         pair: Its name.
         assignments: Parameters of the notebooks, in place of their defaults and the rehearsal's own.
         specimen: Whether it runs on made-up data in the layout of the competition's.
+        data: The folder of the competition's data, where that is not in the workspace.
         examples: How many examples of the test are taken, None for as many as can be had in a minute or two.
         hidden_rows: How many rows the hidden test has, None if nobody knows.
         gpu_image: An environment with the versions of Kaggle's GPU image, None for the usual one.
@@ -49,6 +50,7 @@ class RehearsalOptions:
     pair: str
     assignments: tuple[str, ...] = ()
     specimen: bool = False
+    data: Path | None = None
     examples: int | None = None
     hidden_rows: int | None = None
     gpu_image: Path | None = None
@@ -69,6 +71,8 @@ def rehearse_pair(options: RehearsalOptions, listener: Listener) -> Rehearsal:
     image, few = find_image(options.gpu_image), {"EPOCHS": FEW_EPOCHS, "FOLDS": 1}
     pair = CheckedPair.of(options.workspace, options.pair, options.assignments, at_most=few)
     cells, files = cells_of(pair.folder), options.workspace.files
+    for role in Role:
+        files.check(pair.folder.notebook(role))
     output = options.workspace.output(pair.folder.name)
     files.make_folder(output.parent)
     result = Rehearsal(
@@ -108,6 +112,8 @@ class _Rehearsing:
 
     def execute(self) -> None:
         """Tries the training, and the inference on what that handed over."""
+        # What inference reads besides the training is looked for now, and not after minutes of training.
+        self._mounts(Role.INFER, {self.pair.sources[Role.TRAIN].ref: self.stage})
         self.listener("training on 8 devices, and on one")
         trained = self._train()
         handed_over = [trial for trial in self.result.training if trial.name == _HANDED_OVER]
@@ -162,5 +168,13 @@ class _Rehearsing:
 
     def _mounts(self, role: Role, outputs: Mapping[str, Path]) -> dict[PurePosixPath, Path]:
         workspace, specimen = self.options.workspace, self.options.specimen
-        wanted = mounts(self.pair.sources[role], workspace, outputs=outputs, specimen=specimen)
+        data = self.options.data
+        named = {} if data is None else {self.pair.spec.competition.slug: data}
+        wanted = mounts(
+            self.pair.sources[role],
+            workspace,
+            outputs={**outputs, **named},
+            specimen=specimen,
+            through_links=False,
+        )
         return {mount.at: mount.source for mount in wanted}

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from generator.accelerators.catalog import AcceleratorKind
-from generator.files import PathOutsideError, contained
-from generator.pair.handover import HandOver, HandOverError, read_handover
+from generator.files import open_below
+from generator.pair.handover import FILE_NAME, HandOver, HandOverError, read_handover
 from generator.pair.workspace import Role
 from generator.rehearsal.result import Trial, Verdict
 from generator.rehearsal.sessions import Session, Sessions
@@ -85,8 +85,10 @@ def training_trials(framework: str, eight: Session, one: Session | None) -> Iter
 
 def _handover(session: Session) -> HandOver | None:
     try:
+        # Its notebook may have written a link; nothing of the session runs that could change it now.
+        open_below(session.files.working, FILE_NAME).close()
         return read_handover(session.files.working)
-    except HandOverError:
+    except (HandOverError, OSError):
         return None
 
 
@@ -163,7 +165,7 @@ def _whole(handover: HandOver | None, working: Path) -> Trial:
 
 def _digest(working: Path, name: str) -> str:
     try:
-        with contained(working / name, root=working).open("rb") as file:
+        with open_below(working, name) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-    except (OSError, PathOutsideError):
+    except OSError:
         return ""

@@ -3,6 +3,7 @@
 KernelMetadataError    a kernel-metadata.json that is missing or not understood
 InputMissingError      a source that it names is not on this machine
 SpecimenMissingError   there is no specimen to run on
+LinkedInputError       a source is reached by a link that may have come with the workspace
 """
 
 import json
@@ -14,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from generator.competition import builtin
 from generator.errors import RunError
 from generator.files import read_bytes
-from generator.pair.mounted_data import ensure_data
+from generator.pair.mounted_data import ensure_data, is_reached_as_the_user_chose
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import JsonObject, printable
 
@@ -46,6 +47,17 @@ class SpecimenMissingError(RunError):
     def __init__(self, *, folder: Path, competition: str) -> None:
         super().__init__(
             f"There is no specimen in {printable(str(folder))}. Write one with `tandem specimen {competition}`."
+        )
+
+
+class LinkedInputError(RunError):
+    """A source lies behind a link, which whoever sent the workspace may have set to anything of the user's."""
+
+    def __init__(self, *, path: Path, is_competition: bool) -> None:
+        way = ", or name their folder with --data" if is_competition else ""
+        super().__init__(
+            f"{printable(str(path))} is a link, or is reached through one, that `tandem generate --data` did not make "
+            f"here: it may have come with the workspace, and lead to anything of yours. Put the files there{way}."
         )
 
 
@@ -130,16 +142,21 @@ def mounts(
     *,
     outputs: Mapping[str, Path],
     specimen: bool = False,
+    through_links: bool = True,
 ) -> list[Mount]:
     """Finds the folder of this machine behind every source; the data of a built-in competition are written first.
 
     Args:
         sources: What the kernel's metadata names.
         workspace: Where the files of competitions, datasets and models are.
-        outputs: The outputs of kernels that run here, by the id of the kernel, or of the dataset that carries them.
+        outputs: The outputs of kernels that run here, by the id of the kernel, or of the dataset that carries them; and
+            the folder that the user named for the data of a competition, by its slug.
         specimen: Whether specimens are mounted in place of competitions' data.
+        through_links: Whether sources below the workspace may be reached through links. Where they may not, those that
+            `tandem generate --data` made for the user still may.
 
     Raises:
+        LinkedInputError: A source is reached through a link, and may not be.
         InputMissingError: One is not there.
         SpecimenMissingError: A specimen is not there.
     """
@@ -147,11 +164,12 @@ def mounts(
     for kind in SOURCE_KINDS:
         for source in sources.sources[kind]:
             place = PurePosixPath(kind.folder, *source.split("/")[: kind.mounted])
-            folder = workspace.input / place
-            if kind.key in ("kernel_sources", "dataset_sources"):
-                folder = outputs.get("/".join(place.parts[1:]), folder)
-            if kind.key == "competition_sources":
+            named = outputs.get("/".join(place.parts[1:])) if kind.key != "model_sources" else None
+            folder = named or workspace.input / place
+            if named is None and kind.key == "competition_sources":
                 folder = _data(source, workspace, specimen=specimen)
+            if not (named or through_links or is_reached_as_the_user_chose(folder, workspace)):
+                raise LinkedInputError(path=folder, is_competition=kind.key == "competition_sources" and not specimen)
             if not folder.is_dir():
                 raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, looked=folder)
             found.append(Mount(at=place, source=folder.resolve()))

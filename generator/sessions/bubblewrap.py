@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from generator.sessions.first_process import FirstProcess
 from generator.sessions.isolation import (
     INPUT,
     SYSTEM_FILES,
@@ -20,8 +21,10 @@ from generator.sessions.isolation import (
 )
 from generator.sessions.runner import SessionOrder
 from generator.sessions.system_calls import exported_filter
+from generator.untrusted import JsonObject
 
 _PROBE_SECONDS = 10
+_LONGEST_REPORT = 4_096
 # As root the user of this machine is still root: whatever the kernel asks only the user for is to be covered below.
 _APART = (
     *("--unshare-all", "--unshare-user", "--uid", "1000", "--gid", "1000", "--cap-drop", "ALL"),
@@ -116,6 +119,8 @@ class Bubblewrap:
                 )
         except (OSError, subprocess.TimeoutExpired):
             return False
+        finally:
+            first_process_of(launch)
         return ended.returncode == 0
 
     def _launch(
@@ -127,7 +132,9 @@ class Bubblewrap:
         tasks: int = SessionOrder.process_limit,
     ) -> Launch:
         sandbox, inherited = self._untouchable()
-        arguments = [sandbox, *_APART, *self.hardening]
+        report, telling = os.pipe()
+        inherited = (*inherited, telling)
+        arguments = [sandbox, *_APART, "--info-fd", str(telling), *self.hardening]
         if self.refused_calls:
             reading, writing = os.pipe()
             with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
@@ -135,7 +142,7 @@ class Bubblewrap:
             inherited = (*inherited, reading)
             arguments += ["--seccomp", str(reading)]
         if self.group is None:
-            return Launch((*arguments, *options, "--", *program), inherited=inherited)
+            return Launch((*arguments, *options, "--", *program), inherited=inherited, report=report)
         is_root = os.geteuid() == 0
         manager = {name: os.environ[name] for name in _USERS_MANAGER if name in os.environ and not is_root}
         # What leads to the manager of the group is none of the notebook's business.
@@ -145,7 +152,10 @@ class Bubblewrap:
         scope = [self.group, *([] if is_root else ["--user"]), "--scope", "--quiet", "--collect"]
         scope += [*self.group_options, *(f"--property={name}={value}" for name, value in limits.items())]
         return Launch(
-            (*scope, "--", *arguments, *unset, *options, "--", *program), inherited=inherited, variables=manager
+            (*scope, "--", *arguments, *unset, *options, "--", *program),
+            inherited=inherited,
+            variables=manager,
+            report=report,
         )
 
     def _untouchable(self) -> tuple[str, tuple[int, ...]]:
@@ -164,3 +174,12 @@ class Bubblewrap:
             # What is open for writing is not executed.
             copy = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
         return f"/proc/self/fd/{copy}", (copy,)
+
+
+def first_process_of(launch: Launch) -> FirstProcess | None:
+    """The first process of a sandbox that was just started; None if it did not start, or is no sandbox."""
+    if launch.report is None:
+        return None
+    with open(launch.report, "rb") as report:  # noqa: PTH123 - a descriptor has no path
+        said = JsonObject.parsed(report.read(_LONGEST_REPORT))
+    return FirstProcess.of(said.count("child-pid"))

@@ -3,9 +3,11 @@
 import logging
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePath
+from typing import BinaryIO
 
 DEEPEST = 100
 """Folders below one another that a session may make, and that anybody looks into."""
@@ -50,6 +52,15 @@ def blocks_of(path: "Path | os.DirEntry[str]") -> int:
     except OSError:
         return 0
     return status.st_blocks * 512
+
+
+@contextmanager
+def path_of(file: BinaryIO, name: str) -> Iterator[Path]:
+    """A path that ends in `name` and leads to an open file, for readers that go by the name of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, PurePath(name).name)
+        path.symlink_to(f"/dev/fd/{file.fileno()}")
+        yield path
 
 
 def remove_tree(folder: Path) -> None:

@@ -31,13 +31,15 @@ class Launch:
     """A program to execute on this machine, and its variables beside the session's own.
 
     It inherits file descriptors, which are closed here when this is left. It sees Kaggle's paths, and then what must
-    not be changed or reached cannot be; or `elsewhere` has the paths of this machine that stand for them.
+    not be changed or reached cannot be; or `elsewhere` has the paths of this machine that stand for them. From the
+    descriptor `report` is read which process is the first one of a sandbox.
     """
 
     arguments: tuple[str, ...]
     inherited: tuple[int, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
+    report: int | None = None
 
     def path(self, kaggles: str) -> str:
         """The path that stands for one of Kaggle's."""

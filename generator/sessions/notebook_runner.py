@@ -4,7 +4,6 @@ import logging
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import threading
@@ -13,13 +12,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO
 
 import generator
 from generator.accelerators.catalog import AcceleratorKind
-from generator.sessions.bubblewrap import Bubblewrap
+from generator.files import open_below
+from generator.sessions.bubblewrap import Bubblewrap, first_process_of
 from generator.sessions.environment import process_variables, session_variables
+from generator.sessions.first_process import keep_record
 from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Launch, PlainProcess, session_folders
 from generator.sessions.resource_limits import GRACE, Watch
 from generator.sessions.runner import Runner, SessionEnd, SessionOrder
@@ -75,7 +76,7 @@ class NotebookRunner(Runner):
         shutil.copyfile(order.notebook, session / NOTEBOOK)
         watch = Watch(order, stop)
         launch = self._isolation.launch(order, _program())
-        with _started(launch, order) as process:
+        with _started(launch, order, watch) as process:
             ends, last_words = deque[str](maxlen=1), deque[bytes](maxlen=_LAST_PIECES)
 
             def end(reason: str, pid: int = process.pid) -> None:
@@ -91,10 +92,11 @@ class NotebookRunner(Runner):
                 thread.start()
             _give(process, _work(order, launch))
             reason = watch.until_end(process)
-        watch.kill_children()
+        # Nothing of the session runs any more: what it wrote stays as it is from here on.
+        reason = reason or watch.left_behind()
         for thread in listening:
             thread.join(GRACE)
-        _keep(session / EXECUTED, order.files.executed)
+        _keep(order.files.private, PurePosixPath("session", EXECUTED), order.files.executed)
         failure = reason or watch.refused or (ends[0] if ends else None)
         if failure is None:
             _LOG.warning("the worker of %s died: %s", order.title, b"".join(last_words).decode(errors="replace"))
@@ -132,11 +134,12 @@ def _work(order: SessionOrder, launch: Launch) -> WorkOrder:
         # Outside of a sandbox the processes of the user are counted, whatever they belong to.
         most_processes=0 if launch.elsewhere else order.process_limit,
         python=str(order.python or ""),
+        shares_network=order.internet and not launch.elsewhere,
     )
 
 
 @contextmanager
-def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[bytes]]:
+def _started(launch: Launch, order: SessionOrder, watch: Watch) -> Iterator[subprocess.Popen[bytes]]:
     # Python forgets folders that are not there when it starts.
     (session_folders(order)[HOME] / _PACKAGES).mkdir(parents=True)
     home = launch.path(HOME)
@@ -161,11 +164,20 @@ def _started(launch: Launch, order: SessionOrder) -> Iterator[subprocess.Popen[b
             cwd=order.files.working,
             start_new_session=True,
         )
+    first = None
     try:
+        first = first_process_of(launch)
+        if first is not None:
+            # Before the worker is told what to do, so that a server that is started later knows of it in any case.
+            keep_record(first, order.files.first_process)
         yield process
     finally:
+        if first is not None:
+            first.end()
         # A sandbox dies as a whole; a plain worker has to end its notebook's processes itself.
         _end(process, grace=GRACE if launch.elsewhere else 0.0)
+        watch.kill_children()
+        order.files.first_process.unlink(missing_ok=True)
 
 
 def _give(process: "subprocess.Popen[bytes]", work: WorkOrder) -> None:
@@ -211,11 +223,9 @@ def _pieces(stream: IO[bytes] | None) -> Iterator[bytes]:
         yield piece
 
 
-def _keep(executed: Path, at: Path) -> None:
-    """Takes the executed notebook out of the session, if it is what it should be."""
-    try:
-        status = executed.lstat()
-    except FileNotFoundError:
-        return
-    if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_NOTEBOOK:
-        shutil.move(executed, at)
+def _keep(folder: Path, executed: PurePosixPath, at: Path) -> None:
+    """Takes the executed notebook out of a folder that the session wrote to, if it is what it should be."""
+    with suppress(OSError), open_below(folder, executed) as file:
+        if os.fstat(file.fileno()).st_size <= _LARGEST_NOTEBOOK:
+            with at.open("xb") as kept:
+                shutil.copyfileobj(file, kept)

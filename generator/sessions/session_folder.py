@@ -15,6 +15,7 @@ class SessionFolder:
         working: What becomes /kaggle/working, and whose files are the output.
         log: What the notebook printed, as `session_log` writes it.
         private: What the runner needs meanwhile.
+        first_process: Which process is the first one of its sandbox, as long as that is there.
     """
 
     def __init__(self, root: Path, session: int | str) -> None:
@@ -25,6 +26,7 @@ class SessionFolder:
         self.working = self.path / "working"
         self.log = self.path / "log.jsonl"
         self.private = self.path / "private"
+        self.first_process = self.path / "first-process.json"
 
     def make(self) -> None:
         """Makes the folders, empty."""

@@ -16,6 +16,8 @@ _REFUSED = (
     # The kernel itself, and the machine.
     *("bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register"),
     *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "syslog", "acct"),
+    # The place of other processes in the queue of a processor: one that is killed has to run to end.
+    *("sched_setattr", "ioprio_set"),
     # The keys of the user who runs the server: keyrings know no user namespaces.
     *("keyctl", "add_key", "request_key"),
 )
@@ -35,6 +37,13 @@ def exported_filter() -> bytes:
             rules.add_rule(refusal, name)
         except OSError:  # a call that this libseccomp, or this processor, does not know
             continue
+    # A process may choose its own processors and be nicer to others, as some libraries do; only itself.
+    other = pyseccomp.Arg(0, pyseccomp.NE, 0)
+    rules.add_rule(refusal, "sched_setaffinity", other)
+    # ZeroMQ sets the usual policy for each of its threads, and ends the process if it may not.
+    rules.add_rule(refusal, "sched_setscheduler", pyseccomp.Arg(1, pyseccomp.NE, os.SCHED_OTHER))
+    rules.add_rule(refusal, "setpriority", other)  # of a group or a user, for 0 stands for one process
+    rules.add_rule(refusal, "setpriority", pyseccomp.Arg(1, pyseccomp.NE, 0))
     rules.add_rule(refusal, "clone", pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _CLONE_NEWUSER, _CLONE_NEWUSER))
     # Its flags are in memory, where no filter looks; told that there is no such call, libc takes `clone`.
     rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), "clone3")

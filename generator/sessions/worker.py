@@ -21,6 +21,9 @@ from generator.run.events import Event, OutputLine
 NOTEBOOK, EXECUTED = "notebook.ipynb", "executed.ipynb"
 THREW = "Notebook Threw Exception"
 TIMEOUT = "Notebook Timeout"
+# The same numbers on all processors.
+_LANDLOCK_CREATE_RULESET, _LANDLOCK_RESTRICT_SELF = 444, 446
+_SCOPE_ABSTRACT_UNIX_SOCKET = 1
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class WorkOrder:
     largest_file: int
     most_processes: int = 0
     python: str = ""
+    shares_network: bool = False
 
     def as_json(self) -> str:
         """The order as the worker reads it."""
@@ -47,6 +51,8 @@ class WorkOrder:
 def main() -> None:
     """Executes what standard input asks for."""
     work = WorkOrder(**json.loads(sys.stdin.readline()))
+    if work.shares_network:
+        keep_from_abstract_sockets()  # before there are other threads, which it would not hold for
     threading.Thread(target=_die_with_the_server, daemon=True).start()
     _set_limits(work)
     try:
@@ -137,6 +143,24 @@ def _die_with_the_server() -> None:
     """Ends the notebook when the other end of standard input is gone: the server was killed, and nobody waits."""
     sys.stdin.read()
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def keep_from_abstract_sockets() -> bool:
+    """Keeps this thread and all that it starts from sockets that have a name and no file, such as those of X11.
+
+    They belong to a network, not to a folder that a sandbox could leave out. Returns False where the kernel cannot do
+    that (before Linux 6.12, or without Landlock).
+    """
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    attributes = (ctypes.c_uint64 * 3)(0, 0, _SCOPE_ABSTRACT_UNIX_SOCKET)
+    ruleset = libc.syscall(_LANDLOCK_CREATE_RULESET, attributes, ctypes.sizeof(attributes), 0)
+    if ruleset < 0:
+        return False
+    is_kept = libc.syscall(_LANDLOCK_RESTRICT_SELF, ruleset, 0) == 0
+    os.close(ruleset)
+    return bool(is_kept)
 
 
 def _set_limits(work: WorkOrder) -> None:

@@ -89,7 +89,10 @@ def test_a_pushed_notebook_is_scored_on_the_hidden_test(tmp_path: Path) -> None:
         found = scored(kaggle, json.loads(ask(kaggle, "CreateCodeSubmission", competitionName=TOY, **kernel))["ref"])
 
     assert (found["status"], found["publicScore"], found["errorDescription"]) == ("COMPLETE", "0.50000", "")
-    assert found["totalBytes"] > 12 * len("p00,150.5\n")
+    # The rerun chose the size of what was scored, and nobody is told of it.
+    (kept,) = (path for path in (tmp_path / "kaggle").rglob("submission.csv") if "sessions" not in path.parts)
+    assert kept.stat().st_size > 12 * len("p00,150.5\n")
+    assert found["totalBytes"] == 0
     assert [order.environment.get("KAGGLE_IS_COMPETITION_RERUN") for order in runner.orders] == [None, "1"]
 
 

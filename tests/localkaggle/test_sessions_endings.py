@@ -1,18 +1,25 @@
 """How sessions end whatever is left behind: deep folders, forbidden folders, a full disk, a killed server."""
 
+import errno
 import os
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from desk import TRAIN, Desk
 from scripted import ScriptedRunner, writing
 
+from generator.sessions import resource_limits
 from generator.sessions.bubblewrap import Bubblewrap
 from generator.sessions.folder_trees import remove_tree
+from generator.sessions.runner import SessionOrder
+from generator.sessions.session_folder import SessionFolder
 
 LEVELS = 1_200
 NOBODY = 65_534
@@ -148,3 +155,78 @@ def test_a_session_that_fills_the_disk_ends_when_there_is_room_to_say_so(tmp_pat
     assert "free ERROR" in done.stdout, done.stderr
     assert "No space left on device" in done.stdout
     assert "idle True" in done.stdout
+
+
+def test_what_a_failed_session_left_on_a_full_disk_lets_the_next_one_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "generator.localkaggle.services.kernel_sessions.has_room"
+
+    def has_room(folder: Path, count: int) -> bool:
+        return not any(path.name == "filling" for path in folder.rglob("filling"))
+
+    def fill(order: SessionOrder) -> None:
+        (order.files.working / "filling").write_bytes(b"x")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    desk = Desk(tmp_path, ScriptedRunner(writing({"kept.txt": "1"})))
+    desk.push("Good one", slug="tester/good-one")
+    desk.runner.script = fill
+    desk.push("Fills the disk", slug="tester/fills-the-disk")
+    assert (tmp_path / "sessions" / "2" / "working" / "filling").exists()  # there is room
+    monkeypatch.setattr(module, has_room)
+    second = desk.restarted()
+    assert not (tmp_path / "sessions" / "2" / "working").exists()
+    second.runner.script = fill
+    second.push("Fills the disk", slug="tester/fills-the-disk")
+
+    assert not (tmp_path / "sessions" / "3" / "working").exists()
+    assert second.output(kernelSlug="good-one") == ["kept.txt"]
+
+
+@pytest.mark.parametrize("what", ["stop", "time", "disk", "memory"])
+def test_a_session_whose_memory_takes_long_to_measure_ends_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def slow(process: object) -> int:
+        time.sleep(20)
+        return 0
+
+    monkeypatch.setattr(resource_limits, "_proportional", slow)
+    monkeypatch.setattr(resource_limits, "GRACE", 0.0)
+    monkeypatch.setattr(resource_limits, "_FILES_SECONDS", 0.5)
+    monkeypatch.setattr(resource_limits, "_MEASURING_SECONDS", 1.0 if what == "memory" else 60.0)
+    monkeypatch.setattr(resource_limits, "_SPARE_DISK", 2**60 if what == "disk" else 0)
+    files, stop = SessionFolder(tmp_path, 1), threading.Event()
+    files.make()
+    limit = timedelta(seconds=1 if what == "time" else 3_600)
+    order = SessionOrder("t", files.notebook, files, {}, memory_limit=1, time_limit=limit)
+    if what == "stop":
+        threading.Timer(1, stop.set).start()
+    began = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        reason = resource_limits.Watch(order, stop).until_end(process)
+        process.kill()
+
+    expected = {
+        "stop": resource_limits.STOPPED,
+        "time": "Notebook Timeout",
+        "disk": resource_limits.MACHINE_IS_FULL.format("disk space"),
+        "memory": resource_limits.OUT_OF_MEMORY,
+    }
+    assert reason == expected[what]
+    assert time.monotonic() - began < 8
+
+
+def test_a_session_ends_before_it_takes_the_last_inodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource_limits, "_SPARE_FILES", 2**62)
+    files = SessionFolder(tmp_path, 1)
+    files.make()
+    if not os.statvfs(tmp_path).f_files:
+        pytest.skip("this file system does not count its files")
+    order = SessionOrder("t", files.notebook, files, {})
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as process:
+        reason = resource_limits.Watch(order, threading.Event()).until_end(process)
+        process.kill()
+
+    assert reason == resource_limits.MACHINE_IS_FULL.format("room for files")

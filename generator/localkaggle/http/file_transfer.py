@@ -3,12 +3,15 @@
 import functools
 import os
 import re
-from pathlib import Path
+from collections.abc import Mapping
+from typing import BinaryIO
 
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
+from starlette.types import Receive, Scope, Send
 
 from generator.localkaggle.clock import file_moment
+from generator.localkaggle.file_names import open_given
 from generator.localkaggle.http.request_bodies import pieces
 from generator.localkaggle.http.responses import refusal
 from generator.localkaggle.http.server_state import ServerState, state_of
@@ -27,10 +30,8 @@ async def download(request: Request) -> Response:
     state = state_of(request)
 
     async def answer() -> Response:
-        stored = await state.workers.run(_redeemed, state.local_kaggle, request.path_params["ticket"])
-        if stored is None:
-            return refusal(404, "There is no file at this address any more; ask for a new one.")
-        return file_response(stored)
+        found = await state.workers.run(_redeemed, state.local_kaggle, request.path_params["ticket"])
+        return found or refusal(404, "There is no file at this address any more; ask for a new one.")
 
     return await with_faults(state.local_kaggle.site.faults, f"{request.path_params['name']}/download", answer)
 
@@ -58,20 +59,46 @@ async def _received(request: Request, state: ServerState, upload: Blob) -> Respo
     return Response(status_code=308, headers={"Range": f"bytes=0-{received - 1}"} if received else {})
 
 
-def _redeemed(local_kaggle: LocalKaggle, ticket: str) -> Stored | None:
+def _redeemed(local_kaggle: LocalKaggle, ticket: str) -> Response | None:
     stored = local_kaggle.tickets.redeem(ticket)
     # A link could have been put in the file's place since the ticket was given.
-    return stored if stored is not None and stored.path.is_file() and not stored.path.is_symlink() else None
+    if stored is None or (stored.below is None and stored.path.is_symlink()):
+        return None
+    try:
+        return file_response(stored)
+    except OSError:
+        return None
 
 
 def file_response(stored: Stored) -> Response:
-    """A file as an answer, with its length, its date and a tag by which a download is resumed."""
-    return _DatedFile(
-        Path(stored.path), media_type=stored.media_type, filename=stored.name.rpartition("/")[2], headers=_INERT
-    )
+    """A file as an answer, with its length, its date and a tag by which a download is resumed.
+
+    It is opened here and nowhere else: what is sent is the file that was looked at, whatever has its name meanwhile.
+
+    Raises:
+        OSError: There is no such file, or it may not be given away.
+    """
+    file = open_given(stored.path, stored.below)
+    return _OpenFile(file, media_type=stored.media_type, filename=stored.name.rpartition("/")[2], headers=_INERT)
 
 
-class _DatedFile(FileResponse):
+class _OpenFile(FileResponse):
+    def __init__(self, file: BinaryIO, *, media_type: str, filename: str, headers: Mapping[str, str]) -> None:
+        self._file = file  # closed when nothing refers to the answer any more, sent or not
+        super().__init__(
+            f"/dev/fd/{file.fileno()}",
+            media_type=media_type,
+            filename=filename,
+            headers=headers,
+            stat_result=os.fstat(file.fileno()),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._file.close()
+
     def set_stat_headers(self, stat_result: os.stat_result) -> None:
         # A notebook may date its files to years that no header can say.
         dated = {"st_mtime": file_moment(stat_result.st_mtime).timestamp()}

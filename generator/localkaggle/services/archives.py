@@ -107,10 +107,11 @@ def pack_zip(files: Iterable[ListedFile], target: Path, *, compression: int = zi
             entry = zipfile.ZipInfo(file.name, date_time=file.written.timetuple()[:6])
             entry.compress_type = compression
             entry.external_attr = 0o644 << 16
-            entry.file_size = file.path.stat().st_size
-            _require_room(target.parent, entry.file_size)
-            with file.path.open("rb") as source, packed.open(entry, "w") as sink:
-                shutil.copyfileobj(source, sink, _CHUNK)
+            with file.open() as source:
+                entry.file_size = os.fstat(source.fileno()).st_size
+                _require_room(target.parent, entry.file_size)
+                with packed.open(entry, "w") as sink:
+                    shutil.copyfileobj(source, sink, _CHUNK)
 
 
 def pack_tar_gz(files: Iterable[ListedFile], target: Path) -> None:
@@ -123,9 +124,9 @@ def pack_tar_gz(files: Iterable[ListedFile], target: Path) -> None:
     ):
         for file in files:
             entry = tarfile.TarInfo(file.name)
-            entry.size, entry.mtime = file.path.stat().st_size, int(file.written.timestamp())
-            _require_room(target.parent, entry.size)
-            with file.path.open("rb") as source:
+            with file.open() as source:
+                entry.size, entry.mtime = os.fstat(source.fileno()).st_size, int(file.written.timestamp())
+                _require_room(target.parent, entry.size)
                 packed.addfile(entry, source)
 
 

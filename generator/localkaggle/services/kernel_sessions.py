@@ -10,10 +10,12 @@ from functools import partial
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.localkaggle.service_context import ServiceContext
+from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.services.kernel_quota import allowed, next_week, used
 from generator.localkaggle.services.kernel_records import KernelRecords, KernelSettings, SessionRecord
 from generator.localkaggle.services.kernel_sources import KernelSources
 from generator.localkaggle.services.kernel_validation import PushError
+from generator.sessions.first_process import end_recorded
 from generator.sessions.folder_trees import remove_tree, size_of
 from generator.sessions.queue import SessionQueue
 from generator.sessions.resource_limits import largest_memory
@@ -69,15 +71,11 @@ class KernelSessions:
         """The files of a session."""
         return SessionFolder(self._site.root, session)
 
-    def start(self) -> int:
+    def start(self) -> None:
         """Takes up what the last run of the server left: what ran is lost, what waited waits again.
 
-        To be called when everybody listens who wants to.
-
-        Returns:
-            The bytes of what sessions needed meanwhile, and nobody removed: now they are.
+        To be called after `sweep`, when everybody listens who wants to.
         """
-        swept = self._sweep()
         for session in self._records.unreported_reruns():
             self._has_written(partial(self._report, session))
         for session in self._records.unfinished():
@@ -85,7 +83,6 @@ class KernelSessions:
                 self._has_written(partial(self._end, session, CUT_OFF))
             else:
                 self.queue.add(session.id)
-        return swept
 
     def require_free_session(self, settings: KernelSettings) -> None:
         """Checks that one more session of these settings may begin.
@@ -130,11 +127,23 @@ class KernelSessions:
             end = SessionEnd(f"{MACHINE_FAILED}{why}")
         remove_tree(self.folder(number).private)
         failure = CUT_OFF if stop.is_set() and end.failure else end.failure
-        # The disk may be full, and not remain so.
+        # The disk may be full, and not remain so: if others make no room, what this session left is removed.
+        waited = False
         while not self._has_written(partial(self._end, session, failure)) and not stop.wait(_RETRY_SECONDS):
-            pass
+            if waited:
+                self._make_room(number)
+            waited = True
+        if failure:
+            self._make_room(number)
         if self._records.session(number) is None:  # deleted meanwhile
             self.folder(number).remove()
+
+    def _make_room(self, session: int) -> None:
+        """Removes the output of a session that failed where the disk is full, or no session could run any more."""
+        working = self.folder(session).working
+        if working.exists() and not has_room(self._site.root, 0):
+            _LOG.warning("the disk is full: the output of session %d, which failed, is removed", session)
+            remove_tree(working)
 
     def _has_written(self, write: Callable[[], None]) -> bool:
         """Writes the end of a session down, or tells of it; False if that is to be tried again: the disk is full."""
@@ -197,14 +206,24 @@ class KernelSessions:
             return {}
         return {"KAGGLE_IS_COMPETITION_RERUN": "1"}
 
-    def _sweep(self) -> int:
-        """Removes what the sessions of a server that was killed have left; none runs now."""
+    def sweep(self) -> int:
+        """Ends the sessions of a server that was killed, and removes what they needed while they ran.
+
+        To be called before anything is given away, and before any session begins.
+
+        Returns:
+            The bytes that were removed.
+        """
+        for record in self._site.root.glob("sessions/*/first-process.json"):
+            end_recorded(record)
         swept = 0
         for session in self._records.sessions():
             folder = self.folder(session.id)
             for left in (folder.private, *folder.path.glob(".output*")):
                 swept += size_of(left)
                 remove_tree(left)
+            if session.failure or (session.started is not None and not session.is_over):  # cut off
+                self._make_room(session.id)
         return swept
 
     def _end(self, session: SessionRecord, failure: str) -> None:

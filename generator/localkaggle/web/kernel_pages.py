@@ -115,7 +115,10 @@ def output_file(page: PageRequest, owner: str, kernel: str, file: str) -> Respon
     found = next((each for each in _files(page, opened(page, owner, kernel)) if each.name == file), None)
     if found is None:
         raise ApiError(404, "There is no such file in the output.")
-    return file_response(Stored(found.path, found.name))
+    try:
+        return file_response(Stored(found.path, found.name, below=found.below))
+    except OSError as error:
+        raise ApiError(404, "This file of the output cannot be read.") from error
 
 
 def output_archive(page: PageRequest, owner: str, kernel: str) -> Response:

@@ -5,7 +5,7 @@ import csv
 import io
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from generator.competition.tables.compression import opened
 from generator.competition.tables.delimited import separator_in
@@ -14,6 +14,7 @@ from generator.competition.tables.formats import TableFormat, format_of
 from generator.competition.tables.rows import table_rows
 from generator.localkaggle.file_names import ListedFile
 from generator.run.safe_html import image_source
+from generator.sessions.folder_trees import path_of
 
 _IMAGES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp"}
 _TEXTS = {".txt", ".json", ".jsonl", ".ndjson", ".toml", ".yaml", ".yml", ".md", ".log", ".py", ".xml", ".html", ".svg"}
@@ -37,24 +38,28 @@ class Preview:
 def preview(file: ListedFile) -> Preview:
     """The beginning of a file."""
     kind = PurePosixPath(file.name).suffix.lower()
-    if kind in _IMAGES and file.size <= _LARGEST_IMAGE:
-        data = base64.b64encode(file.path.read_bytes()).decode()
-        return Preview(file, image=image_source(_IMAGES[kind], data) or "")
-    if format_of(file.name).format is None and kind not in _TEXTS:
+    is_image = kind in _IMAGES and file.size <= _LARGEST_IMAGE
+    if not is_image and format_of(file.name).format is None and kind not in _TEXTS:
         return Preview(file)
     try:
-        return _of_rows(file) if format_of(file.name).format is TableFormat.PARQUET else _of_text(file)
+        with file.open() as stored:
+            if is_image:
+                data = base64.b64encode(stored.read(_LARGEST_IMAGE)).decode()
+                return Preview(file, image=image_source(_IMAGES[kind], data) or "")
+            shown = _of_rows if format_of(file.name).format is TableFormat.PARQUET else _of_text
+            with path_of(stored, file.name) as path:
+                return shown(file, path)
     except (UnreadableTableError, OSError):
         return Preview(file)
 
 
-def _of_rows(file: ListedFile) -> Preview:
-    rows = [cells for _, cells in islice(table_rows(file.path), _ROWS + 2)]
+def _of_rows(file: ListedFile, path: Path) -> Preview:
+    rows = [cells for _, cells in islice(table_rows(path), _ROWS + 2)]
     return Preview(file, table=_cut(rows[: _ROWS + 1]), is_cut=len(rows) > _ROWS + 1)
 
 
-def _of_text(file: ListedFile) -> Preview:
-    with opened(file.path) as (unpacked, name):
+def _of_text(file: ListedFile, path: Path) -> Preview:
+    with opened(path) as (unpacked, name):
         beginning = unpacked.read(_BEGINNING + 1)
     promised, is_cut = format_of(name), len(beginning) > _BEGINNING
     text = beginning[:_BEGINNING].decode("utf-8", "replace")

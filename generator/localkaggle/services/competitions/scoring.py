@@ -5,10 +5,10 @@ import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
+from typing import BinaryIO
 
 from generator.competition.submission import SubmissionError
-from generator.files import PathOutsideError, contained
+from generator.files import open_below
 from generator.localkaggle.hosting import Hosted
 from generator.localkaggle.hosting.bounds import LARGEST_SUBMISSION
 from generator.localkaggle.rpc import ApiError
@@ -18,6 +18,7 @@ from generator.localkaggle.services.competitions.records import Stage, Submissio
 from generator.localkaggle.services.free_space import has_room
 from generator.localkaggle.services.kernel_records import SessionRecord
 from generator.localkaggle.services.kernels import Kernels
+from generator.sessions.worker import THREW
 
 _LOG = logging.getLogger(__name__)
 _CUT_OFF = "Kaggle Error: Something went wrong on our end. Please try again."
@@ -75,18 +76,20 @@ class ScoringQueue:
             return
         self._submissions.rerunning(submission.ref)
 
-    def receive(self, submission: Submission, file: Path) -> None:
-        """Keeps a copy of the submitted file, and has it scored."""
-        if file.stat().st_size > LARGEST_SUBMISSION:
+    def receive(self, submission: Submission, file: BinaryIO) -> None:
+        """Keeps a copy of the submitted file, which is open, and has it scored."""
+        size = os.fstat(file.fileno()).st_size
+        if size > LARGEST_SUBMISSION:
             self._submissions.fail(submission.ref, "Submission Scoring Error: The submission file is too large.")
             return
         kept = self._submissions.file(submission)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        if not has_room(kept.parent, file.stat().st_size):
+        if not has_room(kept.parent, size):
             failure = "Kaggle Error: There is no room for the submission on the disk of this server."
             self._submissions.fail(submission.ref, failure)
             return
-        shutil.copyfile(file, kept)
+        with kept.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
         self._submissions.received(submission.ref, kept.stat().st_size)
         self.queue(submission.ref)
 
@@ -104,19 +107,20 @@ class ScoringQueue:
         submission = self._submissions.find(rerun.submission or 0)
         if submission is None or submission.stage not in (Stage.ASKED, Stage.RERUNNING):
             return
+        if rerun.failure.startswith(THREW):
+            self._submissions.fail(submission.ref, _THREW)
+            return
         if rerun.failure:
             failed = (said for words, said in _FAILURES if any(word in rerun.failure.lower() for word in words))
             self._submissions.fail(submission.ref, next(failed, _THREW))
             return
         try:
-            output = self.kernels.sessions.folder(rerun.id).working
-            written = contained(output / submission.file_name, root=output)
-        except PathOutsideError:
-            written = None
-        if written is None or not written.is_file() or not os.access(written, os.R_OK):
+            written = open_below(self.kernels.sessions.folder(rerun.id).working, submission.file_name)
+        except OSError:
             missing = "Your notebook did not output the expected submission file when it was run again."
             self._submissions.fail(submission.ref, f"Submission CSV Not Found: {missing}")
-        else:
+            return
+        with written:
             self.receive(submission, written)
 
     def _score(self, ref: int) -> None:

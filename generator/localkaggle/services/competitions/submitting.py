@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from generator.accelerators.catalog import AcceleratorKind
 from generator.competition.metrics import parsed
+from generator.files import open_below, open_file
 from generator.localkaggle.clock import as_wire
 from generator.localkaggle.file_names import checked_name
 from generator.localkaggle.hosting import Hosted, HostedFacts
@@ -17,6 +18,7 @@ from generator.localkaggle.services.competitions.records import Stage, Submissio
 from generator.localkaggle.services.competitions.scoring import ScoringQueue
 
 _LONGEST_DESCRIPTION = 5_000
+_NO_OUTPUT_FILE = "The output file was not found in this Notebook version. Save a version that writes it."
 _ONLY_NOTEBOOKS = "Submission not allowed: This competition only accepts Submissions from Notebooks."
 
 
@@ -49,7 +51,8 @@ class Submitting:
             raise ApiError(400, _ONLY_NOTEBOOKS)
         blob = self._site.uploads.take(call.text("blobFileTokens"), owner=call.caller)
         submission = self._added(call, hosted.facts, file_name=blob.name)
-        self._scoring.receive(submission, blob.path)
+        with open_file(blob.path) as file:
+            self._scoring.receive(submission, file)
         return _submitted(hosted, submission)
 
     def submit_notebook(self, call: Call) -> Fields:
@@ -58,11 +61,17 @@ class Submitting:
         self._require_allowed(call)
         file_name = checked_name(call.text("fileName") or hosted.facts.submission_file)
         written = self._written(call, hosted.facts, file_name)
-        submission = self._added(call, hosted.facts, file_name=file_name)
         if hosted.facts.is_code_competition:
+            submission = self._added(call, hosted.facts, file_name=file_name)
             self._scoring.rerun(submission)
-        else:
-            self._scoring.receive(submission, written)
+            return _submitted(hosted, submission)
+        try:
+            file = open_below(written, file_name)
+        except OSError as error:
+            raise ApiError(400, _NO_OUTPUT_FILE) from error
+        with file:
+            submission = self._added(call, hosted.facts, file_name=file_name)
+            self._scoring.receive(submission, file)
         return _submitted(hosted, submission)
 
     def list(self, call: Call) -> Fields:
@@ -125,7 +134,7 @@ class Submitting:
         )
 
     def _written(self, call: Call, facts: HostedFacts, file_name: str) -> Path:
-        """The file that the submitted version wrote, if the version may be submitted at all."""
+        """The folder of what the submitted version wrote, with such a file in it, if it may be submitted at all."""
         owner, slug, number = call.text("kernelOwner"), call.text("kernelSlug"), call.integer("kernelVersion")
         # A team submits what it made itself: somebody else's notebook has to be forked first.
         version = self._scoring.kernels.finished_version(owner, slug, number) if owner == call.caller else None
@@ -146,10 +155,8 @@ class Submitting:
                     "Notebook editor and save a new version.",
                 )
         if file_name not in output:
-            raise ApiError(
-                400, "The output file was not found in this Notebook version. Save a version that writes it."
-            )
-        return output[file_name]
+            raise ApiError(400, _NO_OUTPUT_FILE)
+        return output[file_name].parents[len(PurePosixPath(file_name).parts) - 1]
 
     def _added(self, call: Call, facts: HostedFacts, *, file_name: str) -> Submission:
         is_rerun = facts.is_code_competition
@@ -179,6 +186,7 @@ class Submitting:
         hosted = self._catalog.find(submission.competition)
         # Until a competition is over, its private scores are hidden; one without an end has nothing to hide.
         ends = hosted.facts.deadline if hosted is not None else None
+        is_rerun = bool(submission.kernel) and (hosted is None or hosted.facts.is_code_competition)
         shows_private = hosted is not None and (ends is None or ends <= self._site.clock.now())
         return {
             "ref": submission.ref,
@@ -186,7 +194,8 @@ class Submitting:
             "date": as_wire(submission.moment),
             "description": submission.description,
             "errorDescription": submission.error,
-            "totalBytes": submission.size,
+            # A rerun chooses the size of what it writes by what it reads in the hidden test.
+            "totalBytes": 0 if is_rerun else submission.size,
             "status": submission.stage.status,
             "publicScore": score_text(submission.public),
             "privateScore": score_text(submission.private) if shows_private else "",
