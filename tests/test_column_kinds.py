@@ -212,3 +212,27 @@ def test_one_encoding_is_found_that_reads_the_plain_tables_as_well(tmp_path: Pat
     reading = read(tmp_path)
 
     assert (reading.task.details["encoding"], reading.warnings) == ("cp1252", ())
+
+
+@pytest.mark.parametrize(
+    ("known", "later"),
+    [
+        ("2024-10-27 02:30:00+02:00", "2024-10-27 02:15:00+01:00"),
+        ("2024-01-11 12:00:00", "2024-01-11 12:00:00.250"),
+        ("2024-01-11", "2024-01-11 12:00:00"),
+        ("20/12/2023", "13/01/2024"),
+        ("Dec 20, 2023", "Jan 3, 2024 4:05 PM"),
+    ],
+)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_folds_are_in_time_where_the_test_is_later_however_times_are_written(
+    tmp_path: Path, known: str, later: str, is_turned: bool
+) -> None:
+    first, *earlier = ("unknown", "2000-01-05") if known.startswith("2024") else (known, "13/05/2000")
+    trained = [first, *earlier, *[known] * (ROWS - 2)] if not is_turned else [later] * (ROWS - 1) + [known]
+    table(tmp_path / "train.csv", ["id", "day", "target"], [[n, day, n % 7 / 3] for n, day in enumerate(trained)])
+    asked = [known if is_turned else later] * ROWS
+    table(tmp_path / "test.csv", ["id", "day"], [[100 + n, day] for n, day in enumerate(asked)])
+    table(tmp_path / "sample_submission.csv", ["id", "target"], [[100 + n, 0] for n in range(ROWS)])
+
+    assert read(tmp_path).task.details["time_column"] == ("" if is_turned else "day")

@@ -262,6 +262,32 @@ def test_folds_in_time_hold_out_the_latest_span_first(kind: TargetKind, as_text:
         assert fold_of_row.tolist() == (splits - 1 - days * splits // 100).tolist()
 
 
+@pytest.mark.parametrize(
+    ("times", "details"),
+    [
+        (["2024-10-27 02:30:00+02:00", "2024-10-27 02:15:00+01:00", "2024-10-27 04:00:00+01:00"], {}),
+        (["2024-01-11 12:00:00", "2024-01-11 12:00:00.250", "2024-01-11 12:00:01"], {}),
+        (["2024-01-11", "2024-01-11 12:00:00", "2024-01-12"], {}),
+        (["unknown", "2024-01-11 12:00:00", "2024-01-12"], {}),
+        (["11.02.2024", "03.12.2024 08:00", "01.01.2025"], {"day_first": True}),
+        (["2024-02-11", "2024-03-10 08:00", "01/04/2024"], {"day_first": True}),
+    ],
+)
+def test_times_that_are_not_written_alike_make_folds_in_time(times: list[str], details: dict[str, bool]) -> None:
+    train = pd.DataFrame({"day": [times[row] for row in (1, 0, 2)]})
+
+    fold_of_row, _ = folds_of(TargetKind.CLASS, np.array([0, 1, 0]), train, 3, time_column="day", **details)
+
+    assert fold_of_row.tolist() == [1, 2, 0]
+
+
+def test_folds_in_time_need_times() -> None:
+    train = pd.DataFrame({"day": ["one", "two", "three"]})
+
+    with pytest.raises(ValueError, match="No value of day is a time, such as 'one'"):
+        folds_of(TargetKind.CLASS, np.array([0, 1, 0]), train, 3, time_column="day")
+
+
 def test_an_unknown_time_counts_as_the_earliest() -> None:
     times = pd.DataFrame({"day": [3.0, None, 5.0, 4.0, 2.0]})
 

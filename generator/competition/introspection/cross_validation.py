@@ -3,10 +3,12 @@
 from collections.abc import Collection
 
 from generator.competition.introspection.column_statistics import overlap
+from generator.competition.introspection.feature_types import date_order
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.vocabulary import looks_like_id, words
-from generator.competition.survey.facts import Column, ColumnKind
+from generator.competition.survey.columns import are_dates, moment_of
+from generator.competition.survey.facts import Column
 
 _GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
 _REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
@@ -29,7 +31,16 @@ def settle_folds(features: Features, keys: Collection[str], found: Findings, *, 
         name = next((column.name for column in features.columns if _is_later(column, features)), "")
         later = f"all sampled values of {name} are later in the test examples"
         evidence = later if name else "the test examples are not from a later time"
-        found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        name = found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        column = features.train.column(name)
+        if column is not None:
+            order = date_order(column.present)
+            evidence = (
+                f"dates of {name} begin with the {order}"
+                if len(order) > 1
+                else f"the order of day and month in {name} is unknown"
+            )
+            found.settle("day_first", order == "day", evidence, Confidence.THIN if order == "?" else Confidence.SURE)
 
 
 def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
@@ -46,14 +57,13 @@ def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
 
 
 def _is_later(train: Column, features: Features) -> bool:
-    """True if the test's dates begin where training's end; only dates from the year down can be compared as text."""
+    """True if the test's times begin where training's end; False where days cannot be told from months."""
     test = features.in_test(train.name)
-    if (
-        train.kind is not ColumnKind.DATE
-        or test is None
-        or test.kind is not ColumnKind.DATE
-        or len(train.distinct) <= 1
-    ):
+    if test is None or len(train.distinct) <= 1 or not (are_dates(train) and are_dates(test)):
         return False
-    is_comparable = all(value[:4].isdecimal() for value in train.distinct | test.distinct)
-    return is_comparable and bool(train.present and test.present) and max(train.present) <= min(test.present)
+    order = date_order((*train.present, *test.present))
+    before, after = (
+        [moment for value in column.distinct if (moment := moment_of(value, day_first=order == "day")) is not None]
+        for column in (train, test)
+    )
+    return order != "?" and bool(before and after) and max(before) <= min(after)
