@@ -30,6 +30,9 @@ def settle_format(tables: Tables, id_column: str, targets: Iterable[str], found:
     for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
         value = usual if table is None else str(getattr(table, key))
         found.settle(key, value, "usual" if table is None else f"as {table.name} is written")
+    ended = next((table for table in texts if table.has_trailing_separator), None)
+    evidence = f"rows of {ended.name} end in a separator" if ended is not None else "no row ends in a separator"
+    found.settle("trailing_separator", ended is not None, evidence)
     wanted = {id_column, *targets}
     columns = (column for table in texts for column in table.columns if column.name in wanted)
     null_words = [column.name for column in columns if column.has_null_words and column.kind is ColumnKind.TEXT]
