@@ -291,15 +291,24 @@ def test_a_decimal_comma_with_points_between_thousands_is_read(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("train", "test", "is_later"),
+    ("known", "later"),
     [
-        (["2024-10-26 12:00:00+02:00", "2024-10-27 02:30:00+02:00"], ["2024-10-27 02:00:00+01:00"], True),
-        (["2024-10-26 12:00:00+02:00", "2024-10-27 02:00:00+01:00"], ["2024-10-27 02:30:00+02:00"], False),
-        (["2024-01-11", "2024-01-11 12:00:00"], ["2024-01-11 12:00:00.250", "2024-01-12"], True),
-        (["2024/1/9", "2024/1/10"], ["2024/1/11"], True),
+        ("2024-10-27 02:30:00+02:00", "2024-10-27 02:15:00+01:00"),
+        ("2024-01-11 12:00:00", "2024-01-11 12:00:00.250"),
+        ("2024-01-11", "2024-01-11 12:00:00"),
+        ("20/12/2023", "13/01/2024"),
+        ("Dec 20, 2023", "Jan 3, 2024 4:05 PM"),
     ],
 )
-def test_times_are_compared_as_moments(tmp_path: Path, train: list[str], test: list[str], is_later: bool) -> None:
-    write(tmp_path, {"when": cycle(*train)}, test={"when": cycle(*test)})
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_folds_are_in_time_where_the_test_is_later_however_times_are_written(
+    tmp_path: Path, known: str, later: str, is_turned: bool
+) -> None:
+    first, *earlier = ("unknown", "2000-01-05") if known.startswith("2024") else (known, "13/05/2000")
+    trained = [first, *earlier, *[known] * (ROWS - 2)] if not is_turned else [later] * (ROWS - 1) + [known]
+    table(tmp_path / "train.csv", ["id", "day", "target"], [[n, day, n % 7 / 3] for n, day in enumerate(trained)])
+    asked = [known if is_turned else later] * ROWS
+    table(tmp_path / "test.csv", ["id", "day"], [[100 + n, day] for n, day in enumerate(asked)])
+    table(tmp_path / "sample_submission.csv", ["id", "target"], [[100 + n, 0] for n in range(ROWS)])
 
-    assert read(tmp_path).task.details["time_column"] == ("when" if is_later else "")
+    assert read(tmp_path).task.details["time_column"] == ("" if is_turned else "day")

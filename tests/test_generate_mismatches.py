@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from image_layouts import write_images
 from miniature import Outcome, write_tree
+from notebook_cells import executed_alone
+from written_submissions import table_task
+
+from generator.competition.facts import TargetKind, Value
 
 Generate = Callable[..., Outcome]
 
@@ -191,3 +195,25 @@ def test_files_of_an_example_that_are_not_read_are_named(generate: Generate, tmp
     assert outcome.code == 0
     assert said in " ".join(outcome.err.split())
     assert said not in generate(tables, "--set", "image_suffix=.1.png").err
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("details", [{}, {"keep_null_words": True}])
+def test_rows_that_end_in_a_separator_do_not_shift_the_columns(
+    generate: Generate, separator: str, details: dict[str, Value], tmp_path: Path
+) -> None:
+    files = {}
+    for name in ("train.csv", "test.csv"):
+        header, *lines = PETS[name].replace(",", separator).splitlines()
+        files[name] = "\n".join((header, *(line + separator for line in lines), ""))
+
+    outcome = generate({**PETS, **files})
+
+    assert outcome.code == 0
+    assert "train.csv has a separator at the end of its rows, which was left out" in outcome.out + outcome.err
+    assert "more cells than its header" not in outcome.out
+    task = table_task(TargetKind.CLASS, **details, separator=separator, trailing_separator=True)
+    read_table = executed_alone(["read-table"], task, "train", SEPARATOR=separator).read_table
+    table = read_table(tmp_path / "downloads" / "pets" / "train.csv", ["id"])
+    assert table.columns.tolist() == ["id", "age", "size", "kind"]
+    assert table.iloc[4].tolist() == ["4", 4, pytest.approx(4 / 3), KINDS[1]]

@@ -263,26 +263,29 @@ def test_folds_in_time_hold_out_the_latest_span_first(kind: TargetKind, as_text:
 
 
 @pytest.mark.parametrize(
-    "times",
+    ("times", "details"),
     [
-        [
-            "2024-03-30 12:00:00+01:00",
-            "2024-03-31 12:00:00+02:00",
-            "2024-10-27 00:30:00+02:00",
-            "2024-10-27 00:00:00+01:00",
-        ],
-        ["2024-01-11 00:00:00", "2024-01-11 00:00:00.250", "2024-01-11 00:00:01", "2024-01-11T00:00:02Z"],
-        ["2024-01-11", "2024-01-11 12:00:00", "2024-01-12", "2024-01-12 12:00"],
-        ["soon", "2024-01-11 12:00:00", "2024-01-12", "2024-01-12 12:00"],
+        (["2024-10-27 02:30:00+02:00", "2024-10-27 02:15:00+01:00", "2024-10-27 04:00:00+01:00"], {}),
+        (["2024-01-11 12:00:00", "2024-01-11 12:00:00.250", "2024-01-11 12:00:01"], {}),
+        (["2024-01-11", "2024-01-11 12:00:00", "2024-01-12"], {}),
+        (["unknown", "2024-01-11 12:00:00", "2024-01-12"], {}),
+        (["11.02.2024", "03.12.2024 08:00", "01.01.2025"], {"day_first": True}),
+        (["2024-02-11", "2024-03-10 08:00", "01/04/2024"], {"day_first": True}),
     ],
-    ids=["offsets", "fractions", "midnights", "a stray word"],
 )
-def test_folds_in_time_read_times_that_are_not_written_alike(times: list[str]) -> None:
-    table_in_time = pd.DataFrame({"day": times})
+def test_times_that_are_not_written_alike_make_folds_in_time(times: list[str], details: dict[str, bool]) -> None:
+    train = pd.DataFrame({"day": [times[row] for row in (1, 0, 2)]})
 
-    fold_of_row, _ = folds_of(TargetKind.CLASS, np.array([0, 1, 0, 1]), table_in_time, 4, time_column="day")
+    fold_of_row, _ = folds_of(TargetKind.CLASS, np.array([0, 1, 0]), train, 3, time_column="day", **details)
 
-    assert fold_of_row.tolist() == [3, 2, 1, 0]
+    assert fold_of_row.tolist() == [1, 2, 0]
+
+
+def test_folds_in_time_need_times() -> None:
+    train = pd.DataFrame({"day": ["one", "two", "three"]})
+
+    with pytest.raises(ValueError, match="No value of day is a time, such as 'one'"):
+        folds_of(TargetKind.CLASS, np.array([0, 1, 0]), train, 3, time_column="day")
 
 
 def test_an_unknown_time_counts_as_the_earliest() -> None:

@@ -73,7 +73,8 @@ class TaskFiles:
         """True if pandas reads the tables, where they are csv, without being told how they are written."""
         values = self.values
         is_usual = (values["separator"], values["encoding"], values["decimal"]) == (",", "utf-8", ".")
-        return is_usual and not self.has_packed_tables and not values["keep_null_words"]
+        is_marked = values["keep_null_words"] or values["trailing_separator"]
+        return is_usual and not self.has_packed_tables and not is_marked
 
     @property
     def submission_separator(self) -> str:

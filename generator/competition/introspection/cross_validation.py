@@ -1,23 +1,18 @@
 """Honest folds: groups that must stay together, and time that must not run backwards."""
 
-import re
 from collections.abc import Collection
-from datetime import UTC, datetime
 
 from generator.competition.introspection.column_statistics import overlap
+from generator.competition.introspection.feature_types import date_order
 from generator.competition.introspection.features import Features
 from generator.competition.introspection.findings import Confidence, Findings
 from generator.competition.introspection.vocabulary import looks_like_id, words
-from generator.competition.survey.columns import are_dates
+from generator.competition.survey.columns import are_dates, moment_of
 from generator.competition.survey.facts import Column
 
 _GROUP = frozenset(("group", "patient", "user", "subject", "customer", "client", "session", "person", "household"))
 _REPEATS, _FEWEST_GROUPS = 2, 5  # as many groups as folds
 _DISJOINT = 0.05
-_UNREADABLE = 0.05
-_FROM_THE_YEAR = re.compile(
-    r"(?P<year>\d{4})[-/.](?P<month>[01]?\d)(?:[-/.](?P<day>[0-3]?\d))?(?:[T\s]\s?(?P<time>\d\d?:.{2,40}))?"
-)
 
 
 def settle_folds(features: Features, keys: Collection[str], found: Findings, *, of_ids: Collection[str] = ()) -> None:
@@ -36,7 +31,16 @@ def settle_folds(features: Features, keys: Collection[str], found: Findings, *, 
         name = next((column.name for column in features.columns if _is_later(column, features)), "")
         later = f"all sampled values of {name} are later in the test examples"
         evidence = later if name else "the test examples are not from a later time"
-        found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        name = found.settle("time_column", name, evidence, Confidence.LIKELY if name else Confidence.SURE)
+        column = features.train.column(name)
+        if column is not None:
+            order = date_order(column.present)
+            evidence = (
+                f"dates of {name} begin with the {order}"
+                if len(order) > 1
+                else f"the order of day and month in {name} is unknown"
+            )
+            found.settle("day_first", order == "day", evidence, Confidence.THIN if order == "?" else Confidence.SURE)
 
 
 def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
@@ -53,28 +57,13 @@ def _group(features: Features, of_ids: Collection[str]) -> tuple[str, str]:
 
 
 def _is_later(train: Column, features: Features) -> bool:
-    """True if the test's dates begin where training's end, of dates that begin with the year."""
+    """True if the test's times begin where training's end; False where days cannot be told from months."""
     test = features.in_test(train.name)
     if test is None or len(train.distinct) <= 1 or not (are_dates(train) and are_dates(test)):
         return False
-    moments = [[_moment(value) for value in column.distinct] for column in (train, test)]
-    earlier, later = ([moment for moment in column if moment is not None] for column in moments)
-    # What cannot be read, such as a stray word, is passed over.
-    few = sum(map(len, moments)) - len(earlier) - len(later)
-    is_readable = few <= _UNREADABLE * (len(earlier) + len(later))
-    return is_readable and bool(earlier and later) and max(earlier) <= min(later)
-
-
-def _moment(value: str) -> datetime | None:
-    """Return the moment of a date that begins with the year, in UTC where it says no offset; else None."""
-    found = _FROM_THE_YEAR.fullmatch(value.strip())
-    if found is None:
-        return None
-    day = "-".join(part.zfill(2) for part in (found["year"], found["month"], found["day"] or "1"))
-    time = (found["time"] or "").replace(",", ".").replace("UTC", "Z").replace("GMT", "Z").replace(" ", "")
-    time = f"0{time}" if time[1:2] == ":" else time
-    try:
-        moment = datetime.fromisoformat(f"{day}T{time}" if time else day)
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    except ValueError:
-        return None
+    order = date_order((*train.present, *test.present))
+    before, after = (
+        [moment for value in column.distinct if (moment := moment_of(value, day_first=order == "day")) is not None]
+        for column in (train, test)
+    )
+    return order != "?" and bool(before and after) and max(before) <= min(after)

@@ -165,7 +165,7 @@ def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str
     orders: dict[str, list[str]] = {"day": [], "month": [], "year": [], "?": []}
     for column in columns:
         later = features.in_test(column.name)
-        order = _first_of((*column.present, *(later.present if later is not None else ())))
+        order = date_order((*column.present, *(later.present if later is not None else ())))
         if order:
             orders[order].append(column.name)
     by_day, others, unclear = orders["day"], [*orders["month"], *orders["year"]], orders["?"]
@@ -179,7 +179,7 @@ def _day_first(columns: Sequence[Column], features: Features) -> tuple[bool, str
     return value, "no date begins with its day", Confidence.SURE
 
 
-def _first_of(values: Iterable[str]) -> str:
+def date_order(values: Iterable[str]) -> str:
     """The first part of such dates: "day", "month", "year", "?" if days and months look alike, "" if it is in words."""
     given = list(values)
     parts = [match for match in map(_IN_NUMBERS.match, given) if match is not None]

@@ -34,6 +34,9 @@ def settle_format(tables: Tables, id_column: str, targets: Targets, found: Findi
     for key, table, usual in (("separator", first, ","), ("encoding", encoded, _UTF_8), ("decimal", with_comma, ".")):
         value = usual if table is None else str(getattr(table, key))
         found.settle(key, value, "usual" if table is None else f"as {table.name} is written")
+    ended = next((table for table in texts if table.has_trailing_separator), None)
+    evidence = f"rows of {ended.name} end in a separator" if ended is not None else "no row ends in a separator"
+    found.settle("trailing_separator", ended is not None, evidence)
     found.settle(NULL_WORDS_KEY, *_keeps_null_words(texts, id_column, targets))
     _settle_formatted(tables, id_column, targets.names, found)
     for key, table in (("has_training_ids", tables.train), ("has_test_ids", tables.test)):

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from generator.competition.survey.facts import NUMBERS, Column, ColumnKind
 from generator.competition.tables.formats import TableFormat
@@ -21,20 +22,25 @@ _LONGEST_NUMBER_OR_DATE = 64
 _BOOLEAN = re.compile("True|TRUE|true|False|FALSE|false")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NUMBER = re.compile(r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[iI]nf(?:inity)?)\s*")
-_TIME = r"[0-2]?\d:[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?(?:\s?[aApP][mM])?(?:\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?"
+_TIME = (
+    r"(?P<hour>[0-2]?\d):(?P<minute>[0-5]\d)(?::(?P<second>[0-6]\d)(?:[.,](?P<fraction>\d+))?)?"
+    r"(?:\s?(?P<half>[aApP])[mM])?(?:\s?(?:Z|UTC|GMT|(?P<zone>[+-]\d\d:?\d\d)))?"
+)
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _DAY = "|".join(
     (
-        r"\d{4}([-/.])[01]?\d\1[0-3]?\d",
-        r"[0-3]?\d([-/.])[0-3]?\d\2(?:\d{4}|\d\d)",
+        r"\d{4}(?P<mark>[-/.])[01]?\d(?P=mark)[0-3]?\d",
+        r"[0-3]?\d(?P<sign>[-/.])[0-3]?\d(?P=sign)(?:\d{4}|\d\d)",
         r"\d{4}-[01]\d",
         rf"[0-3]?\d[-\s]{_MONTH}[-,\s]\s?(?:\d{{4}}|\d\d)",
         rf"{_MONTH}\s[0-3]?\d,?\s\d{{4}}",
     )
 )
-_WITH_DAY = rf"(?:{_DAY})(?:(?:T|,?\s){_TIME})?"
-_DATE = re.compile(rf"\s*(?:{_WITH_DAY}|{_TIME})\s*", re.IGNORECASE)
+_WITH_DAY = rf"(?P<day>{_DAY})(?:(?:T|,?\s){_TIME})?"
+_DAY_FORMATS = ("%Y %m %d", "%Y %m", "%d %b %Y", "%d %B %Y", "%b %d %Y", "%B %d %Y", "%d %b %y", "%d %B %y")
 _CALENDAR = re.compile(rf"\s*{_WITH_DAY}\s*", re.IGNORECASE)
+_CLOCK = re.compile(rf"\s*{_TIME}\s*", re.IGNORECASE)
+_DATE = re.compile(f"{_CALENDAR.pattern}|{re.sub(r'[?]P<[a-z]+>', '?:', _CLOCK.pattern)}", re.IGNORECASE)
 _CURRENCY = (
     r"(?:(?:US|CA|AU|NZ|HK|R)?\$|[€£¥₹₽₩₺₫₴₦฿]|(?:USD|EUR|GBP|JPY|CHF|CNY|INR|CAD|AUD|BRL|RUB|KRW|SEK|NOK|DKK|PLN))"
 )
@@ -193,6 +199,40 @@ def _plain(match: re.Match[str], decimal: str) -> str:
 def are_dates(column: Column) -> bool:
     """True if nearly all values name a day or a month; an hour alone does not."""
     return column.kind in (ColumnKind.TEXT, ColumnKind.DATE) and _share(column, _CALENDAR) >= _NEARLY_ALL
+
+
+def moment_of(value: str, *, day_first: bool) -> datetime | None:
+    """The moment that a date names, in UTC where it names no offset; None where it is no date.
+
+    Args:
+        value: A date, or a date with a time of day.
+        day_first: Whether the day stands before the month where both are numbers.
+    """
+    match = _CALENDAR.fullmatch(value)
+    if match is None:
+        return None
+    day = re.sub(r"[-/.,\s]+", " ", match["day"])
+    in_numbers = ("%d %m %Y", "%d %m %y") if day_first else ("%m %d %Y", "%m %d %y")
+    for written in (*_DAY_FORMATS, *in_numbers):
+        try:
+            moment = datetime.strptime(day, written).replace(tzinfo=UTC)
+            break
+        except ValueError:
+            continue
+    else:
+        return None
+    hour = int(match["hour"] or 0)
+    if match["half"]:
+        hour = hour % 12 + 12 * (match["half"] in "pP")
+    seconds = float(f"{match['second'] or 0}.{match['fraction'] or 0}")
+    try:
+        moment += timedelta(hours=hour, minutes=int(match["minute"] or 0), seconds=seconds)
+        if zone := match["zone"]:
+            ahead = timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:]))
+            moment += ahead if zone[0] == "-" else -ahead
+    except OverflowError:
+        return None
+    return moment
 
 
 def with_points(columns: Sequence[Column]) -> tuple[Column, ...] | None:

@@ -89,6 +89,7 @@ class Table:
         compression: "" or what pandas calls it: "gzip", "zip", "bz2", "xz", "zstd".
         decimal: What its numbers have for a decimal point, "." or ","; the sampled values have a point.
         has_long_rows: Whether sampled rows have more cells than the header.
+        has_trailing_separator: Whether a separator ends the rows but not the header; it makes no cell.
     """
 
     path: str
@@ -101,6 +102,7 @@ class Table:
     compression: str = ""
     decimal: str = "."
     has_long_rows: bool = False
+    has_trailing_separator: bool = False
 
     @property
     def name(self) -> str:

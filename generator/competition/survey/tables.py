@@ -63,6 +63,7 @@ def read_table(source: FileSource, path: str, bounds: SampleBounds) -> tuple[Tab
         decimal="," if pointed else ".",
         compression=stored.compression,
         has_long_rows=any(len(row) > len(sample.header) for row in sample.rows),
+        has_trailing_separator=sample.has_trailing_separator,
     )
     return table, (*stored.remarks, *renamed, *sample.remarks, *_remarks(sample))
 

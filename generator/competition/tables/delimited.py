@@ -6,7 +6,7 @@ A sample is read in a few pieces from all over the file, so that one that is sor
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import IO, BinaryIO
@@ -135,13 +135,18 @@ def _separator_of(text: str, suffix: str, *, is_cut: bool) -> str | None:
         rows, _ = _rows(text, separator, limit=_SNIFFED_ROWS, is_cut=is_cut)
         if not rows or len(rows[0]) == 1 or (is_loose and len(rows) < (3 if separator in _BLANKS else 2)):
             continue
-        shares[separator] = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+        shares[separator] = sum(_fits(row, len(rows[0])) for row in rows) / len(rows)
         if shares[separator] >= _ALIKE:
             return separator
     if is_loose:
         return None
     best = max(shares, key=lambda separator: shares[separator], default=",")
     return best if shares.get(best, 0) > _MOSTLY_ALIKE else ","
+
+
+def _fits(row: Sequence[str], width: int) -> bool:
+    """True if a row has a cell for each column, and perhaps a separator at its end."""
+    return len(row) == width or (len(row) == width + 1 and not row[-1])
 
 
 def _too_wide(columns: int) -> str:
@@ -195,7 +200,7 @@ def _resynchronised(text: str, layout: _Layout, wanted: int) -> tuple[Rows, int]
     starts = (match.end() for match in re.finditer(r"[\r\n]+", text))
     for _, start in zip(range(_LINES_TO_RESYNCHRONISE), starts, strict=False):
         checked, _ = _rows(text[start:], layout.separator, limit=_CHECKED_ROWS, is_cut=True)
-        if checked and all(len(row) == len(layout.header) for row in checked):
+        if checked and all(_fits(row, len(layout.header)) for row in checked):
             rows, consumed = _rows(text[start:], layout.separator, limit=wanted, is_cut=True)
             return rows, _size(text[start : start + consumed], layout.encoding)
     return [], 0
@@ -247,7 +252,13 @@ def _size(text: str, encoding: str) -> int:
 def _sample(layout: _Layout, rows: Rows, *, total: int, is_complete: bool, remarks: tuple[str, ...] = ()) -> Sample:
     if layout.encoding in ("cp1252", "latin-1"):
         remarks = (f"is not {UTF_8.upper()}; it was read as {layout.encoding}", *remarks)
-    uneven = sum(len(row) != len(layout.header) for row in rows)
+    width = len(layout.header)
+    longer = [row for row in rows if len(row) > width]
+    has_trailing_separator = bool(longer) and all(_fits(row, width) for row in longer)
+    if has_trailing_separator:
+        rows = [row[:width] for row in rows]
+        remarks = ("has a separator at the end of its rows, which was left out", *remarks)
+    uneven = sum(len(row) != width for row in rows)
     if uneven:
         said = f"has {uneven:,} rows, of {len(rows):,} sampled, with another number of fields than the header"
         remarks = (*remarks, said)
@@ -260,4 +271,5 @@ def _sample(layout: _Layout, rows: Rows, *, total: int, is_complete: bool, remar
         separator=layout.separator,
         encoding=layout.encoding,
         remarks=remarks,
+        has_trailing_separator=has_trailing_separator,
     )

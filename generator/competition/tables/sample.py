@@ -48,6 +48,7 @@ class Sample:
         encoding: As Python calls it.
         kinds: What the schema of a parquet file says each column is, by the names of `ColumnKind`; () for the others.
         remarks: Predicates for the notes, such as "is not UTF-8".
+        has_trailing_separator: Whether a separator ends the rows of a csv but not its header.
     """
 
     format: TableFormat
@@ -59,6 +60,7 @@ class Sample:
     encoding: str = "utf-8"
     kinds: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    has_trailing_separator: bool = False
 
 
 def evenly_drawn(items: Sequence[Item], count: int) -> tuple[Item, ...]:
