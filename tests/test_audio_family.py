@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from layout_files import wav
-from notebook_cells import executed_alone
+from notebook_cells import executed_alone, task_in
 from notebook_session import rendered_cells
 from tasks import task_of
 
@@ -119,6 +119,56 @@ def test_a_part_is_read_around_its_second_and_ends_with_the_sound(tmp_path: Path
     assert heard(-1, 2) == [0.2, 0.3]
     assert heard(0.5, 3) == [0.1, 0.2]
     assert heard(99, 2) == [0.0]
+
+
+SOUND_FILES = {
+    "aif": (".aif", "AIFF", "PCM_16"),
+    "float aiff": (".aiff", "AIFF", "FLOAT"),
+    "flac": (".flac", "FLAC", "PCM_16"),
+    "vorbis": (".ogg", "OGG", "VORBIS"),
+    "24 bits": (".wav", "WAV", "PCM_24"),
+    "24 bits, extensible": (".wav", "WAVEX", "PCM_24"),
+    "float": (".wav", "WAV", "FLOAT"),
+    "double": (".wav", "WAV", "DOUBLE"),
+    "mu-law": (".wav", "WAV", "ULAW"),
+    "A-law": (".wav", "WAV", "ALAW"),
+    "ADPCM": (".wav", "WAV", "IMA_ADPCM"),
+    "flac called wav": (".wav", "FLAC", "PCM_16"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kinds", "are_wav"),
+    [
+        *(((kind,), kind in ("24 bits", "24 bits, extensible", "float", "double")) for kind in SOUND_FILES),
+        (("24 bits", "float"), True),
+        (("24 bits", "mu-law"), False),
+        (tuple(SOUND_FILES), False),
+    ],
+)
+def test_the_sounds_of_a_folder_are_decoded_whatever_their_format(
+    tmp_path: Path, kinds: tuple[str, ...], are_wav: bool
+) -> None:
+    import soundfile
+
+    lines: dict[str, list[str]] = {"train": ["id,label"], "test": ["id,label"]}
+    for part, rows in lines.items():
+        (tmp_path / part).mkdir()
+        for number in range(max(6, len(kinds))):
+            suffix, form, subtype = SOUND_FILES[kinds[number % len(kinds)]]
+            path = tmp_path / part / f"{part}{number}{suffix}"
+            soundfile.write(path, tone(300, 0.5), RATE, format=form, subtype=subtype)
+            rows.append(f"{path.name},{'low' if number % 2 else 'high'}")
+    (tmp_path / "train.csv").write_text("\n".join(lines["train"]) + "\n")
+    (tmp_path / "sample_submission.csv").write_text("\n".join(lines["test"]) + "\n")
+
+    task = task_in(tmp_path, "accuracy")
+    cells = executed_alone(READING, task, "infer")
+
+    assert (task.family, task.details["are_wav"], task.details["sample_rate"]) == ("audio", are_wav, RATE)
+    for path in sorted(tmp_path.glob("t*/*.*")):
+        assert cells.length_of(str(path)) == pytest.approx(0.5, abs=0.1), path
+        assert loudest_hertz(cells.load_sound(str(path), -1, 30, RATE)) == pytest.approx(300, abs=3), path
 
 
 def test_sounds_that_are_no_wav_say_what_would_decode_them(monkeypatch: pytest.MonkeyPatch) -> None:

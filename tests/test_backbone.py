@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from notebook_competitions import write_digits
+from notebook_frameworks import Ended
 from notebook_session import Mirror, Notebook, Sessions, names_below
 from test_notebook_images import digits_task
 
@@ -73,23 +74,28 @@ def test_weights_are_those_of_the_attached_model_or_of_the_download(
     assert set(ended.seen[2]) == {True}
 
 
-def test_default_weights_that_cannot_be_had_stop_an_accelerator_and_not_a_cpu(
-    sessions: Sessions, mirror: Mirror
+@pytest.mark.parametrize("framework", ["keras", "jax"])
+def test_weights_that_cannot_be_fetched_stop_a_cpu_within_seconds_and_not_a_smoke_run(
+    sessions: Sessions, mirror: Mirror, framework: str
 ) -> None:
-    parameters = mirror.parameters(TRAIN, PRETRAINED="imagenet")
+    train = replace(TRAIN, framework=framework)
+    where = {**NOWHERE, "HOME": str(mirror.root), "KERAS_HOME": str(mirror.root)}
+    default = {"PRETRAINED": "imagenet" if framework == "keras" else "a1_in1k"}
 
-    stopped = sessions.run(ON_A_TPU, parameters, environment=NOWHERE, until="starting-weights")
-    goes_on = sessions.finished(
-        TRAIN, parameters, environment=NOWHERE, until="starting-weights", look="starting_weights"
-    )
+    def ended(**parameters: object) -> Ended:
+        return sessions.run(
+            train, mirror.parameters(train, **default, **parameters), environment=where, until="starting-weights"
+        )
+
+    stopped, smoke = ended(SMOKE_TEST=False), ended(SMOKE_TEST=True)
 
     assert stopped.cell == "starting-weights"
-    assert stopped.error.startswith("RuntimeError: EfficientNetV2B0 gets no weights of imagenet: ")
-    assert stopped.error.endswith("Attach a file, or switch the internet on.")
-    reason, end = goes_on.said("starting-weights").splitlines()[-2:]
-    assert reason.startswith("EfficientNetV2B0 gets no weights of imagenet: ")
-    assert end == "EfficientNetV2B0 starts from scratch"
-    assert goes_on.seen is None
+    assert stopped.error.startswith("RuntimeError: ")
+    assert " gets no weights of " in stopped.error
+    assert "Attach a file of weights as a dataset or model and name it in PRETRAINED" in stopped.error
+    assert stopped.error.endswith('or train from scratch: PRETRAINED = "".')
+    assert smoke.is_done, smoke
+    assert smoke.said("starting-weights").endswith(" starts from scratch")
 
 
 @pytest.mark.parametrize(("framework", "suffix"), [("tensorflow", "h5"), ("jax", "safetensors")])

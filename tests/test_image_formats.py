@@ -2,6 +2,7 @@
 
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,59 @@ def test_a_broken_image_of_a_rare_format_is_named(layout: Layout) -> None:
 
     named = "4.tif is cut off or no image. "
     assert f"1 of the image files of {layout.folder}/train cannot be read: {named}" in ended.error
+
+
+RARE: Sequence[tuple[str, str, dict[str, Any]]] = [
+    ("L", "JPEG", {"quality": 95}),
+    ("CMYK", "JPEG", {"quality": 95}),
+    ("RGB", "JPEG", {"quality": 95}),
+    ("RGB", "WEBP", {"lossless": True}),
+    ("P", "PNG", {}),
+    ("RGBA", "PNG", {}),
+    ("I;16", "PNG", {}),
+    ("L", "GIF", {"save_all": True}),
+    ("P", "BMP", {}),
+    ("RGB", "TIFF", {}),
+]
+
+
+@pytest.mark.parametrize("framework", ["tensorflow", "torch"])
+def test_one_image_unlike_the_others_is_decoded(layout: Layout, framework: str) -> None:
+    import numpy as np
+    from PIL import Image
+
+    (layout.folder / "train").mkdir()
+    grey = Image.fromarray(np.array(RAMP, dtype="uint8"))
+    for number, (mode, kind, options) in enumerate(RARE):
+        image = ramp(mode, 257) if mode == "I;16" else grey.convert(mode)
+        image.save(layout.folder / "train" / f"{number}.jpg", kind, **options)
+    names = [(f"{number}.jpg", number % 2) for number in range(len(RARE))]
+    table(layout.folder / "train.csv", "id,label", names)
+    details = {"train_table": "train.csv", "train_folder": "train", "image_column": "id", "channels": 1}
+
+    look = f"np.abs(np.asarray(decoded(np.arange({len(RARE)})))[..., 0] - np.array({RAMP})).mean(axis=(1, 2)).tolist()"
+    for encoding in ("jpeg", "png", "any"):
+        asked = task(**details, image_encoding=encoding)
+        off = replace(layout, framework=framework).seen("train", asked, until="decode-images", look=look)
+        assert {RARE[row][:2]: far for row, far in enumerate(off) if far > 6} == {}
+
+
+def test_an_unreadable_training_image_stops_or_is_left_out_by_the_knob(layout: Layout) -> None:
+    (layout.folder / "train").mkdir()
+    for number in range(8):
+        ramp("L").save(layout.folder / "train" / f"{number}.jpg")
+    broken = layout.folder / "train" / "4.jpg"
+    broken.write_bytes(broken.read_bytes()[:-60])
+    table(layout.folder / "train.csv", "id,label", [(f"{number}.jpg", number % 2) for number in range(8)])
+    asked = task(train_table="train.csv", train_folder="train", image_column="id", image_encoding="jpeg")
+
+    stopped = layout.run("train", asked)
+    look = "[train[ID_COLUMN].tolist(), len(truth), len(targets), len(examples['image'])]"
+    went_on = layout.run("train", asked, until="decode-images", look=look, parameters={"SKIP_UNREADABLE": True})
+
+    assert "4.jpg is cut off or no image. With SKIP_UNREADABLE = True training leaves" in stopped.error
+    assert went_on.seen == [[f"{number}.jpg" for number in range(8) if number != 4], 7, 7, 7]
+    assert "1 of the image files" in went_on.said("decode-images")
 
 
 def write_archives(folder: Path, *names: str) -> None:

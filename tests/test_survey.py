@@ -534,7 +534,7 @@ def last_page(samples: int) -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("a.wav", sound(seconds=0.5, rate=16_000, channels=2), AudioFormat(16_000, 0.5, 2)),
+        ("a.wav", sound(seconds=0.5, rate=16_000, channels=2), AudioFormat(16_000, 0.5, 2, is_plain_wav=True)),
         ("a.aiff", AIFF, AudioFormat(44_100, 0.5, 1)),
         ("a.flac", FLAC, AudioFormat(44_100, 2.0, 2)),
         ("a.ogg", VORBIS + last_page(64_000), AudioFormat(32_000, 2.0, 1)),

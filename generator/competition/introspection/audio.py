@@ -41,6 +41,9 @@ def _are_wav(files: ExampleFiles) -> tuple[bool, str]:
     others = sorted((suffixes & (SUFFIXES | {".mp3"})) - {".wav"})
     if others or ".wav" not in suffixes:
         return False, f"there are {', '.join(others)}" if others else "no WAV file was seen"
+    formats = [part.audio for folder in folders for part in folder.folders if part.audio is not None]
+    if not all(form.is_plain_wav for form in formats):
+        return False, "some .wav files have samples that are neither integers nor floats"
     return True, "all sounds are .wav"
 
 

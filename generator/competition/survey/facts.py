@@ -150,11 +150,19 @@ class ImageFormat:
 
 @dataclass(frozen=True)
 class AudioFormat:
-    """The common format of sampled audio files of a folder: hertz, seconds (the median), and channels."""
+    """The common format of sampled audio files of a folder.
+
+    Attributes:
+        sample_rate: Hertz.
+        seconds: The median.
+        channels: How many.
+        is_plain_wav: Whether all are WAV files of integers or floats; µ-law, ADPCM and the like are not.
+    """
 
     sample_rate: int
     seconds: float
     channels: int
+    is_plain_wav: bool = False
 
 
 @dataclass(frozen=True)

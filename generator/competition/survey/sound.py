@@ -13,6 +13,8 @@ from generator.files import open_file
 SUFFIXES = frozenset((".wav", ".aif", ".aiff", ".aifc", ".flac", ".ogg", ".oga", ".opus"))
 _HEAD, _TAIL = 1 << 16, 1 << 16
 _OPUS_RATE = 48_000
+_PCM, _FLOAT, _EXTENSIBLE = 1, 3, 0xFFFE  # codes of formats in WAV files
+_SUBFORMAT = 24  # where an extensible format has its code
 _PLAUSIBLE_RATES = range(1_000, 1_000_000)
 
 
@@ -33,7 +35,7 @@ def audio_format(files: Iterable[Path | bytes]) -> AudioFormat | None:
 
     Returns:
         The most frequent rate and number of channels, the median of the known lengths in seconds, 0 where none is
-        known; None if no file can be read.
+        known, and whether all are plain WAV files; None if no file can be read.
     """
     formats = [found for file in files if (found := _format(file)) is not None]
     if not formats:
@@ -43,6 +45,7 @@ def audio_format(files: Iterable[Path | bytes]) -> AudioFormat | None:
         sample_rate=Counter(found.sample_rate for found in formats).most_common(1)[0][0],
         seconds=statistics.median_low(lengths) if lengths else 0.0,
         channels=Counter(found.channels for found in formats).most_common(1)[0][0],
+        is_plain_wav=all(found.is_plain_wav for found in formats),
     )
 
 
@@ -77,11 +80,14 @@ def _chunk(head: bytes, name: bytes, order: str) -> tuple[int, int]:
 
 def _wave(content: _Bytes) -> AudioFormat:
     start, _ = _chunk(content.head, b"fmt ", "<")
-    channels, rate, bytes_a_second = struct.unpack_from("<HII", content.head, start + 2)
+    code, channels, rate, bytes_a_second = struct.unpack_from("<HHII", content.head, start)
+    if code == _EXTENSIBLE:
+        (code,) = struct.unpack_from("<H", content.head, start + _SUBFORMAT)
     data, length = _chunk(content.head, b"data", "<")
     # A recorder that was interrupted leaves a length of 0 or of 4 GB.
     is_said = 0 < length <= content.size - data or not content.tail
-    return AudioFormat(rate, (length if is_said else content.size - data) / bytes_a_second, channels)
+    seconds = (length if is_said else content.size - data) / bytes_a_second
+    return AudioFormat(rate, seconds, channels, is_plain_wav=code in (_PCM, _FLOAT))
 
 
 def _aiff(content: _Bytes) -> AudioFormat:
