@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.options import (
+    KnobCommand,
     assignments_option,
     json_option,
     pair_argument,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from generator.rehearsal.result import Rehearsal
 
 
-@click.command()
+@click.command(cls=KnobCommand)
 @pair_argument
 @click.option("--specimen", is_flag=True, help="Try it on the made-up data that `tandem specimen` wrote.")
 @assignments_option("Set a parameter in each notebook that has it; repeatable. EPOCHS is 2 and FOLDS is 1 by default.")
