@@ -101,7 +101,7 @@ def has_code_of(cell: str, edited: str, rendered: Mapping[str, str], own: Iterab
 
 
 def _statements(source: str) -> tuple[list[str], set[tuple[str, str, str]]]:
-    """Return the statements of a cell but its docstring, and apart from them what it imports: module, name and alias."""
+    """Return the statements of a cell without its docstring, and its imports as (module, name, alias)."""
     code, imports = [], set()
     for place, node in enumerate(ast.parse(source).body):
         if isinstance(node, _IMPORT):
