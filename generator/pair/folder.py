@@ -154,58 +154,6 @@ def _ways_to_keep(folder: PairFolder, files: Mapping[Path, bytes], lost: Mapping
     return f"To keep an edit, save the code of its cell in {where} ({', '.join(ways)}) and generate again. "
 
 
-def edited(
-    folder: PairFolder, files: Mapping[Path, bytes], *, without_base: Callable[[], Mapping[Path, bytes]] = dict
-) -> dict[Path, Edits]:
-    """The edits that writing a pair would lose, by the path of the file inside of the folder.
-
-    Args:
-        folder: The pair.
-        files: As for `planned`.
-        without_base: As for `planned`.
-    """
-    found: dict[Path, Edits] = {}
-    for path, rendered in files.items():
-        existing = _content(folder.path / path)
-        if existing is None or path == Path(folder.choices.name) or _is_current(folder, path, rendered):
-            continue
-        base = _content(folder.path / base_of(path))
-        changes = edits(path, existing, since=without_base().get(path, rendered) if base is None else base)
-        if changes := _without_kept(folder, path, changes, existing, rendered):
-            found[path] = changes
-    return found
-
-
-def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: bytes, rendered: bytes) -> Edits:
-    """The edits without those of cells whose code a file beside `pair.toml` has, so that it is rendered again."""
-    if path.suffix != ".ipynb" or not changes.changed:
-        return changes
-    now = written_cells(existing, path=path)
-    then = {name: cell.source for name, cell in written_cells(rendered, path=path).items() if cell.kind == "code"}
-    own = read_own_cells(folder)
-    lost = tuple(
-        name
-        for name in changes.changed
-        if now[name].kind != "code" or not has_code_of(name, now[name].source, then, own)
-    )
-    return replace(changes, changed=lost)
-
-
-def _ways_to_keep(folder: PairFolder, files: Mapping[Path, bytes], lost: Mapping[Path, Edits]) -> str:
-    """A sentence on the edited cells that files beside `pair.toml` would keep; "" if there are none."""
-    notebooks = [written_cells(files[path], path=path) for path in files if path.suffix == ".ipynb"]
-    ways = []
-    for name in dict.fromkeys(name for changes in lost.values() for name in changes.changed):
-        cells = {notebook[name] for notebook in notebooks if name in notebook}
-        # A file is in both notebooks, so that a cell in which they differ cannot be one.
-        if len(cells) == 1 and next(iter(cells)).kind == "code" and (file := possible_file(name)):
-            ways.append(f"{printable(name)} as {file}")
-    where = printable(str(folder.path))
-    return f"To keep an edit, save the code of its cell in {where} ({', '.join(ways)}) and generate again. " * bool(
-        ways
-    )
-
-
 def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collection[Path]) -> None:
     """Writes a pair, with a copy of what was rendered as the base of later comparisons: as a whole or not at all.
 
