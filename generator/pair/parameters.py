@@ -20,7 +20,7 @@ from generator.pair.ranges import names_of, range_of
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
-_TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 FIXED = ("COMPETITION", "PAIR_ID", "TRAIN_KERNEL", "INPUT_ROOT", "WORKING_ROOT")
 """What the kit itself writes into the cell: by these the notebooks find their inputs and one another."""
 
