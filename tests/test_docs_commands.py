@@ -4,7 +4,6 @@ docs/tutorial.md is executed as a whole by test_tutorial.py.
 """
 
 import json
-import os
 import re
 import shlex
 import shutil
@@ -127,8 +126,8 @@ def test_every_command_on_a_page_works(
     if page.name == "tutorial.md":
         pytest.skip("test_tutorial.py executes it")
     for command in commands(page):
-        program, *arguments = shlex.split(command.replace("YOUR-KAGGLE-NAME", kaggle.account), comments=True)
-        arguments = [os.path.expanduser(argument) for argument in arguments]
+        typed = command.replace("YOUR-KAGGLE-NAME", kaggle.account).replace("~", str(Path.home()))
+        program, *arguments = shlex.split(typed, comments=True)
         more, _ = next((how for start, how in NOT_AS_IT_STANDS.items() if command.startswith(start)), ([], ""))
         arguments += ["--help"] if more is None else more
         if arguments[0] in ("run", "push"):
