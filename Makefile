@@ -22,6 +22,7 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/run.stamp ## render the digits pair, train it, infer, score the submission on a hidden test
 	$(BIN)/generate --competition digits
 	$(BIN)/tandem run digits
+	@echo 'To have tandem and generate on the PATH of this shell: source $(VENV)/bin/activate'
 
 # A file is one worker's: what its tests share is made once. Three of them, for two cores: tests of sessions wait a lot.
 test: $(VENV)/dev.stamp $(GPU_IMAGE)/image.stamp ## every test
@@ -81,8 +82,8 @@ IMPORTED := flax jax keras matplotlib pandas pillow pyarrow safetensors scikit-l
 TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname)),+cpu)
 NO_TORCH = echo "$(TORCH) is not to be had here: what needs it is skipped; --find-links or an extra index brings it"
 
-# A light stamp for the demo and a full one for development; both install with uv where it is, else with pip.
-$(VENV)/run.stamp: WANTED := --editable ".[run]"
+# A stamp for the demo, with all that docs/tutorial.md needs, and a full one for development; both install with uv where it is, else with pip.
+$(VENV)/run.stamp: WANTED := --editable ".[serve]"
 $(VENV)/dev.stamp: OPTIONAL := $(TORCH) transformers
 $(VENV)/dev.stamp: WANTED := --editable ".[dev]"
 # timm wants torchvision, which comes for no PyTorch without CUDA on the usual index; its models do without.

@@ -27,6 +27,7 @@ os.environ["XLA_FLAGS"] = "--xla_backend_optimization_level=0 --xla_llvm_disable
 
 
 LONGEST = (
+    "test_docs_commands.py",
     *("test_tutorial.py", "test_two_images.py", "test_fault_matrix.py", "test_notebook_run.py", "test_gallery.py"),
     *("test_serving_files.py", "test_notebook_resume.py", "test_sessions_runner.py", "test_serving_notebook.py"),
     *("test_notebook_accelerator.py", "test_segmentation_training.py", "test_tabular_training.py"),

@@ -59,12 +59,12 @@ def test_an_unknown_option_is_usage(tandem: Tandem) -> None:
 
 
 def test_an_error_is_one_printable_message_and_no_traceback(tandem: Tandem) -> None:
-    outcome = tandem("generate", "--competition", "dig\x1b[31mits\n")
+    outcome = tandem("generate", "--competition", "dig\x1b[31m\nits")
 
     assert outcome.code == 1
     assert outcome.out == ""
     assert outcome.err == (
-        'Error: "dig\\x1b[31mits\\n" cannot be the name of a pair; use lower-case letters, digits and hyphens.\n'
+        'Error: "dig\\x1b[31m\\nits" cannot be the name of a pair; use lower-case letters, digits and hyphens.\n'
     )
 
 

@@ -160,6 +160,10 @@ def test_it_says_how_it_trains_and_what_it_leaves_aside_and_no_more(generate: Ta
         ("tensorflow", "convnext_tiny", 'Did you mean "ConvNeXtTiny"?'),
         ("jax", "resnet18", 'Did you mean "resnet'),
         ("jax", "nonsense", 'does not have here. Take another, such as "resnet50".'),
+        ("keras", "EfficientNetB7", "Of EfficientNet the second version, EfficientNetV2, is offered."),
+        ("keras", "resnet50d", 'Did you mean "ResNet50" or "ResNet'),
+        ("torch", "EfficientNetB7", "It takes the models of timm, whose names are in lower case."),
+        ("keras", "resnet18.a1_in1k", 'Did you mean "ResNet'),
         ("torch", "EfficientNetV2B0", 'torch does not have here. Take another, such as "tf_efficientnetv2_b0".'),
     ],
 )

@@ -102,3 +102,57 @@ def test_a_link_is_not_read(generate: Callable[..., Outcome], pair: PairFolder, 
     assert outcome.code == 1
     assert "metric.py is a link" in outcome.err
     assert "recall_score" not in cells(pair, Role.TRAIN)["imports"]
+
+
+def edit(pair: PairFolder, role: Role, cell: str, old: str, new: str) -> str:
+    """Changes a cell in its notebook, as in JupyterLab, and returns its code."""
+    notebook = json.loads(pair.notebook(role).read_text())
+    [found] = [each for each in notebook["cells"] if each["id"] == cell]
+    code = "".join(found["source"])
+    assert old in code
+    found["source"] = code.replace(old, new)
+    pair.notebook(role).write_text(json.dumps(notebook))
+    return str(found["source"])
+
+
+def test_what_was_taken_from_files_is_named(generate: Callable[..., Outcome], pair: PairFolder) -> None:
+    assert "Cells from your files" not in generate().out
+    (pair.path / "metric.py").write_text(METRIC)
+
+    assert "Cells from your files in kernels/digits: metric.py." in generate().out
+    assert json.loads(generate("--json").out)["own_cells"] == ["metric.py"]
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_an_edited_cell_that_is_saved_as_a_file_needs_no_force(
+    generate: Callable[..., Outcome], pair: PairFolder, role: Role
+) -> None:
+    code = edit(pair, role, "build-model", "small_cnn(", "small_cnn(1.0 * ")
+    refused = generate()
+    assert refused.code == 1
+    assert "save the code of its cell in kernels/digits (build-model as build_model.py)" in refused.err
+    (pair.path / "build_model.py").write_text(f"import math\n{code}\n")
+
+    outcome = generate()
+
+    assert (outcome.code, outcome.err) == (0, "")
+    for notebook in Role:
+        assert "small_cnn(1.0 * " in cells(pair, notebook)["build-model"]
+
+
+def test_a_file_with_other_code_than_the_edited_cell_still_needs_force(
+    generate: Callable[..., Outcome], pair: PairFolder
+) -> None:
+    code = edit(pair, Role.TRAIN, "build-model", "small_cnn(", "small_cnn(1.0 * ")
+    for other in (code.replace("1.0", "2.0"), code.replace("1.0 * ", "")):
+        (pair.path / "build_model.py").write_text(other)
+        assert generate().code == 1
+    edit(pair, Role.TRAIN, "build-model", "small_cnn(", "small_cnn(  # my note\n        ")
+    (pair.path / "build_model.py").write_text(code)
+    assert generate().code == 1
+
+
+def test_an_edit_that_no_file_can_keep_is_offered_none(generate: Callable[..., Outcome], pair: PairFolder) -> None:
+    edit(pair, Role.TRAIN, "parameters", "EPOCHS = ", "EPOCHS = 1")
+
+    assert "as parameters.py" not in generate().err

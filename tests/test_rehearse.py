@@ -104,10 +104,11 @@ FAULTY_INFER = {
 }
 
 
-def write_tiny(workspace: Path, train: dict[str, str], infer: dict[str, str]) -> None:
+def write_tiny(workspace: Path, train: dict[str, str], infer: dict[str, str], *, is_rerun: bool = True) -> None:
     folder = write_pair(workspace, train=train, infer=infer, parameters=PARAMETERS)
     choices = folder / "pair.toml"
-    choices.write_text(choices.read_text().replace("code_competition = false", "code_competition = true"))
+    if is_rerun:
+        choices.write_text(choices.read_text().replace("code_competition = false", "code_competition = true"))
     test = workspace / "input" / "competitions" / "tiny" / "test"
     test.mkdir()
     names = ["a", "b", "c", "d", "e", "f"]
@@ -174,6 +175,24 @@ def test_inference_that_counts_on_the_order_and_number_of_rows_is_found(
 
 
 @pytest.mark.slow
+def test_where_kaggle_scores_a_file_a_hidden_test_that_fails_is_a_warning_in_terminal_and_page(
+    tandem: Callable[..., Outcome], tmp_path: Path
+) -> None:
+    write_tiny(tmp_path, TRAIN, FAULTY_INFER, is_rerun=False)
+
+    outcome = tandem("rehearse", "tiny", "--workspace", tmp_path)
+
+    assert outcome.code == 0, outcome.out + outcome.err
+    assert "Kaggle scores the submission file in this competition and does not run the notebook again" in outcome.out
+    assert "trials would have failed on Kaggle, with 3 warnings." in outcome.out
+    assert ": failed" not in outcome.err
+    assert "one row: warning" in outcome.err
+    page = (tmp_path / "output" / "tiny" / "rehearsal.html").read_text()
+    assert "with 3 warnings." in page
+    assert "What would have failed on Kaggle" not in page
+
+
+@pytest.mark.slow
 def test_training_that_compiles_again_and_breaks_its_promise_is_found(
     tandem: Callable[..., Outcome], tmp_path: Path
 ) -> None:
@@ -226,6 +245,24 @@ def result(workspace: Path, verdict: Verdict) -> Rehearsal:
     report = workspace / "output" / "tiny" / "rehearsal.html"
     trial = Trial("as it is", "The test as everybody sees it.", verdict, on_kaggle="Notebook Timeout.")
     return Rehearsal("tiny", "Tiny", "its own data", report, True, training=[trial], hidden_test=[trial])
+
+
+@pytest.mark.parametrize(
+    ("inference", "conclusion"),
+    [
+        (Verdict.PASSED, "Passed: none of 2 trials would have failed on Kaggle."),
+        (Verdict.STOPPED, "Passed: none of 2 trials would have failed on Kaggle."),
+        (Verdict.WARNING, "Passed: none of 2 trials would have failed on Kaggle, with 1 warning."),
+        (Verdict.FAILED, "Not passed: 1 of 2 trials would have failed on Kaggle."),
+        (Verdict.SKIPPED, "Not passed: inference could not be tried."),
+    ],
+)
+def test_the_conclusion_agrees_with_the_verdicts(tmp_path: Path, inference: Verdict, conclusion: str) -> None:
+    passed = result(tmp_path, Verdict.PASSED)
+    rehearsal = replace(passed, hidden_test=[replace(passed.hidden_test[0], verdict=inference)])
+
+    assert rehearsal.conclusion == conclusion
+    assert rehearsal.is_passed == conclusion.startswith("Passed")
 
 
 def test_what_was_not_rehearsed_or_did_not_pass_is_not_pushed(tmp_path: Path) -> None:

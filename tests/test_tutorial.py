@@ -36,6 +36,7 @@ def kaggle(tmp_path: Path) -> Iterator[Served]:
 def test_every_command_of_the_tutorial_works(kaggle: Served, tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
+    (workspace / ".venv").symlink_to(sys.prefix)
     environment = {
         **client_environment(kaggle, tmp_path / "home"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -8,6 +8,7 @@ import click
 
 from generator.accelerators.catalog import Service, catalog
 from generator.cli.options import (
+    KnobCommand,
     assignments_option,
     json_option,
     pair_argument,
@@ -47,7 +48,7 @@ def colab() -> None:
     """  # noqa: D301 - click wants the character itself
 
 
-@colab.command()
+@colab.command(cls=KnobCommand)
 @pair_argument
 @click.option(
     "--machine", metavar="NAME", help=f"{', '.join(each.name for each in MACHINES)}; by what the pair trains on."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.kaggle_facts import connected
-from generator.cli.options import json_option, to_option, workspace_option
+from generator.cli.options import competition_argument, json_option, to_option, workspace_option
 from generator.untrusted import printable
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _SECONDS_BETWEEN_UPDATES = 0.2
 
 
 @click.command()
-@click.argument("competition")
+@competition_argument
 @to_option("Which Kaggle to download from: kaggle by default, or the one of `tandem serve`.")
 @workspace_option
 @click.option("--dry-run", is_flag=True, help="Say what would be downloaded, and download nothing.")

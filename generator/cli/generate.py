@@ -12,7 +12,9 @@ from generator.cli.completion import words
 from generator.cli.generate_report import pair_as_json, pair_as_text
 from generator.cli.kaggle_facts import KaggleFactSource
 from generator.cli.options import (
+    KnobCommand,
     assignments_option,
+    competition_name,
     data_option,
     json_option,
     to_option,
@@ -22,7 +24,7 @@ from generator.cli.questions import asked
 from generator.cli.table import table
 from generator.cli.terminal import is_interactive, warn
 from generator.competition import builtin
-from generator.competition.metrics import METRICS
+from generator.competition.metrics import METRICS, metric_named
 from generator.competition.schema import Family, Key, common, families, keys_of
 from generator.pair import generation
 from generator.pair.generation import Draft, GenerateOptions
@@ -30,8 +32,26 @@ from generator.pair.mounted_data import ensure_data, has_data, link_data
 from generator.pair.owner import checked_owner
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Workspace
+from generator.untrusted import printable
 
 _Command = Callable[..., Any]
+# What people call frameworks and families elsewhere, by the name of the key; hyphens are underscores here.
+_SYNONYMS = {
+    "framework": {
+        **dict.fromkeys(("tf", "tf2", "tensorflow2", "tf_distribute"), "tensorflow"),
+        **dict.fromkeys(("pytorch", "pt", "torch_xla", "pytorch_xla", "timm", "lightning"), "torch"),
+        **dict.fromkeys(("keras3", "keras_3", "tf_keras", "keras_jax"), "keras"),
+        **dict.fromkeys(("flax", "nnx", "flax_nnx"), "jax"),
+    },
+    "family": {
+        **dict.fromkeys(("image", "images", "vision", "cv", "photographs", "classification"), "image_classification"),
+        **dict.fromkeys(("texts", "nlp", "language", "text_classification"), "text"),
+        **dict.fromkeys(("sound", "sounds", "speech", "audio_classification"), "audio"),
+        **dict.fromkeys(("table", "tables", "tabular_data", "csv"), "tabular"),
+        **dict.fromkeys(("mask", "masks", "semantic_segmentation"), "segmentation"),
+        **dict.fromkeys(("sequences", "time_series", "timeseries", "series"), "sequence"),
+    },
+}
 # With the keys of pair.toml that have flags.
 _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
 
@@ -64,11 +84,12 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
     return families() if key == "family" else rule.options
 
 
-@click.command()
+@click.command(cls=KnobCommand)
+@click.argument("named", metavar="[COMPETITION]", required=False, shell_complete=words(_competitions))
 @click.option(
     "--competition",
     metavar="SLUG",
-    help="The competition, as in its address on Kaggle; or a built-in one.",
+    help="The same as COMPETITION: its name on Kaggle or its address, or a built-in one.",
     shell_complete=words(_competitions),
 )
 @data_option(default="input/competitions/SLUG")
@@ -102,15 +123,22 @@ def _words(key: str, rule: Key, _: click.Context) -> Iterable[str]:
 def generate(context: click.Context, /, **options: Any) -> int:
     """Write a pair of notebooks for a competition to kernels/NAME.
 
+    COMPETITION is its name on Kaggle, its address, or a built-in one.
+
     What the task is gets inferred from the competition's files, or by looking at them through Kaggle's API where they
     are not here; each value comes with its evidence, and a flag or pair.toml overrules it. What you changed there
     is kept. Notebooks that you edited are not overwritten without --force.
 
     \b
-    tandem generate --competition digits
+    tandem generate digits
     tandem generate --competition titanic --data ~/Downloads/titanic --metric accuracy
     tandem generate --competition titanic -P FOLDS=10 -P DROPOUT=0.2
     """  # noqa: D301 - click wants the character itself
+    named = options.pop("named")
+    if named is not None and options["competition"] is not None:
+        context.fail(f"Two competitions are named, {printable(named)} and {printable(options['competition'])}.")
+    if (competition := named or options["competition"]) is not None:
+        options["competition"] = competition_name(competition)
     _check_usage(context, options)
     if options["show_list"]:
         return _show_list(as_json=options["as_json"])
@@ -126,7 +154,7 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
     """Refuses combinations that mean nothing, as usage errors with exit code 2."""
     asked = [name for name in ("competition", "show_list", "all_pairs") if options[name]]
     if len(asked) != 1:
-        context.fail("Use exactly one of --competition SLUG, --list and --all.")
+        context.fail("Name one competition, as `tandem generate titanic` does, or use one of --list and --all.")
     if options["check"] and not options["all_pairs"]:
         context.fail("--check goes with --all.")
     if options["force"] and (options["show_list"] or options["check"]):
@@ -134,11 +162,13 @@ def _check_usage(context: click.Context, options: Mapping[str, Any]) -> None:
     of_one_pair = {*_DECIDING, *_keys_with_flags("pair"), *_keys_with_flags("task")}
     given = [option.opts[0] for option in context.command.params if option.name in of_one_pair and options[option.name]]
     if given and not options["competition"]:
-        context.fail(f"{given[0]} goes with --competition.")
+        context.fail(f"{given[0]} goes with a competition.")
 
 
 def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
-    flags = {key: options[key] for key in (*_keys_with_flags("pair"), "inference_hours") if options[key] is not None}
+    flags = {key: _canonical(key, options[key]) for key in _keys_with_flags("pair") if options[key] is not None}
+    if options["inference_hours"] is not None:
+        flags["inference_hours"] = options["inference_hours"]
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
     asked_for = GenerateOptions(
@@ -168,7 +198,23 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
 def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
     """The decisions of the command line on the task, by key."""
     given = {key: options[key] for key in _keys_with_flags("task") if options[key]}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
+    if "metric" in given:
+        given["metric"] = metric_named(given["metric"])
+    return {
+        key: list(value)
+        if isinstance(value, tuple)
+        else _canonical(key, value)
+        if key in ("target_kind", "submission")
+        else value
+        for key, value in given.items()
+    }
+
+
+def _canonical(key: str, name: str) -> str:
+    """A name that the kit declares, where the text is it in another case, or what it is called elsewhere."""
+    lower = name.strip().lower()
+    synonym = _SYNONYMS.get(key, {}).get(lower.replace("-", "_").replace(" ", "_"))
+    return synonym or lower
 
 
 def _bring_data(workspace: Workspace, draft: Draft) -> None:

@@ -28,7 +28,11 @@ def pair_as_text(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
     lines = [_choices(draft, explain=explain), "", _knobs(draft, explain=explain), ""]
     if explain:
         lines = [_explanation(draft), "", *lines]
-    lines += [table(["state", "file"], files), "", *_unused(draft)]
+    lines += [table(["state", "file"], files), ""]
+    if draft.own:
+        own = ", ".join(printable(path.name) for path in draft.own)
+        lines.append(f"Cells from your files in {printable(str(draft.folder.path))}: {own}.")
+    lines += _unused(draft)
     if draft.choices.pair["owner"].value == PLACEHOLDER_OWNER:
         lines.append("Pushing to Kaggle needs your user name: generate again with --owner NAME.")
     family, framework = (str(draft.choices.pair[key].value) for key in ("family", "framework"))
@@ -131,6 +135,7 @@ def pair_as_json(workspace: Workspace, draft: Draft, *, is_dry_run: bool, explai
         "choices": sections,
         "model": draft.model,
         "knobs": {knob.name: {"value": knob.value, "by": str(knob.by)} for knob in draft.knobs},
+        "own_cells": [path.name for path in draft.own],
         "unused": list(draft.proposal.unused_files),
         "warnings": list(draft.proposal.warnings),
         "files": {path.as_posix(): "written" if path in draft.stale else "unchanged" for path in draft.files},

@@ -40,6 +40,26 @@ VERBS = {
 }
 
 
+# What people call them elsewhere, and the command that does it here.
+SYNONYMS = {
+    **dict.fromkeys(("new", "init", "create", "render", "build", "make", "add"), "tandem generate COMPETITION"),
+    **dict.fromkeys(("list", "ls"), "tandem generate --list"),
+    **dict.fromkeys(("download", "fetch", "get"), "tandem data COMPETITION"),
+    **dict.fromkeys(("train", "fit"), "tandem run PAIR --only train"),
+    **dict.fromkeys(("predict", "infer", "inference"), "tandem run PAIR --only infer"),
+    **dict.fromkeys(("execute", "start", "demo", "score", "evaluate", "eval"), "tandem run PAIR"),
+    **dict.fromkeys(("test", "smoke"), "tandem run PAIR --smoke"),
+    **dict.fromkeys(("lint", "validate", "verify", "doctor"), "tandem check PAIR"),
+    **dict.fromkeys(("recommend", "cost", "estimate"), "tandem plan PAIR"),
+    **dict.fromkeys(("upload", "publish", "deploy", "kernels"), "tandem push PAIR"),
+    **dict.fromkeys(("submission", "competitions"), "tandem submit PAIR"),
+    **dict.fromkeys(("log", "logs", "watch", "progress"), "tandem status PAIR"),
+    **dict.fromkeys(("report", "history"), "tandem receipt PAIR"),
+    **dict.fromkeys(("server", "ui", "local"), "tandem serve"),
+    "version": "tandem --version",
+}
+
+
 class LazyGroup(click.Group):
     """A group that imports a verb only when it is used, so that `tandem --help` stays fast."""
 
@@ -70,9 +90,13 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command for the arguments; an unknown verb is answered with the known ones."""
+        if args and args[0].lower() in VERBS:
+            args = [args[0].lower(), *args[1:]]
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             known = f"The verbs are: {', '.join(VERBS)}."
-            ctx.fail(f'There is no verb "{printable(args[0])}". {known}{did_you_mean(args[0], VERBS)}')
+            synonym = SYNONYMS.get(args[0].lower())
+            meant = f" Did you mean `{synonym}`?" if synonym else did_you_mean(args[0], VERBS)
+            ctx.fail(f'There is no verb "{printable(args[0])}". {known}{meant}')
         return super().resolve_command(ctx, args)
 
 
@@ -155,6 +179,8 @@ def _invoke(arguments: Sequence[str], program: str) -> int:
     command: click.Command = verbs
     if program in VERBS:
         command = verbs.get_command(click.Context(verbs), program) or verbs
+    elif arguments and arguments[0] == "help":
+        arguments = [*arguments[1:2], "--help"]
     # A verb's context takes the options for help from that above it.
     names = ["-h", "--help"]
     result = command.main(list(arguments), prog_name=program, standalone_mode=False, help_option_names=names)

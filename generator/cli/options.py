@@ -1,33 +1,116 @@
 """The options that several verbs have in common."""
 
-import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from generator.cli.completion import complete_pair
-from generator.errors import PairError
+from generator.errors import CompetitionError, PairError
 from generator.pair.workspace import Workspace
-from generator.untrusted import printable
+from generator.untrusted import is_slug, printable
 
 TARGETS = ("kaggle", "local")
+_ADDRESS = re.compile(r"(?:https?://)?(?:[a-z]+\.)?kaggle\.com/(?P<kind>[^/?#]*)/*(?P<name>[^/?#]*)", re.IGNORECASE)
+_KNOB_OPTIONS = {"-P": "-P", "-p": "-P", "--parameter": "-P", "--set": "--set"}
+_KNOB = re.compile(r"[A-Za-z][\w-]*")
+_ASSIGNMENT = re.compile(rf"{_KNOB.pattern}=")
+_NUMBER = re.compile(r"-[\d.]+(e-?\d+)?", re.IGNORECASE)
 
 Option = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+def competition_name(text: str) -> str:
+    """The slug of a competition that is named by its address, by a folder with its data, or in capitals.
+
+    Raises:
+        CompetitionError: It is the address of something else.
+    """
+    text = text.strip()
+    if address := _ADDRESS.match(text):
+        if address["kind"].lower() not in ("competitions", "c") or not address["name"]:
+            raise CompetitionError(
+                f'"{printable(text)}" is not the address of a competition, which is kaggle.com/competitions/NAME.'
+            )
+        return address["name"].lower()
+    path = Path(text)
+    if path.name and path.parent.name in ("", "competitions", "c"):
+        text = path.name
+    return text.lower() if is_slug(text.lower()) else text
+
+
 def _name_of_pair(context: click.Context, _: click.Parameter, text: str | None) -> str | None:
-    """The name of a pair, where the text is the path of its folder as well, as a shell types it."""
-    if text is None or os.path.basename(text) == text:  # noqa: PTH119 - pathlib drops the slash at the end
+    """The name of a pair, where the text may also be the path of its folder or of something in it, or an address."""
+    if text is None or is_slug(text):
         return text
-    path = Path(os.path.normpath(text))
-    if path.parent.name != "kernels":
-        return text
-    if path.parent.parent.absolute() != context.params["workspace"].root.absolute():
-        workspace = printable(str(path.parent.parent))
+    if _ADDRESS.match(text):
+        return competition_name(text)
+    path = Path(text)
+    folder = next((each for each in (path, *path.parents) if each.parent.name == "kernels"), None)
+    if folder is None:
+        return competition_name(text) if path.parent == Path() else text
+    if folder.parent.parent.absolute() != context.params["workspace"].root.absolute():
+        workspace = printable(str(folder.parent.parent))
         raise PairError(f'"{printable(text)}" is in another workspace; with --workspace {workspace} it is found.')
-    return path.name
+    return folder.name
+
+
+class KnobCommand(click.Command):
+    """A command with -P, which takes knobs in several spellings: `-P EPOCHS 3` and `-P EPOCHS=3 FOLDS=5` as well.
+
+    An option that is called as a knob, such as `--epochs 3`, is answered with `-P EPOCHS=3`.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses the arguments, with every knob as `NAME=VALUE` behind an option of its own."""
+        try:
+            return super().parse_args(ctx, _with_joined_knobs(args))
+        except click.NoSuchOption as error:
+            has_set = any("--set" in each.opts for each in self.params)
+            if answer := _knob_option(error.option_name, args, has_set=has_set):
+                raise click.UsageError(answer, ctx) from error
+            raise
+
+
+def _with_joined_knobs(args: Sequence[str]) -> list[str]:
+    joined, rest = [], list(args)
+    while rest:
+        word = rest.pop(0)
+        option = _KNOB_OPTIONS.get(word)
+        if option is None or not rest:
+            joined.append(word)
+            continue
+        text = rest.pop(0)
+        if _KNOB.fullmatch(text) and rest[:1] == ["="]:
+            rest.pop(0)
+        if _KNOB.fullmatch(text) and rest and (not rest[0].startswith("-") or _NUMBER.fullmatch(rest[0])):
+            text = f"{text}={rest.pop(0)}"
+        joined += [option, text]
+        while rest and _ASSIGNMENT.match(rest[0]):
+            joined += [option, rest.pop(0)]
+    return joined
+
+
+def _knob_option(option: str, args: Sequence[str], *, has_set: bool) -> str:
+    """A sentence on an unknown option that is called as a knob or as a key of a task; "" where it is none."""
+    from generator.competition.schema import known_keys
+    from generator.pair.parameters import SYNONYMS, knob_name
+    from generator.pair.template_catalog import knob_names
+
+    name = knob_name(option.lstrip("-"))
+    if name in ("CPU", "GPU", "TPU"):
+        return f"There is no option {option}. The accelerator is a knob, which -P sets: -P ACCELERATOR={name.lower()}."
+    place = next((place for place, word in enumerate(args) if word.partition("=")[0] == option), len(args))
+    value = (args[place].partition("=")[2] if place < len(args) else "") or next(iter(args[place + 1 :]), "-")
+    value = "VALUE" if value.startswith("-") else printable(value)
+    knob = SYNONYMS.get(name, name)
+    if knob in knob_names():
+        return f"There is no option {option}. It is a knob of the notebooks, which -P sets: -P {knob}={value}."
+    if has_set and name.lower() in known_keys():
+        return f"There is no option {option}. It is a key of the task, which --set sets: --set {name.lower()}={value}."
+    return ""
 
 
 workspace_option = click.option(
@@ -38,6 +121,7 @@ workspace_option = click.option(
     is_eager=True,  # the name of a pair may be a path in it
     help="The folder with kernels/ and input/; by default the current one.",
 )
+competition_argument = click.argument("competition", callback=lambda _, __, text: competition_name(text))
 pair_argument = click.argument("pair", callback=_name_of_pair, shell_complete=complete_pair)
 optional_pair_argument = click.argument("pair", required=False, callback=_name_of_pair, shell_complete=complete_pair)
 json_option = click.option("--json", "as_json", is_flag=True, help="Report as JSON.")
@@ -50,7 +134,7 @@ def assignments_option(text: str) -> Option:
 
 def to_option(text: str = "The real Kaggle, or the local one that `tandem serve` runs.", **options: Any) -> Option:
     """`--to`, with what is asked of that Kaggle as its help."""
-    return click.option("--to", type=click.Choice(TARGETS), help=text, **options)
+    return click.option("--to", type=click.Choice(TARGETS, case_sensitive=False), help=text, **options)
 
 
 def data_option(*, default: str) -> Option:

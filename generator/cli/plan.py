@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.options import (
+    KnobCommand,
     assignments_option,
     json_option,
     optional_pair_argument,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from generator.plan.planning import PlannedPair
 
 
-@click.command()
+@click.command(cls=KnobCommand)
 @optional_pair_argument
 @click.option("--accelerators", is_flag=True, help="Compare what Kaggle and Colab lend, without a pair.")
 @click.option("--apply", "is_applied", is_flag=True, help="Write the recommendation to pair.toml, and render it.")

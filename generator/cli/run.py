@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from generator.cli.options import (
+    KnobCommand,
     assignments_option,
     json_option,
     output_option,
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
     from generator.run.result import RunResult
 
 
-@click.command()
+@click.command(cls=KnobCommand)
 @pair_argument
 @click.option("--smoke", is_flag=True, help="Run every cell on very little data: a minute or two, more for backbones.")
 @assignments_option("Set a parameter in each notebook that has it; repeatable.")
-@click.option("--only", type=click.Choice([str(role) for role in Role]), help="Run one of the two notebooks.")
+@click.option(
+    "--only",
+    type=click.Choice([str(role) for role in Role], case_sensitive=False),
+    help="Run one of the two notebooks.",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),

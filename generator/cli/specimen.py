@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from generator.cli.options import data_option, json_option, output_option, to_option, workspace_option
+from generator.cli.options import (
+    competition_argument,
+    data_option,
+    json_option,
+    output_option,
+    to_option,
+    workspace_option,
+)
 from generator.cli.table import table
 from generator.cli.terminal import warn
 from generator.installation import PackageMissingError
@@ -23,7 +30,7 @@ _USUAL_SEED = 1
 
 
 @click.command()
-@click.argument("competition")
+@competition_argument
 @data_option(default="input/competitions/COMPETITION")
 @to_option("Which Kaggle to ask where the files are not here: kaggle by default, or the one of `tandem serve`.")
 @click.option(

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generator.competition.facts import Value
+from generator.competition.metrics import metric_named
 from generator.competition.schema import TYPE_NAMES, expected_anywhere, families, keys_of, known_keys, value_from
 from generator.errors import PairError, did_you_mean
 from generator.pair.choices import Choice, Choices, MadeBy
 from generator.pair.kernel_files import default_parameters
-from generator.pair.parameters import FIXED, ParameterError, parse_assignment, value_of
+from generator.pair.parameters import FIXED, ParameterError, knob_name, parse_assignment, value_of
 from generator.pair.percent import Cell
 from generator.pair.pretrained_models import is_model
 from generator.pair.spec import spec_of
@@ -59,6 +60,8 @@ def read_assignments(settings: Sequence[str], assignments: Sequence[str], kept: 
         SettingError: A value is of another kind than its key.
         ParameterError: What is to be set is no knob.
     """
+    assignments = [_with_key(text, knob_name(_key_of(text))) for text in assignments]
+    settings = [_with_key(text, _key_in_small_letters(_key_of(text))) for text in settings]
     for text in assignments:
         if _key_of(text) in FIXED:
             raise ParameterError(
@@ -149,6 +152,8 @@ def setting_of(text: str, *, option: str = "--set") -> tuple[str, Value]:
     except ValueError as error:
         problem = f"{given} must be {TYPE_NAMES[rules[0].type]}."
         raise SettingError(text=text, problem=problem, option=option) from error
+    if key == "metric":
+        setting = metric_named(str(setting))
     if expected := expected_anywhere(rules, setting):
         raise SettingError(text=text, problem=f"{given} must be {expected}.", option=option)
     return key, setting
@@ -177,6 +182,17 @@ def _text_of(text: str) -> str:
 def _key_of(text: str) -> str:
     """The key that a text such as `image_size=64` sets."""
     return text.partition("=")[0].strip()
+
+
+def _with_key(text: str, key: str) -> str:
+    """The text with its key written so; as it is where it sets nothing."""
+    return f"{key}={text.partition('=')[2]}" if "=" in text and key else text
+
+
+def _key_in_small_letters(key: str) -> str:
+    """A key of a task as `pair.toml` writes it, where the text is one in another case."""
+    small = key.lower().replace("-", "_")
+    return small if small in known_keys() else key
 
 
 def _tuned(family: str) -> list[str]:

@@ -1,9 +1,10 @@
 """The names of backbones that a framework has, as far as they are known without it."""
 
 from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 
 from generator.competition.facts import TargetKind, Value
-from generator.errors import PairError, did_you_mean
+from generator.errors import PairError
 from generator.pair.choices import Choice
 from generator.pair.spec import PairSpec
 from generator.pair.template_catalog import frameworks
@@ -30,9 +31,9 @@ def check_backbone(spec: PairSpec, knobs: Mapping[str, Value], defaults: Mapping
     if not spec.has_backbone and spec.task.target_kind not in (TargetKind.MASK, TargetKind.IMAGE):
         known = (*of_others, *of_photographs)  # of sounds
     if not _is_possible(name, known):
-        nearest = did_you_mean(name, known) or f' Take another, such as "{printable(str(defaults[KNOB]))}".'
         raise PairError(
-            f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.{nearest}'
+            f'BACKBONE is "{printable(name)}", which the framework {spec.framework} does not have here.'
+            f"{_nearest(name, known, default=str(defaults[KNOB]))}{_reason(name, spec, of_photographs)}"
         )
 
 
@@ -48,7 +49,30 @@ def _names_in(framework: str) -> tuple[Collection[str], Collection[str]]:
     return (found.backbones, found.encoders) if found else ((), ())
 
 
+def _reason(name: str, spec: PairSpec, of_photographs: Collection[str]) -> str:
+    """Why there is no such backbone, as a sentence; nothing where the name is unknown altogether."""
+    having = [each.title for each in frameworks().values() if name in (*each.backbones, *each.encoders)]
+    if not of_photographs:
+        return " It takes the models of timm, whose names are in lower case."
+    if name in of_photographs:
+        return f" It is offered for photographs with classes or numbers; this pair predicts {spec.task.target_kind}s."
+    if having and spec.framework not in having:
+        return f" It is a name of {' and '.join(having)}; other frameworks have other ones."
+    if name.lower().startswith("efficientnetb"):
+        return " Of EfficientNet the second version, EfficientNetV2, is offered."
+    return ""
+
+
+def _nearest(name: str, known: Collection[str], *, default: str) -> str:
+    """The nearest names, for the end of the message."""
+    by_letters = {each.lower().replace("_", ""): each for each in known}
+    letters = name[:100].lower().replace("_", "").replace("-", "")
+    near = [letters] if letters in by_letters else get_close_matches(letters, by_letters, n=3)
+    if not near:
+        return f' Take another, such as "{printable(default)}".'
+    return " Did you mean {}?".format(" or ".join(f'"{by_letters[each]}"' for each in near))
+
+
 def _is_possible(name: str, known: Collection[str]) -> bool:
     """True unless the name is known to be wrong: timm, which has many, writes all of its own in lower case."""
-    elsewhere = {other for each in frameworks().values() for other in each.backbones}
-    return name in known if known else name.islower() or name not in elsewhere
+    return name in known if known else name.islower() or bool(set("/:") & set(name))

@@ -1,6 +1,7 @@
 """The folder of a pair: finding it, reading its choices, and writing it without losing anybody's edits."""
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from generator.errors import PairError, did_you_mean
@@ -9,6 +10,8 @@ from generator.pair.atomic_write import base_of, commit, recover
 from generator.pair.choices import Choices
 from generator.pair.choices_toml import parsed
 from generator.pair.edits import Edits, edits
+from generator.pair.notebook import written_cells
+from generator.pair.own_cells import has_code_of, possible_file, read_own_cells
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import PairFolder, Workspace
 from generator.untrusted import is_slug, printable
@@ -93,7 +96,8 @@ def planned(
         edits = "\n".join(f"  {path.as_posix()} ({changes})" for path, changes in lost.items())
         raise PairError(
             f"{printable(str(folder.path))} was edited since it was rendered, and is left as it is:\n{edits}\n"
-            "Generate under another name with --name, or overwrite these edits with --force."
+            f"{_ways_to_keep(folder, files, lost)}Generate under another name with --name, or overwrite these edits "
+            "with --force."
         )
     return frozenset(path for path, rendered in files.items() if not _is_current(folder, path, rendered))
 
@@ -115,9 +119,39 @@ def edited(
             continue
         base = _content(folder.path / base_of(path))
         changes = edits(path, existing, since=without_base().get(path, rendered) if base is None else base)
-        if changes:
+        if changes := _without_kept(folder, path, changes, existing, rendered):
             found[path] = changes
     return found
+
+
+def _without_kept(folder: PairFolder, path: Path, changes: Edits, existing: bytes, rendered: bytes) -> Edits:
+    """The edits without those of cells whose code a file beside `pair.toml` has, so that it is rendered again."""
+    if path.suffix != ".ipynb" or not changes.changed:
+        return changes
+    now = written_cells(existing, path=path)
+    then = {name: cell.source for name, cell in written_cells(rendered, path=path).items() if cell.kind == "code"}
+    own = read_own_cells(folder)
+    lost = tuple(
+        name
+        for name in changes.changed
+        if now[name].kind != "code" or not has_code_of(name, now[name].source, then, own)
+    )
+    return replace(changes, changed=lost)
+
+
+def _ways_to_keep(folder: PairFolder, files: Mapping[Path, bytes], lost: Mapping[Path, Edits]) -> str:
+    """A sentence on the edited cells that files beside `pair.toml` would keep; "" if there are none."""
+    notebooks = [written_cells(files[path], path=path) for path in files if path.suffix == ".ipynb"]
+    ways = []
+    for name in dict.fromkeys(name for changes in lost.values() for name in changes.changed):
+        cells = {notebook[name] for notebook in notebooks if name in notebook}
+        # A file is in both notebooks, so that a cell in which they differ cannot be one.
+        if len(cells) == 1 and next(iter(cells)).kind == "code" and (file := possible_file(name)):
+            ways.append(f"{printable(name)} as {file}")
+    if not ways:
+        return ""
+    where = printable(str(folder.path))
+    return f"To keep an edit, save the code of its cell in {where} ({', '.join(ways)}) and generate again. "
 
 
 def write_pair(folder: PairFolder, files: Mapping[Path, bytes], stale: Collection[Path]) -> None:

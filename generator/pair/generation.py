@@ -75,6 +75,7 @@ class Draft:
         proposal: What the kit would have chosen, and what it weighed.
         model: What the training notebook says its model is.
         knobs: What can be turned in it.
+        own: The files beside `pair.toml` that took the place of cells.
         files: The content of each file by its path inside of the folder.
         stale: Those that writing changes.
     """
@@ -84,6 +85,7 @@ class Draft:
     proposal: Proposal
     model: str
     knobs: Sequence[Knob]
+    own: Sequence[Path]
     files: Mapping[Path, bytes]
     stale: frozenset[Path]
 
@@ -135,6 +137,7 @@ def draft(workspace: Workspace, options: GenerateOptions, *, ask: Ask | None = N
         proposal=made,
         model=model_of(cells[Role.TRAIN]),
         knobs=knobs_of(choices, cells[Role.TRAIN]),
+        own=[*read_own_cells(folder)],
         files=files,
         stale=planned(folder, files, force=options.force, without_base=before),
     )

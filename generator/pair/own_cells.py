@@ -72,6 +72,46 @@ def with_own_cells(cells: Sequence[Cell], own: Mapping[Path, str]) -> list[Cell]
     return [_named_for(cell, own) for cell in result]
 
 
+def possible_file(cell: str) -> str | None:
+    """The name of the file that can take the place of a code cell, if one can."""
+    return None if cell in _KEPT else f"{cell.replace('-', '_')}.py"
+
+
+def has_code_of(cell: str, edited: str, rendered: Mapping[str, str], own: Iterable[Path]) -> bool:
+    """True if a notebook rendered with the user's files has all the code and comments of a cell that was edited.
+
+    Args:
+        cell: The name of the cell.
+        edited: Its code.
+        rendered: The code of each cell of the rendered notebook, whose imports stand in a cell of their own.
+        own: The user's files.
+    """
+    now = rendered.get(cell)
+    names = {path.stem.replace("_", "-") for path in own}
+    if now is None or not names or cell not in {*names, IMPORTS}:
+        return now == edited
+    try:
+        edited_code, rendered_code = _statements(edited), _statements(now)
+        everywhere = set().union(*(_statements(source)[1] for source in rendered.values()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    comments = {line.strip() for line in edited.splitlines() if "#" in line}
+    are_kept = comments <= {line.strip() for source in rendered.values() for line in source.splitlines()}
+    return edited_code[0] == rendered_code[0] and edited_code[1] <= everywhere and are_kept
+
+
+def _statements(source: str) -> tuple[list[str], set[tuple[str, str, str]]]:
+    """Return the statements of a cell without its docstring, and its imports as (module, name, alias)."""
+    code, imports = [], set()
+    for place, node in enumerate(ast.parse(source).body):
+        if isinstance(node, _IMPORT):
+            module = f"{'.' * node.level}{node.module or ''}" if isinstance(node, ast.ImportFrom) else ""
+            imports |= {(module, name.name, name.asname or "") for name in node.names}
+        elif place or not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            code.append(ast.dump(node))
+    return code, imports
+
+
 def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]) -> None:
     """Make sure that each file has a cell whose place it can take.
 
@@ -79,7 +119,7 @@ def check_own_cells(notebooks: Iterable[Sequence[Cell]], own: Mapping[Path, str]
         OwnCellError: One has none in any of the notebooks.
     """
     cells = [cell for notebook in notebooks for cell in notebook if cell.kind is CellKind.CODE]
-    names = sorted({f"{cell.name.replace('-', '_')}.py" for cell in cells if cell.name not in _KEPT})
+    names = sorted({file for cell in cells if (file := possible_file(cell.name))})
     for path in own:
         if path.name not in names:
             meant = did_you_mean(path.name, names)

@@ -20,12 +20,32 @@ from generator.pair.ranges import names_of, range_of
 from generator.untrusted import printable, python_literal
 
 PARAMETERS_TAG = "parameters"
+_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 FIXED = ("COMPETITION", "PAIR_ID", "TRAIN_KERNEL", "INPUT_ROOT", "WORKING_ROOT")
 """What the kit itself writes into the cell: by these the notebooks find their inputs and one another."""
 
 _MODEL = ("BACKBONE", "PRETRAINED", "PRESET", "IMAGE_SIZE", "SEQUENCE_LENGTH", "MEMBERS")
 MAIN = (*_MODEL, "FOLDS", "EPOCHS", "BATCH_SIZE", "LEARNING_RATE")
 """What people turn first, as far as a notebook has it."""
+
+SYNONYMS = {
+    **dict.fromkeys(("LR", "ETA", "STEP_SIZE"), "LEARNING_RATE"),
+    **dict.fromkeys(("BATCH", "BS", "TRAIN_BATCH_SIZE", "PER_DEVICE_BATCH_SIZE"), "BATCH_SIZE"),
+    **dict.fromkeys(("N_FOLDS", "NUM_FOLDS", "N_SPLITS", "KFOLD", "KFOLDS", "CV", "SPLITS"), "FOLDS"),
+    **dict.fromkeys(("N_EPOCHS", "NUM_EPOCHS", "MAX_EPOCHS", "NUM_TRAIN_EPOCHS", "ITERATIONS"), "EPOCHS"),
+    **dict.fromkeys(("SIZE", "IMG_SIZE", "IMAGESIZE", "RESOLUTION", "INPUT_SIZE", "IMAGE_SHAPE"), "IMAGE_SIZE"),
+    **dict.fromkeys(("MODEL", "ARCH", "ARCHITECTURE", "ENCODER", "NETWORK", "MODEL_NAME"), "BACKBONE"),
+    **dict.fromkeys(("MAX_LEN", "MAX_LENGTH", "MAX_SEQ_LENGTH", "SEQ_LEN", "SEQ_LENGTH"), "SEQUENCE_LENGTH"),
+    **dict.fromkeys(("RANDOM_STATE", "RANDOM_SEED"), "SEED"),
+    **dict.fromkeys(("WD", "L2"), "WEIGHT_DECAY"),
+    **dict.fromkeys(("DEVICE", "HARDWARE"), "ACCELERATOR"),
+    **dict.fromkeys(("DTYPE", "MIXED_PRECISION", "AMP", "FP16", "BF16"), "PRECISION"),
+    **dict.fromkeys(("SMOKE", "DEBUG", "FAST_DEV_RUN"), "SMOKE_TEST"),
+    "SMOOTHING": "LABEL_SMOOTHING",
+    "DROP_RATE": "DROPOUT",
+    "WARMUP": "WARMUP_EPOCHS",
+}
+"""What people call a knob elsewhere, by its name in capitals."""
 
 _TYPE_NAMES = {**TYPE_NAMES, list: "a list, such as [1, 2]"}
 
@@ -48,8 +68,14 @@ class UnknownParameterError(ParameterError):
         names = [each for each in known if each not in FIXED]
         first = [each for each in MAIN if each in names] or names
         few = f" It has {', '.join(first)} and more; docs/knobs.md tells of all."
-        nearest = did_you_mean(name, names) or few
+        synonym = SYNONYMS.get(knob_name(name))
+        nearest = f' It is called "{synonym}" here.' if synonym in names else did_you_mean(name, names) or few
         super().__init__(f'{source}The notebooks have no parameter "{printable(name)}".{nearest}')
+
+
+def knob_name(text: str) -> str:
+    """A knob's name as the parameters cell writes it: `learning-rate` is LEARNING_RATE."""
+    return text.strip().upper().replace("-", "_")
 
 
 def parameters_cell(cells: Iterable[Cell]) -> Cell | None:
@@ -162,6 +188,8 @@ def parse_assignment(text: str, defaults: Mapping[str, Value]) -> tuple[str, Val
     name, value_text = name.strip(), value_text.strip()
     if not separator or not name:
         raise ParameterError(f'"{printable(text)}" sets no parameter; write NAME=VALUE, such as EPOCHS=3.')
+    if name not in defaults and knob_name(name) in defaults:
+        name = knob_name(name)
     if name not in defaults:
         raise UnknownParameterError(name=name, known=defaults)
     default = defaults[name]
@@ -174,7 +202,7 @@ def value_of(text: str, default: Value) -> Value:
         value = _literal(text) if text.startswith(('"', "'")) else text
         return value if isinstance(value, str) else text
     if isinstance(default, bool):
-        return {"true": True, "false": False}.get(text.lower(), text)
+        return _TRUTH.get(text.lower(), text)
     if isinstance(default, list):
         try:
             value = json.loads(text)

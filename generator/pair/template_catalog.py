@@ -1,5 +1,6 @@
 """The frameworks, families and submissions that a folder of templates offers."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from generator.competition.schema import families, read_declaration
 from generator.errors import PairError, did_you_mean
 from generator.installation import template_folder
 from generator.untrusted import printable
+
+_PARAMETER = re.compile(r"^([A-Z][A-Z0-9_]*) = ", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,12 @@ def frameworks() -> dict[str, Framework]:
         path.parent.name: read_declaration(path) for path in template_folder().glob("frameworks/*/framework.toml")
     }
     return {name: Framework(name, **said) for name, said in sorted(described.items())}
+
+
+def knob_names() -> set[str]:
+    """The names in the parameters cells of all templates."""
+    files = template_folder().rglob("*parameters*.py.j2")
+    return {name for file in files for name in _PARAMETER.findall(file.read_text(encoding="utf-8"))}
 
 
 def check_tpu(*, framework: str, platform: str, accelerator: AcceleratorKind) -> None:

@@ -129,6 +129,8 @@ class _Trials:
         trials = [found[each.name] for each in VARIATIONS]
         rows = self.wish.rows or 10 * max(trial.rows for trial in trials)
         limits = size_trial(trials, self.wish.session, rows=rows)
+        if self.wish.rows is None and not self.wish.pair.spec.competition.is_code_competition:
+            limits = _as_warning(limits)  # so many rows are assumed for a hidden test, which it does not have
         self.told(limits)
         return [*trials, limits]
 
@@ -210,14 +212,20 @@ def _verdict(wish: InferenceWish, variation: Variation, session: Session, proble
         word = printable(session.end.failure.partition(":")[0])
         verdict = Verdict.STOPPED if variation.may_stop and session.stop.is_own else Verdict.FAILED
         ended = replace(trial, verdict=verdict, found=session.stop.reason, when=session.when)
-    return replace(ended, on_kaggle=_on_kaggle(wish, variation, word))
+    if variation is VARIATIONS[0] or wish.pair.spec.competition.is_code_competition:
+        return replace(ended, on_kaggle=_on_kaggle(wish, variation, word))
+    return _as_warning(ended)
+
+
+def _as_warning(trial: Trial) -> Trial:
+    """The trial of a competition without a hidden test: what failed in it is a warning."""
+    verdict = Verdict.WARNING if trial.verdict is Verdict.FAILED else trial.verdict
+    return replace(trial, verdict=verdict, on_kaggle="")
 
 
 def _on_kaggle(wish: InferenceWish, variation: Variation, word: str) -> str:
     if not wish.pair.spec.competition.is_code_competition:
-        if variation is VARIATIONS[0]:
-            return f"{word}: there would be no valid file to submit."
-        return ""  # it scores the file, and does not run the notebook again
+        return f"{word}: there would be no valid file to submit."
     if variation is VARIATIONS[0]:
         return f"{word}, already when the version is saved, before anything is submitted."
     return f"{word}, in the rerun and without the reason: the version before it is saved well."

@@ -47,6 +47,8 @@ def as_fields(rehearsal: Rehearsal) -> dict[str, object]:
     return {
         "pair": rehearsal.pair,
         "passed": rehearsal.is_passed,
+        "conclusion": rehearsal.conclusion,
+        "rerun": rehearsal.rerun,
         "data": rehearsal.data,
         "specimen": rehearsal.specimen,
         "isolation": rehearsal.isolation,

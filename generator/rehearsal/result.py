@@ -7,10 +7,15 @@ from pathlib import Path
 
 
 class Verdict(StrEnum):
-    """What can come of a trial."""
+    """The result of a trial.
+
+    One rule tells a failure from a warning: a trial has failed if it would fail on Kaggle. A hidden test on which the
+    notebook fails here is a warning where Kaggle scores the file and runs no hidden test.
+    """
 
     PASSED = "passed"
     STOPPED = "stopped"  # by the notebook itself, with a reason, where that is all that can be asked
+    WARNING = "warning"
     FAILED = "failed"
     SKIPPED = "not tried"
 
@@ -79,12 +84,42 @@ class Rehearsal:
 
     @property
     def failed(self) -> list[Trial]:
-        """What would have failed on Kaggle, which in some competitions is less than what failed here."""
-        return [trial for trial in self.trials() if trial.verdict is Verdict.FAILED and trial.on_kaggle]
+        """The trials that would have failed on Kaggle."""
+        return [trial for trial in self.trials() if trial.verdict is Verdict.FAILED]
+
+    @property
+    def warnings(self) -> list[Trial]:
+        """The trials that failed here and would not matter on Kaggle in this competition."""
+        return [trial for trial in self.trials() if trial.verdict is Verdict.WARNING]
 
     @property
     def is_passed(self) -> bool:
         """True if both notebooks were tried and nothing failed."""
-        parts = (self.training, self.hidden_test)
-        was_tried = [any(trial.verdict is not Verdict.SKIPPED for trial in part) for part in parts]
-        return all(was_tried) and not self.failed
+        return not self.failed and not self._untried
+
+    @property
+    def rerun(self) -> str:
+        """A sentence on what Kaggle does with the inference notebook in this competition."""
+        if self.is_code_competition:
+            return "Kaggle runs the inference notebook again, on a hidden test."
+        return (
+            "Kaggle scores the submission file in this competition and does not run the notebook again: of the hidden "
+            "tests only the first can fail, the others give warnings."
+        )
+
+    @property
+    def conclusion(self) -> str:
+        """The verdict on the pair, as a sentence that agrees with `is_passed` and with the verdicts of the trials."""
+        tried = sum(trial.verdict is not Verdict.SKIPPED for trial in self.trials())
+        warned = len(self.warnings)
+        warnings = f", with {warned} warning{'s' if warned > 1 else ''}" if warned else ""
+        if self.failed:
+            return f"Not passed: {len(self.failed)} of {tried} trials would have failed on Kaggle{warnings}."
+        if self._untried:
+            return f"Not passed: {' and '.join(self._untried)} could not be tried{warnings}."
+        return f"Passed: none of {tried} trials would have failed on Kaggle{warnings}."
+
+    @property
+    def _untried(self) -> list[str]:
+        parts = {"training": self.training, "inference": self.hidden_test}
+        return [name for name, part in parts.items() if all(trial.verdict is Verdict.SKIPPED for trial in part)]

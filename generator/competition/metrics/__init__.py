@@ -8,7 +8,7 @@ A further metric is an entry of catalog.toml and a file in `templates/metrics`; 
 from generator.competition.metrics.catalog import METRICS, MetricFacts, UnknownMetricError, Wants, parsed
 from generator.competition.metrics.choice import decision_of, loss_of, nearest_metric, suited_metric
 from generator.competition.metrics.functions import function_of
-from generator.competition.metrics.wording import find_metric
+from generator.competition.metrics.wording import find_metric, metric_named
 
 __all__ = [
     "METRICS",
@@ -19,6 +19,7 @@ __all__ = [
     "find_metric",
     "function_of",
     "loss_of",
+    "metric_named",
     "nearest_metric",
     "parsed",
     "suited_metric",

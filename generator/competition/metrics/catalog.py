@@ -83,7 +83,8 @@ class UnknownMetricError(CompetitionError):
     def __init__(self, *, metric: str) -> None:
         known = [_short(name) for name in METRICS]
         near = did_you_mean(metric, known) or f" `tandem generate --list` shows all {len(known)}."
-        super().__init__(f'There is no metric "{printable(metric)}".{near}')
+        own = " One of your own can be written in metric.py, beside pair.toml."
+        super().__init__(f'There is no metric "{printable(metric)}".{near}{own}')
 
 
 def parsed(metric: str) -> tuple[MetricFacts, float | None]:

@@ -58,6 +58,24 @@ def find_metric(text: str) -> str | None:
     return _spelled(best.metric, best.parameter)
 
 
+def metric_named(name: str) -> str:
+    """The metric that a person means by a name, such as "AUC", "roc_auc_score", "MAP@3" or "qwk".
+
+    Args:
+        name: What stands where a task's metric belongs.
+
+    Returns:
+        The metric as a task names it; the name as it is where none is meant, for `parsed` to refuse.
+    """
+    lower = name.strip().lower()
+    short = lower.partition("@")[0]
+    if short in METRICS or f"{short}_at_k" in METRICS:
+        return lower
+    # "f1_weighted" of scikit-learn is another metric than F1, as "weighted F1" is.
+    is_weighted = _words(name).endswith(" weighted")
+    return (None if is_weighted else find_metric(name)) or name
+
+
 def mentioned_metrics(text: str) -> list[str]:
     """All metrics whose names a text has in it, parts of other names included, the longest name first.
 

@@ -1,0 +1,152 @@
+"""Every command of this kit in README.md and docs/ runs as it stands, in a workspace that has two pairs.
+
+docs/tutorial.md is executed as a whole by test_tutorial.py.
+"""
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from chain_pair import training_output
+from layouts import ALL_LAYOUTS
+from miniature import Outcome
+from runnable_pair import notebook
+from serving import Served, served
+
+from generator.local_server import ROOT_VARIABLE
+from generator.pair.workspace import Role, Workspace
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(?:sh)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMAND = re.compile(r"^(?:tandem|generate)\b.*$", re.MULTILINE)
+
+# How a command has to be run where it cannot be as it stands: by its beginning, what is added to it, and the reason.
+# `None`: it is only parsed.
+NOT_AS_IT_STANDS: dict[str, tuple[list[str] | None, str]] = {
+    "tandem serve": (None, "it serves until it is stopped; test_serve_verb.py does both"),
+    "tandem plan": (None, "it compiles and measures a training for a minute; test_plan_pair.py does"),
+    "tandem rehearse": (None, "it trains for minutes; test_rehearse.py does"),
+    "tandem colab run": (
+        ["--dry-run"],
+        "it rents a machine of Google Colab; what it would fetch is written by the test",
+    ),
+    "tandem data titanic": (["--to", "local"], "it needs an account of the real Kaggle"),
+    "tandem push titanic": (["--to", "local", "--yes"], "it needs an account of the real Kaggle"),
+    "tandem status titanic": (["--to", "local"], "its chain ran on the local Kaggle"),
+    "tandem receipt titanic": (["--to", "local"], "its chain ran on the local Kaggle"),
+}
+
+# These notebooks run in a second. Their parameters cell is the one of the pair.
+TRAIN = """
+from pathlib import Path
+for name, data in {files!r}.items():
+    Path(WORKING_ROOT, name).write_bytes(data)
+"""
+INFER = """
+from pathlib import Path
+header, *rows = Path(INPUT_ROOT, "competitions", COMPETITION, SAMPLE_SUBMISSION).read_text().splitlines()
+rows = [f"{row.split(',')[0]},{number % 2}" for number, row in enumerate(rows)]
+Path(WORKING_ROOT, "submission.csv").write_text("\\n".join([header, *rows]) + "\\n")
+"""
+
+
+def commands(page: Path) -> list[str]:
+    blocks = "\n".join(BLOCK.findall(page.read_text()))
+    return [found[0] for found in COMMAND.finditer(blocks)]
+
+
+@cache
+def titanic_data() -> Path:
+    folder = Path(mkdtemp(prefix="docs-titanic-")) / "titanic"
+    next(one for one in ALL_LAYOUTS if one.name == "titanic").write(folder)
+    return folder
+
+
+@pytest.fixture
+def kaggle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """A local Kaggle with the competitions of the pages, which `--to local` finds."""
+    hosted = tmp_path / "titanic"
+    shutil.copytree(titanic_data(), hosted / "data")
+    shutil.copy(hosted / "data" / "gender_submission.csv", hosted / "answers.csv")
+    (hosted / "competition.toml").write_text('metric = "accuracy"\n')
+    root = tmp_path / "kaggle"
+    monkeypatch.setenv(ROOT_VARIABLE, str(root))
+    with served(root, competitions=[hosted]) as kaggle:
+        kaggle.record(root)
+        yield kaggle
+
+
+@pytest.fixture
+def workspace(
+    tandem: Callable[..., Outcome], kaggle: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Workspace:
+    """A workspace with what the pages presuppose: two pairs, other notebooks, and data in the folder of downloads."""
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    shutil.copytree(titanic_data(), Path.home() / "Downloads" / "titanic")
+    for arguments in (["digits"], ["titanic", "--data", Path.home() / "Downloads" / "titanic"]):
+        assert tandem(*arguments, "--owner", kaggle.account, program="generate").code == 0
+    shutil.copytree(folder / "kernels" / "titanic" / "train", folder / "path" / "to" / "kernel")
+    shutil.copytree(folder / "kernels" / "titanic" / "infer", folder / "other" / "notebooks")
+    shutil.copy(folder / "kernels" / "digits" / "infer" / "infer.ipynb", folder / "notebook.ipynb")
+    return Workspace(folder)
+
+
+@contextmanager
+def fast_notebooks(workspace: Workspace) -> Iterator[None]:
+    """Cells that take a second in the place of those that train and predict, as long as the block runs."""
+    texts = {}
+    for folder in (workspace.pair(path.name) for path in sorted((workspace.root / "kernels").iterdir())):
+        for role in Role:
+            path = folder.notebook(role)
+            texts[path] = path.read_text()
+            cells = {cell["id"]: "".join(cell["source"]) for cell in json.loads(texts[path])["cells"]}
+            work = TRAIN.format(files=training_output(folder)) if role is Role.TRAIN else INFER
+            path.write_text(json.dumps(notebook({"work": work}, cells["parameters"])))
+    try:
+        yield
+    finally:
+        for path, text in texts.items():
+            path.write_text(text)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+def test_every_command_on_a_page_works(
+    tandem: Callable[..., Outcome], kaggle: Served, workspace: Workspace, page: Path
+) -> None:
+    if page.name == "tutorial.md":
+        pytest.skip("test_tutorial.py executes it")
+    for command in commands(page):
+        typed = command.replace("YOUR-KAGGLE-NAME", kaggle.account).replace("~", str(Path.home()))
+        program, *arguments = shlex.split(typed, comments=True)
+        more, _ = next((how for start, how in NOT_AS_IT_STANDS.items() if command.startswith(start)), ([], ""))
+        arguments += ["--help"] if more is None else more
+        if arguments[0] in ("run", "push"):
+            with fast_notebooks(workspace):
+                outcome = tandem(*arguments, program=program)
+        else:
+            outcome = tandem(*arguments, program=program)
+        assert outcome.code == 0, f"{command}\n{outcome.out[-2000:]}\n{outcome.err[-2000:]}"
+        if arguments[:2] == ["colab", "run"]:
+            fetched = workspace.root / "output" / arguments[2] / "train"
+            fetched.mkdir(parents=True)
+            for name, data in training_output(workspace.pair(arguments[2])).items():
+                (fetched / name).write_bytes(data)
+
+
+def test_the_pages_have_commands() -> None:
+    assert len([command for page in PAGES for command in commands(page)]) > 50
+
+
+def test_every_exception_is_a_command_of_a_page() -> None:
+    found = [command for page in PAGES for command in commands(page)]
+    assert [start for start in NOT_AS_IT_STANDS if not any(one.startswith(start) for one in found)] == []
