@@ -92,8 +92,11 @@ def test_weights_that_cannot_be_fetched_stop_a_cpu_within_seconds_and_not_a_smok
     assert stopped.cell == "starting-weights"
     assert stopped.error.startswith("RuntimeError: ")
     assert " gets no weights of " in stopped.error
-    assert "Attach a file of weights as a dataset or model and name it in PRETRAINED" in stopped.error
-    assert stopped.error.endswith('or train from scratch: PRETRAINED = "".')
+    file = "a file of weights as a dataset or model" if framework == "keras" else "a .safetensors file"
+    assert f"Attach {file} and name it in PRETRAINED, " in stopped.error
+    assert stopped.error.endswith(
+        ('or train from scratch: PRETRAINED = "".', "or train from scratch: PRETRAINED = ''.")
+    )
     assert smoke.is_done, smoke
     assert smoke.said("starting-weights").endswith(" starts from scratch")
 

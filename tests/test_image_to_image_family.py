@@ -84,6 +84,22 @@ def test_an_image_without_the_one_it_is_to_become_stops_the_notebook(mirror: Mir
         known(mirror, "train", until="training-images")
 
 
+def test_an_unreadable_training_image_stops_or_is_left_out_by_the_knob(mirror: Mirror) -> None:
+    write_scans(mirror.competition)
+    for name in ("train/scan_3.png", "clean/scan_5.png"):
+        (mirror.competition / name).write_bytes((mirror.competition / name).read_bytes()[:50])
+
+    with pytest.raises(
+        ValueError, match=r"2 of 18 images in .*: scan_3\.png, scan_5\.png\. With SKIP_UNREADABLE = True"
+    ):
+        known(mirror, "train", until="read-tiles")
+    names = vars(known_after("read-tiles", SCANS, "train", mirror.competition, SKIP_UNREADABLE=True))
+
+    whole = {f"scan_{number}.png" for number in range(1, 19)} - {"scan_3.png", "scan_5.png"}
+    assert set(names["train"]["file"]) == whole
+    assert len(names["train"]) == len(names["tiles"]) == len(names["target_tiles"])
+
+
 def test_ids_that_name_no_pixel_stop_the_notebook(mirror: Mirror) -> None:
     write_scans(mirror.competition)
     sample = mirror.competition / "sample_submission.csv"

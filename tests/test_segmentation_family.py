@@ -276,3 +276,27 @@ def test_masks_of_several_classes_stop(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="the values 0, 1, 2, 3, 4, 5, which look like several classes"):
         masks_of_files(tmp_path, MASK_SUFFIX="_mask.png")
+
+
+def test_unreadable_images_and_masks_stop_training_or_are_left_out_by_the_knob(tmp_path: Path) -> None:
+    import numpy as np
+    from PIL import Image
+
+    folder = tmp_path / "x"
+    mask = np.zeros((SIDE, SIDE), dtype="uint8")
+    mask[4:12, 4:12] = 255
+    for part, ending in (("train", ".png"), ("masks", "_mask.gif")):
+        (folder / part).mkdir(parents=True)
+        for number in range(8):
+            Image.fromarray(mask).save(folder / part / f"{number}{ending}")
+    for name in ("train/2.png", "masks/5_mask.gif"):
+        (folder / name).write_bytes((folder / name).read_bytes()[:30])
+    cells = ["find-folder", "read-pixels", "read-images", "list-images", "training-images", "read-mask", "targets"]
+    mounted = {"input_root": tmp_path, "competition_mounts": ["x"]}
+
+    with pytest.raises(ValueError, match=r"2 of 8 images or masks in .*: 2\.png, 5\.png\. With SKIP_UNREADABLE = True"):
+        executed("files", "train", cells, **mounted)
+    known = executed("files", "train", cells, SKIP_UNREADABLE=True, **mounted)
+
+    assert known["train"]["image file"].tolist() == [f"{number}.png" for number in (0, 1, 3, 4, 6, 7)]
+    assert {len(known[name]) for name in ("images", "paths", "truth", "targets", "covered")} == {6}
