@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -186,3 +187,107 @@ def test_other_data_in_the_place_of_the_competition_are_never_replaced(
     assert "other files stand there" in outcome.err
     assert (other / "mine.txt").read_text() == "mine"
     assert not workspace.pair("titanic").path.exists()
+
+
+def packed(path: Path, members: dict[str, str]) -> Path:
+    """An archive of these files."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize("name", ["titanic.zip", "titanic (1).zip"])
+def test_the_archive_of_the_whole_competition_is_unpacked_into_the_workspace(
+    tandem: Tandem, workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    archive = packed(tmp_path / "downloads" / name, {**TITANIC, "more/extra.csv.zip": "PK"})
+
+    for _ in range(2):
+        outcome = tandem("generate", "--competition", "titanic", "--data", archive.parent)
+        assert outcome.code == 0, outcome.err
+        assert "Unpacking" in outcome.err
+
+    mounted = workspace.competition_data("titanic")
+    assert task_of(workspace)["train_table"] == "train.csv"
+    assert sorted(path.name for path in mounted.rglob("*.*")) == sorted([*TITANIC, "extra.csv.zip"])
+    assert not mounted.is_symlink()
+    assert [path.name for path in archive.parent.iterdir()] == [name]
+
+
+def test_an_archive_in_the_place_of_the_data_moves_beside_them(tandem: Tandem, workspace: Workspace) -> None:
+    mounted = workspace.competition_data("titanic")
+    packed(mounted / "titanic.zip", TITANIC)
+    (mounted / ".DS_Store").touch()
+
+    outcome = tandem("generate", "--competition", "titanic")
+
+    assert outcome.code == 0, outcome.err
+    assert task_of(workspace)["train_table"] == "train.csv"
+    assert {path.name for path in mounted.iterdir()} == {*TITANIC, ".DS_Store"}
+    assert (mounted.parent / "titanic.zip").is_file()
+
+
+def test_a_link_to_a_folder_with_the_archive_gives_way_to_the_files(
+    tandem: Tandem, workspace: Workspace, tmp_path: Path
+) -> None:
+    archive = packed(tmp_path / "downloads" / "titanic.zip", TITANIC)
+    mounted = workspace.competition_data("titanic")
+    mounted.parent.mkdir(parents=True)
+    mounted.symlink_to(archive.parent)
+
+    assert tandem("generate", "--competition", "titanic").code == 0
+    assert not mounted.is_symlink()
+    assert {path.name for path in mounted.iterdir()} == set(TITANIC)
+    assert archive.is_file()
+
+
+def test_a_dry_run_looks_into_the_archive_and_unpacks_nothing_here(
+    tandem: Tandem, workspace: Workspace, tmp_path: Path
+) -> None:
+    archive = packed(tmp_path / "downloads" / "titanic.zip", TITANIC)
+
+    outcome = tandem("generate", "--competition", "titanic", "--data", archive.parent, "--dry-run")
+
+    assert outcome.code == 0, outcome.err
+    assert "titanic.zip/train.csv" not in outcome.out
+    assert not any(workspace.root.iterdir())
+
+
+def test_an_archive_beside_other_files_is_a_file_of_the_competition(
+    tandem: Tandem, workspace: Workspace, tmp_path: Path
+) -> None:
+    archive = packed(tmp_path / "downloads" / "titanic.zip", {"train.csv": TITANIC["train.csv"]})
+    write_tree(archive.parent, {name: content for name, content in TITANIC.items() if name != "train.csv"})
+
+    assert tandem("generate", "--competition", "titanic", "--data", archive.parent).code == 0
+    assert task_of(workspace)["train_table"] == "titanic.zip/train.csv"
+
+
+@pytest.mark.parametrize("name", ["../out.csv", "/out.csv", "train.csv/x.csv"])
+def test_an_archive_that_leads_out_of_its_folder_leaves_nothing(
+    tandem: Tandem, workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    archive = packed(tmp_path / "downloads" / "titanic.zip", {**TITANIC, name: "x"})
+
+    outcome = tandem("generate", "--competition", "titanic", "--data", archive.parent)
+
+    assert outcome.code == 1
+    assert "cannot be unpacked" in outcome.err
+    assert not list(workspace.root.rglob("*.csv"))
+    assert not list(tmp_path.rglob("out.csv"))
+    assert not workspace.competition_data("titanic").exists()
+
+
+def test_a_damaged_archive_is_refused_in_one_sentence(tandem: Tandem, workspace: Workspace, tmp_path: Path) -> None:
+    archive = packed(tmp_path / "downloads" / "titanic.zip", TITANIC)
+    content = bytearray(archive.read_bytes())
+    content[60:80] = bytes(20)
+    archive.write_bytes(content)
+
+    outcome = tandem("generate", "--competition", "titanic", "--data", archive.parent)
+
+    assert outcome.code == 1
+    assert "cannot be unpacked" in outcome.err
+    assert not workspace.competition_data("titanic").exists()

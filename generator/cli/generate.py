@@ -3,6 +3,8 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -30,9 +32,10 @@ from generator.pair import generation
 from generator.pair.generation import Draft, GenerateOptions
 from generator.pair.mounted_data import ensure_data, has_data, link_data
 from generator.pair.owner import checked_owner
+from generator.pair.packed_data import unpack_if_packed, unpack_whole, whole_archive
 from generator.pair.template_catalog import frameworks
 from generator.pair.workspace import Workspace
-from generator.untrusted import printable
+from generator.untrusted import is_slug, printable
 
 _Command = Callable[..., Any]
 # What people call frameworks and families elsewhere, by the name of the key; hyphens are underscores here.
@@ -171,12 +174,25 @@ def _generate(workspace: Workspace, options: Mapping[str, Any]) -> int:
         flags["inference_hours"] = options["inference_hours"]
     if options["owner"]:
         flags["owner"] = checked_owner(options["owner"])
+    slug = options["competition"]
+    if not options["dry_run"]:
+        data = unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True))
+        return _generate_from(workspace, data, flags, options)
+    with TemporaryDirectory() as place:
+        archive = whole_archive(slug, options["data"] or workspace.competition_data(slug)) if is_slug(slug) else None
+        if archive is None:
+            return _generate_from(workspace, options["data"], flags, options)
+        unpack_whole(slug, archive, Workspace(Path(place)))
+        return _generate_from(workspace, Workspace(Path(place)).competition_data(slug), flags, options)
+
+
+def _generate_from(workspace: Workspace, data: Path | None, flags: dict[str, Any], options: Mapping[str, Any]) -> int:
     asked_for = GenerateOptions(
         options["competition"],
         name=options["name"],
         flags=flags,
         task_flags=_task_flags(options),
-        data=options["data"],
+        data=data,
         settings=options["settings"],
         assignments=options["assignments"],
         ask=KaggleFactSource(options["to"]),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,7 @@ def specimen(**options: Any) -> int:
     from generator.pair.choices import decisions
     from generator.pair.folder import pair_folder, read_choices
     from generator.pair.kept_description import kept_description
+    from generator.pair.packed_data import unpack_if_packed
     from generator.pair.proposal import propose
     from generator.pair.sources import look
 
@@ -73,7 +75,7 @@ def specimen(**options: Any) -> int:
     known = look(
         slug,
         mounted=workspace.competition_data(slug),
-        data=options["data"],
+        data=unpack_if_packed(slug, options["data"], workspace, tell=partial(click.echo, err=True)),
         ask=KaggleFactSource(options["to"]),
         known=kept_description(pair, slug),
     )

@@ -16,6 +16,7 @@ from generator.competition import builtin
 from generator.errors import RunError
 from generator.files import read_bytes
 from generator.pair.mounted_data import ensure_data, is_reached_as_the_user_chose
+from generator.pair.packed_data import unpack_if_packed
 from generator.pair.workspace import PairFolder, Role, Workspace
 from generator.untrusted import JsonObject, printable
 
@@ -185,6 +186,7 @@ def _data(competition: str, workspace: Workspace, *, specimen: bool) -> Path:
     built_in = builtin.find(competition)
     if built_in is not None:
         ensure_data(built_in, workspace)
+    unpack_if_packed(competition, None, workspace)
     return workspace.competition_data(competition)
 
 
