@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
 @click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
 @click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")
+@click.option("--over-edits", is_flag=True, help="Push over a version that was edited on Kaggle.")
 @enum_option("--handoff", of=Handoff, help="How the weights travel; the kernel's output by default.")
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")

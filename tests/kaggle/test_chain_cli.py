@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from miniature import Outcome
 from scripted import ScriptedRunner, writing
 from serving import Served, served
 
+from generator.kaggle.chain.prepared_kernel import prepare
+from generator.kaggle.connect import Target, connect
 from generator.local_server import ROOT_VARIABLE
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
@@ -200,6 +203,26 @@ def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
 
     assert again.code == 0
     assert "There was nothing left to do. `tandem push cells --to local --restart` begins a new chain." in again.err
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_version_that_another_client_saved_is_refused_with_the_cells_that_differ(
+    local: Served, tandem: Tandem, pair: PairFolder, role: Role
+) -> None:
+    tandem(*UNCHECKED, "--submit")
+    kernel = prepare(pair, role, verify=False).push
+    edited_text = kernel.text.replace(json.loads(kernel.text)["cells"][0]["source"][:9], "# Edited ", 1)
+    connect(Target.LOCAL).push(replace(kernel, text=edited_text))
+
+    outcome = tandem(*UNCHECKED, "--submit", "--restart")
+    assert outcome.code == 1
+    assert f"Version 2 of local/cells-{role} on Kaggle was not pushed from this pair" in outcome.err
+    assert f"cells changed: {json.loads(kernel.text)['cells'][0]['id']})" in outcome.err
+    assert "`tandem push cells --to local --over-edits`" in outcome.err
+    assert counts(local) == (3, 1)
+
+    assert tandem(*UNCHECKED, "--submit", "--over-edits").code == 0
+    assert counts(local) == (5, 2)
 
 
 def test_a_damaged_journal_is_told_with_two_ways_on_and_repaired(
