@@ -3,7 +3,8 @@
 In come the options of `tandem push` and a `Kaggle` (`kaggle.gateway`); out go versions, a submission and a journal.
 
     chain            the story, `push_pair` and `submit_pair`
-    ├── resume       the checks before anything is sent; which chain goes on (`options`, `prepared_kernel`, `git`)
+    ├── resume       the checks before anything is sent (`options`, `prepared_kernel`, `git`)
+    │   └── plan     which chain goes on, and what is pushed; a dry run shows it
     ├── execution    a chain under way: its journal, its state, whom it tells (`events`)
     │   ├── journal → replay → state       event sourcing: lines with checksums, and what they amount to
     │   └── polling                        pauses, and what trouble is tolerated for how long
