@@ -1,6 +1,7 @@
 """The verb `push`: a pair on Kaggle, from its training to its score."""
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,9 +11,10 @@ from generator.cli.options import pair_argument, shortest, to_option, workspace_
 from generator.cli.table import table
 from generator.cli.terminal import is_interactive, warn
 from generator.kaggle.api_types import KernelPush
+from generator.kaggle.chain.errors import to_target
 from generator.kaggle.chain.journal import Journals
 from generator.kaggle.chain.options import Handoff, PushOptions
-from generator.kaggle.chain.replay import has_chain, latest, state_in
+from generator.kaggle.chain.replay import has_chain
 from generator.kaggle.chain.state import Step
 from generator.kaggle.connect import Target, connect
 from generator.kaggle.github_workflow import check_unedited, github_workflow
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 @enum_option("--from", "back_to", of=Step, help="Take this step again, and all behind it.")
 @click.option("--restart", is_flag=True, help="Begin anew, whatever there is of the last chain.")
 @click.option("--repair", is_flag=True, help="Go on from a damaged journal, with what Kaggle says was done.")
+@click.option("--over-edits", is_flag=True, help="Push over a version that was edited on Kaggle.")
 @enum_option("--handoff", of=Handoff, help="How the weights travel; the kernel's output by default.")
 @click.option("--offline-wheels", is_flag=True, help="Take along what inference imports beyond Kaggle's image.")
 @click.option("--message", default="", metavar="TEXT", help="What the submission says of itself.")
@@ -70,9 +73,9 @@ def push(context: click.Context, /, **options: Any) -> int:
         check_rehearsed(wanted.workspace, wanted.pair, specimen=options["specimen"])
     if options["dry_run"]:
         return _show_plan(wanted, to=options["to"], as_json=options["as_json"])
-    _check(wanted, options["to"])
+    kernels = _check(wanted, options["to"])
     if options["to"] == Target.KAGGLE and not options["yes"]:
-        _ask(context, wanted)
+        _ask(context, wanted, kernels)
     from generator.kaggle.chain.chain import push_pair
 
     return carry(push_pair, wanted, to=options["to"], as_json=options["as_json"])
@@ -93,32 +96,38 @@ def _check(options: PushOptions, to: str) -> dict[Role, "PreparedKernel"]:
     return prepared
 
 
-def _ask(context: click.Context, options: PushOptions) -> None:
+def _ask(context: click.Context, options: PushOptions, kernels: Mapping[Role, "PreparedKernel"]) -> None:
     """The first push of a pair to the real Kaggle begins only when somebody says so: it costs quota."""
     if has_chain(Journals(options.folder), Target.KAGGLE):
         return
     connect(Target.KAGGLE)  # says that there are no credentials before it is asked for anything else
     if not is_interactive():
         context.fail("This is the first push of the pair to the real Kaggle, and nobody is there to ask: add --yes.")
+    from generator.kaggle.chain.plan import cost
+
     spec = options.spec
-    training = f"{spec.train.ref} (TPU) and then " if Role.TRAIN in _pushed(options) else ""
-    what = f"Push {training}{spec.infer.ref} (GPU) to Kaggle"
+    # The kernels that are pushed: inference alone, where training ran elsewhere.
+    pushed = [Role.INFER] if spec.handover_dataset else list(Role)
+    sessions = (f"{kernels[role].push.ref} ({cost(kernels[role].push, Target.KAGGLE)})" for role in pushed)
+    what = f"Push {' and then '.join(sessions)} to Kaggle"
     click.confirm(f"{printable(what)}{', and submit' if options.submit else ''}?", abort=True, err=True)
 
 
-def _pushed(options: PushOptions) -> tuple[Role, ...]:
-    """The kernels that are pushed: inference alone, where training ran elsewhere."""
-    return (Role.INFER,) if options.spec.handover_dataset else tuple(Role)
-
-
 def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
-    pushed = _pushed(options)
-    plan = {role: _facts(kernel.push) for role, kernel in _check(options, to).items() if role in pushed}
-    there = _versions_that_stay(options, to)
+    from generator.kaggle.chain.plan import LocalPair, cost
+
+    kernels = _check(options, to)
+    plan = LocalPair.of(options, to, kernels).plan(Journals(options.folder))
+    there = plan.versions_that_stay
+    pushes = {role: kernels[role].push for role in Role if role in (*plan.pushes, *there)}
     _warn_of_owner(options)
     if as_json:
-        push = [{"role": str(role), **facts, "is_there": there.get(role)} for role, facts in plan.items()]
-        click.echo(json.dumps({"pair": options.pair, "submit": options.submit, "push": push}, indent=2))
+        push = [
+            {"role": str(role), **_facts(kernel), "cost": cost(kernel, to), "is_there": there.get(role)}
+            for role, kernel in pushes.items()
+        ]
+        fields = {"pair": options.pair, "submit": options.submit, "reason": plan.reason, "push": push}
+        click.echo(json.dumps(fields, indent=2))
         return 0
     rows = [
         (
@@ -126,28 +135,21 @@ def _show_plan(options: PushOptions, *, to: str, as_json: bool) -> int:
             f"version {there[role]} stays" if role in there else "push",
             facts["kernel"],
             facts["machine_shape"],
+            "" if role in there else cost(kernel, to),
             "on" if facts["internet"] else "off",
             "you" if facts["private"] else "EVERYBODY",
             f"{facts['bytes']:,} bytes, reads {', '.join(facts['sources'])}",
         )
-        for role, facts in plan.items()
+        for role, kernel, facts in ((role, kernel, _facts(kernel)) for role, kernel in pushes.items())
     ]
-    click.echo(table(("step", "plan", "kernel", "accelerator", "internet", "seen by", "notebook"), rows))
+    click.echo(table(("step", "plan", "kernel", "accelerator", "session", "internet", "seen by", "notebook"), rows))
+    if plan.reason:
+        click.echo(plan.reason)
+    if not plan.pushes:
+        command = f"tandem push {printable(options.pair)}{to_target(to)}"
+        click.echo(f"No notebook is pushed: neither was changed since. `{command} --restart` pushes both again.")
     click.echo("Nothing was sent.")
     return 0
-
-
-def _versions_that_stay(options: PushOptions, to: str) -> dict[Role, int]:
-    """The versions that the last chain pushed and that this command would go on from."""
-    journal = None if options.restart else latest(Journals(options.folder), to)
-    if journal is None:
-        return {}
-    order = list(Step)
-    first_anew = order.index(options.back_to) if options.back_to else len(order)
-    pushes = state_in(journal).pushes
-    return {
-        role: push.version for role, push in pushes.items() if not push.is_open and order.index(Step(role)) < first_anew
-    }
 
 
 def _facts(kernel: KernelPush) -> dict[str, Any]:

@@ -1,17 +1,23 @@
 """Requests over HTTP with bounds on everything: time, size, redirects; the only module that sends anything.
 
+Each request has a deadline that closes its socket, whatever is read at that moment: the timeouts of a socket bound the
+wait for one byte only, and an answer can come byte by byte for ever.
+
 The usual variables for proxies and certificates and `.netrc` are not looked at, cookies are not kept, redirects are not
 followed and bodies are not compressed. Credentials go to the API's own origin and nowhere else.
 """
 
 import logging
+import os
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from generator import __version__
@@ -30,11 +36,12 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 
 _logger = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
+_Manager = TypeVar("_Manager", bound="PoolManager")
 
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to connect, to wait for the next byte, and for a whole answer that is kept in memory."""
+    """Seconds: to connect, for the head of an answer or more of its body, and for a whole answer kept in memory."""
 
     connect: float = 15
     read: float = 60
@@ -133,8 +140,7 @@ class Transport:
             UnreachableError: No connection, or no whole answer in time.
             NotKaggleError: The body is larger than `limit`.
         """
-        deadline = time.monotonic() + self._timeouts.whole
-        with self.stream(request) as stream:
+        with self._streamed(request, self._timeouts.read, whole=self._timeouts.whole) as stream:
             body = bytearray()
             largest = limit if stream.status < HTTPStatus.BAD_REQUEST else min(limit, _LARGEST_COMPLAINT)
             for chunk in stream.chunks:
@@ -143,8 +149,6 @@ class Transport:
                     raise NotKaggleError(
                         doing=request.doing, host=request.host, why=f"is longer than {largest:,} bytes"
                     )
-                if time.monotonic() > deadline:
-                    raise _unreachable(request, "did not finish its answer in time", was_sent=True)
             return Response(stream.status, stream.headers, bytes(body))
 
     @contextmanager
@@ -158,33 +162,49 @@ class Transport:
         Raises:
             UnreachableError: No connection, or nothing more came; also while the chunks are read.
         """
+        with self._streamed(request, read_timeout or self._timeouts.read) as stream:
+            yield stream
+
+    @contextmanager
+    def _streamed(
+        self, request: Request, read_timeout: float, *, whole: float | None = None
+    ) -> Iterator[StreamedResponse]:
+        """As `stream`; `whole` bounds the time from the head of the answer to the end of its body."""
         connections = _translating(self._kept_open if request.is_repeatable else self._opened, request)
         try:
-            response = self._sent(connections, request, read_timeout or self._timeouts.read)
-            try:
-                redaction = Redaction(request.secrets)
-                headers = {name.lower(): redaction.cut_text(value) for name, value in response.headers.itermerged()}
-                yield StreamedResponse(response.status, headers, redaction.chunks(_chunks(response, request)))
-            finally:
-                # A body that was not read to its end would be taken for the next answer.
-                response.close()
+            with _Deadline(self._timeouts.connect + read_timeout) as deadline:
+                response = self._sent(connections, request, read_timeout, deadline)
+                try:
+                    deadline.extend(whole)
+                    redaction = Redaction(request.secrets)
+                    headers = {name.lower(): redaction.cut_text(value) for name, value in response.headers.itermerged()}
+                    chunks = _chunks(response, request, deadline, is_extended=whole is None)
+                    yield StreamedResponse(response.status, headers, redaction.chunks(chunks))
+                finally:
+                    # A body that was not read to its end would be taken for the next answer.
+                    response.close()
         finally:
             if not request.is_repeatable:
                 connections.clear()
 
-    def _sent(self, connections: "PoolManager", request: Request, read_timeout: float) -> "BaseHTTPResponse":
+    def _sent(
+        self, connections: "PoolManager", request: Request, read_timeout: float, deadline: "_Deadline"
+    ) -> "BaseHTTPResponse":
         from urllib3 import Timeout
 
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity", **request.headers}
         if request.authorization:
             headers["Authorization"] = request.authorization
+        body = request.body
+        if body is not None and not isinstance(body, bytes):
+            body = _WatchedBody(body, deadline)
 
         def send() -> "BaseHTTPResponse":
             return connections.urlopen(
                 request.verb,
                 request.url,
                 redirect=False,
-                body=request.body,
+                body=body,
                 headers=headers,
                 retries=False,
                 timeout=Timeout(connect=self._timeouts.connect, read=read_timeout),
@@ -192,7 +212,10 @@ class Transport:
                 decode_content=False,
             )
 
-        response = _translating(send, request)
+        try:
+            response = _translating(send, request, deadline)
+        finally:
+            deadline.sent()
         # The query of a short-lived address is what makes it a credential.
         _logger.debug("%s %s: %d", request.verb, request.url.partition("?")[0], response.status)
         return response
@@ -208,32 +231,160 @@ class Transport:
 
         certificates = self._route.certificates or certifi.where()
         if not self._route.proxy:
-            return urllib3.PoolManager(maxsize=_KEPT_OPEN, ca_certs=certificates)
+            return _watched(urllib3.PoolManager(maxsize=_KEPT_OPEN, ca_certs=certificates))
         proxy = self._route.proxy if "://" in self._route.proxy else f"http://{self._route.proxy}"
         account = unquote(urllib3.util.parse_url(proxy).auth or "")
         headers = urllib3.make_headers(proxy_basic_auth=account or None)
-        return urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates)
+        return _watched(urllib3.ProxyManager(proxy, proxy_headers=headers, maxsize=_KEPT_OPEN, ca_certs=certificates))
 
 
-def _chunks(response: "BaseHTTPResponse", request: Request) -> Iterator[bytes]:
+class _Deadline:
+    """Shuts a connection down at a moment that progress moves; used by the thread that sends, as a context.
+
+    The socket is duplicated, since the library detaches it where encryption begins and drops it where a body is read.
+    """
+
+    _current = threading.local()
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._until = time.monotonic() + seconds
+        self._socket: socket.socket | None = None
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._is_over = False
+        self.has_passed = False
+
+    @classmethod
+    def watch(cls, connection: "socket.socket") -> None:
+        """Watches a connection on behalf of the request that this thread is sending, if it is sending one."""
+        deadline: _Deadline | None = getattr(cls._current, "deadline", None)
+        if deadline is not None:
+            deadline.attach(connection)
+
+    def extend(self, seconds: float | None = None) -> None:
+        """Gives it as much time as in the beginning from now on, or so many seconds."""
+        with self._lock:
+            self._until = time.monotonic() + (self._seconds if seconds is None else seconds)
+            if self._timer is not None and seconds is not None:
+                self._timer.cancel()
+                self._start()
+
+    def __enter__(self) -> "_Deadline":
+        self._current.deadline = self
+        return self
+
+    def sent(self) -> None:
+        """Ends that this thread's connections are watched; the one that was goes on being watched."""
+        self._current.deadline = None
+
+    def __exit__(self, *_: object) -> None:
+        self.sent()
+        with self._lock:
+            self._is_over = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._socket is not None:
+                self._socket.close()
+                self._socket = None
+
+    def attach(self, connection: "socket.socket") -> None:
+        """Watches a connection, which has all of the time from now on."""
+        with self._lock:
+            if self._socket is not None:
+                self._socket.close()
+            self._socket = socket.socket(fileno=os.dup(connection.fileno()))
+            self._until = time.monotonic() + self._seconds
+            if self._timer is None:
+                self._start()
+
+    def _start(self) -> None:
+        self._timer = threading.Timer(max(self._until - time.monotonic(), 0), self._look)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _look(self) -> None:
+        with self._lock:
+            if self._is_over or self._socket is None:
+                return
+            if time.monotonic() < self._until:
+                self._start()
+                return
+            self.has_passed = True
+            with suppress(OSError):  # the other end may have closed it
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _WatchedBody:
+    """A body whose sending extends the deadline: each piece that is read says that the one before it was taken."""
+
+    def __init__(self, body: "SupportsRead[bytes]", deadline: _Deadline) -> None:
+        self._body, self._deadline = body, deadline
+
+    def read(self, size: int = -1, /) -> bytes:
+        self._deadline.extend()
+        return self._body.read(size)
+
+
+def _watched(manager: "_Manager") -> "_Manager":
+    """The pool manager with connections that the deadline of the request they carry can close."""
+    from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+    from urllib3.connection import HTTPConnection, HTTPSConnection
+
+    class Watched(HTTPConnection):
+        def _new_conn(self) -> socket.socket:
+            opened = super()._new_conn()
+            _Deadline.watch(opened)
+            return opened
+
+        def request(self, *args: Any, **options: Any) -> None:
+            if self.sock is not None:  # kept open since an earlier request
+                _Deadline.watch(self.sock)
+            super().request(*args, **options)
+
+    class WatchedHTTPS(HTTPSConnection, Watched):
+        """The same, encrypted."""
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = Watched
+
+    class EncryptedPool(HTTPSConnectionPool):
+        ConnectionCls = WatchedHTTPS
+
+    manager.pool_classes_by_scheme = {"http": Pool, "https": EncryptedPool}
+    return manager
+
+
+def _chunks(
+    response: "BaseHTTPResponse", request: Request, deadline: _Deadline, *, is_extended: bool
+) -> Iterator[bytes]:
     # `read1` gives what has come; `read` would wait for a whole chunk of a log that grows slowly.
-    while chunk := _translating(lambda: response.read1(_CHUNK, decode_content=False), request):
+    while chunk := _translating(lambda: response.read1(_CHUNK, decode_content=False), request, deadline):
+        if is_extended:
+            deadline.extend()
         yield chunk
     if response.length_remaining:
         early = f"closed the connection {response.length_remaining:,} bytes too early"
         raise _unreachable(request, early, was_sent=True)
 
 
-def _translating(ask: Callable[[], _Answer], request: Request) -> _Answer:
-    """The answer of the HTTP library, whose errors become ours."""
+def _translating(ask: Callable[[], _Answer], request: Request, deadline: _Deadline | None = None) -> _Answer:
+    """The answer of the HTTP library, whose errors become ours; after the deadline there is none."""
     import urllib3
 
+    failure: UnreachableError | None = None
     try:
-        return ask()
+        answer = ask()
     except (urllib3.exceptions.HTTPError, OSError) as error:
         failure = _translated(error, request)
-    # Not raised where the library's error would become its context: that one carries the credentials.
-    raise failure
+    # A socket that was shut down reads as an answer that ends there.
+    if deadline is not None and deadline.has_passed:
+        failure = _unreachable(request, "did not finish its answer in time", was_sent=True)
+        failure.timed_out = True
+    if failure is not None:
+        # Not raised where the library's error would become its context: that one carries the credentials.
+        raise failure
+    return answer
 
 
 def _translated(error: Exception, request: Request) -> UnreachableError:

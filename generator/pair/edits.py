@@ -1,4 +1,4 @@
-"""Edits in a pair's files since they were rendered, cell by cell and field by field."""
+"""Edits in a pair's files since they were rendered or sent, cell by cell and field by field."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from generator.pair.notebook import NotebookReadError, written_cells
+from generator.pair.notebook import NotebookReadError, WrittenCell, written_cells
 from generator.untrusted import printable
 
 
@@ -65,6 +65,47 @@ def edits(path: Path, content: bytes, *, since: bytes) -> Edits:
     if not isinstance(now, dict) or not isinstance(before, dict):
         return Edits(what="fields", problem="no longer a JSON object")
     return _compared("fields", now, before, is_ordered=False)
+
+
+def cell_edits(content: str, *, since: str) -> Edits:
+    """Compares the cells of a notebook that another editor saved, which may have replaced their ids.
+
+    A cell whose id the other version lacks is the one there with the same content, or else the one in the same place
+    behind a cell that both have.
+
+    Args:
+        content: The notebook now.
+        since: The notebook before.
+    """
+    try:
+        now, before = (
+            written_cells(text.encode("utf-8", "replace"), path=Path("notebook")) for text in (content, since)
+        )
+    except NotebookReadError:
+        return Edits(what="cells", problem="one of the two is no notebook")
+    return _compared("cells", _with_ids_of(before, now), before, is_ordered=True)
+
+
+def _with_ids_of(before: Mapping[str, WrittenCell], now: Mapping[str, WrittenCell]) -> dict[str, WrittenCell]:
+    """The cells of `now`, under the ids that they have in `before` where they can be matched."""
+    ids = {name: name for name in now if name in before}
+    unmatched = {name: cell for name, cell in before.items() if name not in now}
+    by_content: dict[WrittenCell, list[str]] = {}
+    for name, cell in unmatched.items():
+        by_content.setdefault(cell, []).append(name)
+    for name, cell in now.items():
+        if name not in ids and by_content.get(cell):
+            ids[name] = by_content[cell].pop(0)
+            del unmatched[ids[name]]
+    following = dict(zip(["", *before], before, strict=False))
+    previous = ""
+    for name, cell in now.items():
+        place = following.get(previous, "")
+        if name not in ids and place in unmatched and unmatched[place].kind == cell.kind:
+            ids[name] = place
+            del unmatched[place]
+        previous = ids.get(name, previous)
+    return {ids.get(name, name): cell for name, cell in now.items()}
 
 
 def _compared(what: str, now: Mapping[str, Any], before: Mapping[str, Any], *, is_ordered: bool) -> Edits:

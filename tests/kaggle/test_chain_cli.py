@@ -6,15 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chain_pair import edited, pair_in, training_output
+from chain_pair import edit_notebook, edited, pair_in, training_output
 from fault_cells import SAMPLE, competition
 from miniature import Outcome
 from scripted import ScriptedRunner, writing
 from serving import Served, served
 
+from generator.kaggle.chain.prepared_kernel import prepare
+from generator.kaggle.connect import Target, connect
 from generator.local_server import ROOT_VARIABLE
 from generator.pair.owner import PLACEHOLDER_OWNER
 from generator.pair.workspace import PairFolder, Role
@@ -193,6 +196,48 @@ def test_a_dry_run_says_what_of_the_last_chain_stays(local: Served, tandem: Tand
     assert plan == {"train": 1, "infer": None}
 
 
+def plan_of(tandem: Tandem, *options: str) -> dict[str, int | None]:
+    """The version of each kernel that a dry run says will stay."""
+    outcome = tandem(*UNCHECKED, *options, "--dry-run", "--json")
+    assert outcome.code == 0, outcome.err
+    return {kernel["role"]: kernel["is_there"] for kernel in json.loads(outcome.out)["push"]}
+
+
+def test_a_dry_run_after_a_finished_chain_says_what_the_push_then_does(
+    local: Served, tandem: Tandem, pair: PairFolder
+) -> None:
+    tandem(*UNCHECKED, "--submit")
+
+    assert plan_of(tandem) == {"train": 1, "infer": 1}
+    said = tandem(*UNCHECKED, "--dry-run").out
+    assert "`tandem push cells --to local --restart` pushes both again." in said
+    assert "nothing left to do" in tandem(*UNCHECKED).err
+    assert counts(local) == (2, 1)
+
+    edit_notebook(pair, "train")  # as the tutorial does, by a loss of one's own
+    assert plan_of(tandem) == {"train": None, "infer": None}
+    said = tandem(*UNCHECKED, "--dry-run").out
+    assert "The training notebook was changed since chain 1: a new chain begins." in said
+    assert "stays" not in said
+    pushed = tandem(*UNCHECKED)
+    assert "to be pushed: local/cells-train (TPU v5e-8, at most 9 h)" in pushed.err
+    assert pushed.err.index("to be pushed: local/cells-infer (GPU T4 x2, at most 12 h)") < pushed.err.index(
+        " as version"
+    )
+    assert counts(local) == (4, 1)
+
+
+def test_a_dry_run_refuses_what_the_push_refuses(local: Served, tandem: Tandem, pair: PairFolder) -> None:
+    tandem(*UNCHECKED, "--submit")
+    edit_notebook(pair, "infer")
+
+    dry, pushed = tandem(*UNCHECKED, "--dry-run"), tandem(*UNCHECKED)
+    assert dry.code == pushed.code == 1
+    assert "The infer notebook of cells was changed since it was pushed as version 1." in dry.err
+    assert dry.err == pushed.err
+    assert counts(local) == (2, 1)
+
+
 def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
     assert "nothing left to do" not in tandem(*UNCHECKED, "--submit").err
 
@@ -200,6 +245,29 @@ def test_a_chain_that_is_done_says_so(local: Served, tandem: Tandem) -> None:
 
     assert again.code == 0
     assert "There was nothing left to do. `tandem push cells --to local --restart` begins a new chain." in again.err
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_version_that_another_client_saved_is_refused_with_the_cells_that_differ(
+    local: Served, tandem: Tandem, pair: PairFolder, role: Role
+) -> None:
+    tandem(*UNCHECKED, "--submit")
+    kernel = prepare(pair, role, verify=False).push
+    there = connect(Target.LOCAL).kernel(kernel.ref)
+    assert there is not None
+    notebook = json.loads(there.source)
+    notebook["cells"][0]["source"] = "# Edited in the browser"
+    connect(Target.LOCAL).push(replace(kernel, text=json.dumps(notebook)))
+
+    outcome = tandem(*UNCHECKED, "--submit", "--restart")
+    assert outcome.code == 1
+    assert f"Version 2 of local/cells-{role} on Kaggle was not pushed from this pair" in outcome.err
+    assert f"cells changed: {notebook['cells'][0]['id']})" in outcome.err
+    assert "`tandem push cells --to local --over-edits`" in outcome.err
+    assert counts(local) == (3, 1)
+
+    assert tandem(*UNCHECKED, "--submit", "--over-edits").code == 0
+    assert counts(local) == (5, 2)
 
 
 def test_a_damaged_journal_is_told_with_two_ways_on_and_repaired(

@@ -60,6 +60,12 @@ def test_without_a_training_nothing_is_sent_and_the_command_that_makes_one_is_na
     assert colab.counts == (0, 0)
 
 
+def test_a_chain_that_is_done_pushes_nothing_when_it_is_asked_again(colab: Table) -> None:
+    colab.push()
+    assert not colab.push().has_advanced
+    assert colab.counts == (1, 1)
+
+
 def test_another_training_is_another_chain_once_the_last_one_is_done(colab: Table) -> None:
     assert colab.push().journal.number == 1
     trained_on_colab(colab, epochs_done=[8])

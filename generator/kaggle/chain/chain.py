@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from generator.competition.tables.formats import format_of
+from generator.kaggle.api_types import KernelPush
 from generator.kaggle.chain.errors import NoChainError, SessionFailedError, StepError, SubmissionUnfitError
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.execution import ChainExecution, RunContext
 from generator.kaggle.chain.inference_inputs import with_handover, with_wheels
 from generator.kaggle.chain.journal import Journal, Journals, Kind
+from generator.kaggle.chain.kernel_history import KernelHistory
 from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.push_step import KernelVersion
 from generator.kaggle.chain.replay import latest, newest_version
@@ -119,15 +121,27 @@ class _Story:
         current = self._chain.state.pushes.get(role)
         if current is not None and not current.is_open:
             return
-        kernel = self._pair.kernels[role]
-        sent = kernel.push
+        sent = self._pair.kernels[role].push
+        if role is Role.TRAIN and current is None and not self._options.over_edits:
+            # Said before hours of training, not behind them.
+            self._version(Role.INFER, self._pair.kernels[Role.INFER].push).check_unedited()
         if role is Role.INFER:
             trained = self._pair.kernels[Role.TRAIN].push.ref
             sent = with_handover(self._chain, sent, trained=trained, elsewhere=self._pair.elsewhere)
             if self._options.offline_wheels:
                 sent = with_wheels(self._chain, sent)
-        known = newest_version(self._journals, self._begun, sent.ref)
-        KernelVersion(self._chain, role, sent, source=kernel.source, known=known).execute()
+        self._version(role, sent).execute()
+
+    def _version(self, role: Role, sent: KernelPush) -> KernelVersion:
+        return KernelVersion(
+            self._chain,
+            role,
+            sent,
+            source=self._pair.kernels[role].source,
+            known=newest_version(self._journals, self._begun, sent.ref),
+            history=KernelHistory(self._options.folder, self._journals),
+            options=self._options,
+        )
 
     def _check_training(self) -> None:
         session, wanted = self._sessions[Role.TRAIN], self._pair.kernels[Role.TRAIN].wants

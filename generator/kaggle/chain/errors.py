@@ -6,6 +6,7 @@ ChainError
 ├── KernelUnfitError           a kernel's folder cannot be pushed as it stands
 ├── JournalError               a journal that cannot be gone by
 │   └── JournalDamagedError    a line of it is not what was written
+├── EditedOnKaggleError        a kernel has a version there that the pair did not push
 ├── NotAcceptedError           Kaggle did not take a push or a submission, several times
 ├── WaitedInVainError          Kaggle was out of reach, or silent about a kernel, for too long
 ├── SubmitByHandError          Kaggle wants this submission to be made in a browser
@@ -85,6 +86,17 @@ class JournalDamagedError(JournalError):
             f"it, with what Kaggle says was done (with the same --to); `{command} --restart` begins a new chain."
         )
         self.line = line
+
+
+class EditedOnKaggleError(ChainError):
+    """A push would go over what somebody wrote on Kaggle, or another program sent there."""
+
+    def __init__(self, *, what: str, edits: str, notebook: Path, page: str, command: str) -> None:
+        super().__init__(
+            f"{printable(what)} on Kaggle was not pushed from this pair, and a push would go over it ({edits}): look "
+            f"at {printable(page)}, bring what is to be kept into {printable(str(notebook))}, and push with "
+            f"`{command} --over-edits`."
+        )
 
 
 class NotAcceptedError(ChainError):

@@ -37,6 +37,7 @@ class PushOptions:
         offline_wheels: Whether to take along what the inference notebook imports beyond Kaggle's image.
         message: What stands in the submission before the kit's tag.
         show_log: Whether to show the sessions' own lines.
+        over_edits: Whether to push over a version that was edited on Kaggle.
         verify: Whether errors of `tandem check` refuse a push.
     """
 
@@ -51,6 +52,7 @@ class PushOptions:
     offline_wheels: bool = False
     message: str = ""
     show_log: bool = False
+    over_edits: bool = False
     verify: bool = True
 
     @cached_property

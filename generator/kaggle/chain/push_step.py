@@ -1,14 +1,17 @@
 """Pushing a version of a kernel exactly once.
 
-Announced with the newest version that Kaggle has; a newer one that says what was sent is ours.
+Announced with the newest version that Kaggle has; a newer one that says what was sent is ours. One that
+the pair did not push is not pushed over, unless that is asked for.
 """
 
 from generator.kaggle.api_types import KernelPush, Pushed, RemoteKernel
-from generator.kaggle.chain.errors import ChainError, to_target
+from generator.kaggle.chain.errors import ChainError, EditedOnKaggleError, to_target
 from generator.kaggle.chain.events import EventKind
 from generator.kaggle.chain.exactly_once import ExactlyOnce
 from generator.kaggle.chain.execution import ChainExecution
 from generator.kaggle.chain.journal import Kind
+from generator.kaggle.chain.kernel_history import KernelHistory
+from generator.kaggle.chain.options import PushOptions
 from generator.kaggle.chain.state import Push, Step
 from generator.kaggle.errors import ForbiddenError, KaggleError, SourcesRefusedError, UnsafeAnswerError
 from generator.pair.notebook import digest_of_cells
@@ -25,22 +28,59 @@ class KernelVersion(ExactlyOnce[Push]):
         kernel: What is sent.
         source: The digest of the kernel's folder.
         known: The newest version that earlier chains made; a Kaggle that says less is not up to date.
+        history: What the pair sent before.
+        options: What is asked for.
     """
 
     _noun, _withdrawn = "push", Kind.NOT_PUSHED
 
-    def __init__(self, chain: ChainExecution, role: Role, kernel: KernelPush, *, source: str, known: int) -> None:
+    def __init__(  # noqa: PLR0913 - a version is all of these
+        self,
+        chain: ChainExecution,
+        role: Role,
+        kernel: KernelPush,
+        *,
+        source: str,
+        known: int,
+        history: KernelHistory,
+        options: PushOptions,
+    ) -> None:
         poll = chain.poll(f"the {role} push", url=chain.page("code"))
         super().__init__(chain, Step(role), what=f"the {role} kernel {kernel.ref}", poll=poll)
         self._role, self._kernel, self._source, self._known = role, kernel, source, known
+        self._history, self._options = history, options
         self._key, self._digest = {"role": str(role)}, digest_of_cells(kernel.text)
+
+    def check_unedited(self) -> RemoteKernel | None:
+        """Makes sure that a push loses nothing that the pair did not push, and returns the newest version on Kaggle.
+
+        Raises:
+            EditedOnKaggleError: It would.
+        """
+        found = self._newest(self._kernel.ref)
+        if found is None:
+            return None
+        what = f"Version {found.version} of {self._kernel.ref}"
+        edits = self._history.edits(self._role, self._kernel.ref, found, sends=self._kernel.text)
+        if edits and self._options.over_edits:
+            self._chain.tell(self._role, f"{what} was not pushed from this pair, and is pushed over ({edits}).")
+        elif edits:
+            raise EditedOnKaggleError(
+                what=what,
+                edits=edits,
+                notebook=self._options.folder.notebook(self._role),
+                page=self._page(self._kernel.ref),
+                command=self._command,
+            )
+        return found
 
     @property
     def _current(self) -> Push | None:
         return self._chain.state.pushes.get(self._role)
 
     def _announce(self) -> None:
-        before = self._newest(self._kernel.ref)
+        before = self.check_unedited()
+        self._history.keep(self._kernel.text)
         self._write_announced(baseline=max(before.version if before else 0, self._known))
 
     def _send(self) -> None:
@@ -106,8 +146,12 @@ class KernelVersion(ExactlyOnce[Push]):
     def _page(self, ref: str) -> str:
         return self._chain.page(f"code/{ref}")
 
+    @property
+    def _command(self) -> str:
+        return f"tandem push {printable(self._chain.begun.pair)}{to_target(self._chain.begun.target)}"
+
     def _undecided(self, push: Push, why: str) -> ChainError:
-        command = f"tandem push {printable(self._chain.begun.pair)}{to_target(self._chain.begun.target)}"
+        command = self._command
         return ChainError(
             f"Whether the push of {printable(push.ref)} was taken cannot be found out: {printable(why)}. Look at "
             f"{printable(self._page(push.ref))}: if it is there, `{command}` finds it later; if it is not, take the "

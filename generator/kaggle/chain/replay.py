@@ -174,14 +174,22 @@ def _submitted(state: State, entry: Entry) -> State:
 
 
 def _back(state: State, entry: Entry) -> State:
-    """Forgets what a step and those behind it made; a submission that was made stays made, but is no longer ours."""
-    step = Step(entry.fields.text("to"))
+    return taken_back(state, Step(entry.fields.text("to")), handoff=entry.fields.text("handoff"))
+
+
+def taken_back(state: State, step: Step, *, handoff: str = "") -> State:
+    """Forgets what a step and those behind it made; a submission that was made stays made, but is no longer ours.
+
+    Args:
+        state: A chain.
+        step: The step that is to be taken again.
+        handoff: How the weights travel then; empty for as before.
+    """
     state = replace(state, submitted=None, by_hand=None, score=None, failure=None, is_finished=False, is_repaired=False)
     if step is Step.SUBMIT:
         return state
     gone = (Role.TRAIN, Role.INFER) if step is Step.TRAIN else (Role.INFER,)
     earlier = tuple(push for role in gone if (push := state.pushes.get(role)) is not None and not push.is_open)
-    handoff = entry.fields.text("handoff")
     return replace(
         state,
         begun=replace(state.begun, handoff=handoff) if handoff and state.begun is not None else state.begun,

@@ -1,18 +1,18 @@
-"""Resuming: which chain a command continues, whether it begins a new one, and what is checked before."""
+"""Resuming: what is checked before a command continues a chain or begins one, as the plan says."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from generator import __version__
 from generator.competition import builtin
-from generator.kaggle.chain.errors import ChainError, KernelUnfitError, NoChainError, StepFailedError, to_target
+from generator.kaggle.chain.errors import ChainError
 from generator.kaggle.chain.execution import ChainExecution, RunContext
 from generator.kaggle.chain.git import git_commit
 from generator.kaggle.chain.journal import Journals, Kind
 from generator.kaggle.chain.options import Handoff, PushOptions
+from generator.kaggle.chain.plan import LocalPair, cost
 from generator.kaggle.chain.prepared_kernel import PreparedKernel, check_fit, owned_by, prepare
-from generator.kaggle.chain.replay import latest, repair
-from generator.kaggle.chain.state import Step
+from generator.kaggle.chain.replay import repair
 from generator.kaggle.chain.trained_elsewhere import TrainedElsewhere
 from generator.kaggle.connect import Target
 from generator.kaggle.gateway import Kaggle
@@ -45,10 +45,9 @@ class CheckedPair:
     """A pair that is ready to be carried to a Kaggle."""
 
     kaggle: Kaggle
-    options: PushOptions
+    local: LocalPair
     kernels: Mapping[Role, PreparedKernel]
     account: str
-    elsewhere: TrainedElsewhere | None = None
 
     @classmethod
     def of(cls, kaggle: Kaggle, options: PushOptions) -> "CheckedPair":
@@ -59,15 +58,22 @@ class CheckedPair:
             PairError: It cannot be read.
             KaggleError: Kaggle does not say whose the credentials are.
         """
-        folder = options.folder
-        kernels = {role: prepare(folder, role, verify=options.verify) for role in Role}
+        kernels = {role: prepare(options.folder, role, verify=options.verify) for role in Role}
         check_exists(options, target_of(kaggle))
-        for role, kernel in kernels.items():
-            _check_pair_id(options, role, kernel)
-        elsewhere = TrainedElsewhere.of(options)
+        local = LocalPair.of(options, target_of(kaggle), kernels)
         account = kaggle.username()
-        kernels = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
-        return cls(kaggle, options, kernels, account, elsewhere)
+        owned = {role: _owned(kernel, account, kaggle, options.pair) for role, kernel in kernels.items()}
+        return cls(kaggle, local, owned, account)
+
+    @property
+    def options(self) -> PushOptions:
+        """What is asked for."""
+        return self.local.options
+
+    @property
+    def elsewhere(self) -> TrainedElsewhere | None:
+        """The training, if it did not run on Kaggle."""
+        return self.local.elsewhere
 
     def resumed(self, journals: Journals, context: RunContext) -> ChainExecution:
         """The chain to go on with: the last one on this Kaggle, taken back as asked for, or a new one.
@@ -75,38 +81,24 @@ class CheckedPair:
         Raises:
             ChainError: What is meant has to be said first.
         """
-        if self.options.restart:
-            return self._begin(journals, context)
-        if self.options.repair:
+        is_repair = self.options.repair and not self.options.restart
+        if is_repair:
             repair(journals, context.clock.now())
-        chain = self._continued(journals, context)
-        if self.options.repair and not chain.state.is_repaired:
-            chain.write(Kind.REPAIRED)
-        return chain
-
-    def _continued(self, journals: Journals, context: RunContext) -> ChainExecution:
-        journal, back_to = latest(journals, target_of(self.kaggle)), self.options.back_to
-        if journal is None and back_to not in (None, Step.TRAIN):
-            raise NoChainError(pair=self.options.pair, target=target_of(self.kaggle), verb="go back in")
-        if journal is None:
-            return self._begin(journals, context)
-        chain = ChainExecution(self.kaggle, journal, context)
-        if not self.options.may_train and self._is_changed(chain, Role.TRAIN):
-            pair, to = printable(self.options.pair), to_target(target_of(self.kaggle))
-            raise ChainError(
-                f"The training notebook of {pair} is another one than its last chain pushed, and `tandem submit` "
-                f"trains nothing anew; `tandem push {pair}{to} --submit` trains again."
-            )
-        if back_to is not None:
-            self._check_inputs(chain, back_to)
-            self._go_back(chain, back_to)
-        elif chain.state.failure is not None:
-            self._go_back(chain, self._changed_step(chain))
-        elif self._is_changed(chain, Role.TRAIN) and chain.state.is_at_rest:
-            return self._begin(journals, context)
+        plan = self.local.plan(journals)
+        if plan.journal is None:
+            chain = self._begin(journals, context)
         else:
-            self._check_unchanged(chain)
-        self._check_handoff(chain)
+            chain = ChainExecution(self.kaggle, plan.journal, context)
+        if plan.back_to is not None:
+            handoff = self.local.handoff_behind(plan.back_to)
+            chain.write(Kind.BACK, to=str(plan.back_to), **({"handoff": handoff} if handoff else {}))
+        if is_repair and not chain.state.is_repaired:
+            chain.write(Kind.REPAIRED)
+        if plan.reason:
+            chain.tell(plan.pushes[0], plan.reason)
+        for role in plan.pushes:
+            kernel = self.kernels[role].push
+            chain.tell(role, f"to be pushed: {kernel.ref} ({cost(kernel, self.local.target)})")
         return chain
 
     def _begin(self, journals: Journals, context: RunContext) -> ChainExecution:
@@ -135,82 +127,6 @@ class CheckedPair:
             kit=__version__,
         )
         return chain
-
-    def _check_inputs(self, chain: ChainExecution, step: Step) -> None:
-        missing = ""
-        if step is Step.INFER and chain.state.trained is None:
-            missing = "a training that ended well"
-        if step is Step.SUBMIT and chain.state.predicted is None:
-            missing = "a submission to submit"
-        if missing:
-            pair, target = printable(self.options.pair), target_of(self.kaggle)
-            raise ChainError(
-                f"--from {step} needs {missing}, which this chain of {pair} does not have; continue it with "
-                f"`tandem push {pair}{to_target(target)}`."
-            )
-
-    def _changed_step(self, chain: ChainExecution) -> Step:
-        """The step to take again after a failure: only if something is different now."""
-        failure = chain.state.failure
-        assert failure is not None  # noqa: S101 - asked for by the caller, for mypy
-        if self._is_changed(chain, Role.TRAIN):
-            return Step.TRAIN
-        if failure.step is not Step.TRAIN and self._is_changed(chain, Role.INFER):
-            return Step.INFER
-        raise StepFailedError(
-            pair=self.options.pair, target=target_of(self.kaggle), step=failure.step, failure=failure.message
-        )
-
-    def _go_back(self, chain: ChainExecution, step: Step) -> None:
-        handoff = self.options.handoff if step is not Step.SUBMIT else None
-        chain.write(Kind.BACK, to=str(step), **({"handoff": str(handoff)} if handoff else {}))
-
-    def _is_changed(self, chain: ChainExecution, role: Role) -> bool:
-        if role is Role.TRAIN and self.elsewhere is not None:
-            return chain.state.trained is not None and not self.elsewhere.is_in(chain.state)
-        push = chain.state.pushes.get(role)
-        return push is not None and push.source != self.kernels[role].source
-
-    def _check_unchanged(self, chain: ChainExecution) -> None:
-        if self.elsewhere is not None and self._is_changed(chain, Role.TRAIN):
-            if Role.INFER in chain.state.pushes:
-                raise ChainError(
-                    f"{printable(self.options.pair)} was trained anew since its inference kernel was pushed. Say what "
-                    "is meant: `--from infer` pushes inference again with this training; "
-                    "`--restart` begins a new chain with it."
-                )
-            return
-        train = "`--from train` pushes it again"
-        if chain.state.trained is not None:
-            train += f"; `--from infer` goes on with what version {chain.state.pushes[Role.TRAIN].version} trained"
-        infer = "`--from infer` pushes it again with the same training; `--restart` trains anew"
-        for role, ways in ((Role.TRAIN, train), (Role.INFER, infer)):
-            if self._is_changed(chain, role):
-                version = chain.state.pushes[role].version
-                raise ChainError(
-                    f"The {role} notebook of {printable(self.options.pair)} was changed since it was pushed as version "
-                    f"{version}. Say what is meant: {ways}."
-                )
-
-    def _check_handoff(self, chain: ChainExecution) -> None:
-        before, wanted = chain.begun.handoff, self.options.handoff
-        if wanted is None or before == wanted:
-            return
-        if Role.INFER in chain.state.pushes:
-            raise ChainError(
-                f"The inference kernel of {printable(self.options.pair)} was pushed with --handoff {before}; to push "
-                f"it again with --handoff {wanted}, add --from infer."
-            )
-        if chain.state.trained is not None:
-            self._go_back(chain, Step.INFER)
-
-
-def _check_pair_id(options: PushOptions, role: Role, kernel: PreparedKernel) -> None:
-    found = kernel.parameters.get("PAIR_ID")
-    if found is not None and found != options.spec.pair_id:
-        problem = f'its PAIR_ID is "{found}", and pair.toml makes "{options.spec.pair_id}"'
-        path = options.folder.notebook(role)
-        raise KernelUnfitError(path=path, problem=problem, remedy="Render both notebooks with `tandem generate`.")
 
 
 def _owned(kernel: PreparedKernel, account: str, kaggle: Kaggle, pair: str) -> PreparedKernel:
