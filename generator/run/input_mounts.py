@@ -152,6 +152,8 @@ def mounts(
                 folder = outputs.get("/".join(place.parts[1:]), folder)
             if kind.key == "competition_sources":
                 folder = _data(source, workspace, specimen=specimen)
+            if place.parts[1:] == tuple(sources.ref.split("/")) and not folder.is_dir():
+                continue  # its own output, which it has only where it ran before
             if not folder.is_dir():
                 raise InputMissingError(metadata=sources.path, kind=kind.word, source=source, looked=folder)
             found.append(Mount(at=place, source=folder.resolve()))
