@@ -18,6 +18,7 @@ from generator.kaggle.chain.state import Step
 from generator.local_server import ROOT_VARIABLE
 from generator.pair.generation import read_pair
 from generator.pair.workspace import PairFolder, Role
+from generator.run.input_mounts import mounts, read_sources
 from generator.sessions.runner import SessionOrder
 
 Tandem = Callable[..., Outcome]
@@ -114,3 +115,13 @@ def test_a_pair_that_continues_from_the_start_is_pushed_first_without_its_own_ou
     pushed = [version.push.kernel_sources for version in table.kaggle.kernels[fields["id"]]]
     assert pushed == [(), (fields["id"],)]
     assert table.counts == (3, 1)
+
+
+def test_a_pair_that_continues_runs_here_where_there_is_no_earlier_output(table: Table) -> None:
+    metadata = table.folder.metadata(Role.TRAIN)
+    fields = json.loads(metadata.read_text())
+    metadata.write_text(json.dumps({**fields, "kernel_sources": [fields["id"]]}))
+
+    found = mounts(read_sources(table.folder, Role.TRAIN), table.workspace, outputs={})
+
+    assert [str(mount.at) for mount in found] == ["competitions/digits"]
