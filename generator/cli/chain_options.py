@@ -57,7 +57,7 @@ def carry(carry_pair: Carry, options: "PushOptions", *, to: str, as_json: bool) 
             polling = LOCAL_POLLING if kaggle.is_local else PollingPolicy()
             carried = carry_pair(kaggle, options, RunContext(listener, polling))
     except StepError as error:
-        if not error.step:
+        if not error.step or error.names_commands:
             raise
         # Not by the same command alone, which would cost the same quota for the same failure.
         hint = f"Take the step again with `{command} --from {error.step}`, or change the notebook first."

@@ -25,6 +25,8 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
     is_training = role is Role.TRAIN
     kernel = spec.kernel(role)
     accelerator = spec.training_accelerator if is_training else catalog().inference
+    # Training and inference both read an output of the training kernel, if it runs on Kaggle.
+    reads_training = not spec.handover_dataset and (spec.continues or not is_training)
     fields = {
         "id": kernel.ref,
         "title": kernel.title,
@@ -41,7 +43,7 @@ def metadata_text(spec: PairSpec, role: Role, *, code_file: str | None = None) -
         "keywords": [],
         "dataset_sources": [] if is_training or not spec.handover_dataset else [spec.handover_dataset],
         "competition_sources": [spec.competition.slug],
-        "kernel_sources": [] if is_training or spec.handover_dataset else [spec.train.ref],
+        "kernel_sources": [spec.train.ref] if reads_training else [],
         # A backbone's weights are in the hand-over.
         "model_sources": [spec.handle] if spec.handle and (is_training or not spec.has_backbone) else [],
     }

@@ -30,6 +30,7 @@ class PairSpec(TaskProperties):
         competition: The competition.
         accelerator: The kind of device that training runs on, as the parameter ACCELERATOR says.
         platform: Who lends it.
+        continues: Whether the training kernel has its own last output attached, to go on from there.
     """
 
     pair_id: str
@@ -39,6 +40,7 @@ class PairSpec(TaskProperties):
     competition: Competition
     accelerator: AcceleratorKind
     platform: Service = Service.KAGGLE
+    continues: bool = False
 
     @property
     def inference_backend(self) -> str:
@@ -153,6 +155,7 @@ def spec_of(choices: Choices) -> PairSpec:
         task=task_of(chosen["family"], values, evidence),
         accelerator=_accelerator(choices),
         platform=_platform(str(chosen.get("platform", Service.KAGGLE))),
+        continues=chosen.get("continues") is True,
     )
 
 

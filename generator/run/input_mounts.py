@@ -169,6 +169,8 @@ def mounts(
             folder = named or workspace.input / place
             if named is None and kind.key == "competition_sources":
                 folder = _data(source, workspace, specimen=specimen)
+            if place.parts[1:] == tuple(sources.ref.split("/")) and not folder.is_dir():
+                continue  # its own output, which it has only where it ran before
             if not (named or through_links or is_reached_as_the_user_chose(folder, workspace)):
                 raise LinkedInputError(path=folder, is_competition=kind.key == "competition_sources" and not specimen)
             if not folder.is_dir():

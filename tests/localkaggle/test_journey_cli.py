@@ -169,3 +169,25 @@ def test_real_notebooks_reach_the_leaderboard_by_the_official_command_line(tmp_p
     assert handoff["complete"] is True
     assert (marker["emulated"], marker["device_count"]) == (True, 8)
     assert (tmp_path / "inferred" / "submission.csv").read_text().startswith("id,label\n")
+
+
+def test_the_lines_for_the_official_client_in_the_docs_work_as_they_stand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docs = Path(__file__).parents[2] / "docs" / "local-kaggle.md"
+    opening, *lines = docs.read_text().partition("## The official clients")[2].split("```")[1].split("\n")[1:-1]
+    assert opening == 'eval "$(tandem serve --env)"'  # `Shell` sets the same variables
+    monkeypatch.chdir(tmp_path)
+    with served(tmp_path / "site", runner=ScriptedRunner(notebook_script)) as running:
+        shell = Shell(running, tmp_path, patience=30)
+        said = []
+        for line in lines:
+            program, *arguments = line.split()
+            if program == "tandem":
+                assert main(arguments) == 0
+            else:
+                said.append(shell.kaggle(*arguments))
+
+    assert "digits" in said[0]
+    assert "successfully pushed" in said[1]
+    assert "local/mine-keras-train" in said[2]

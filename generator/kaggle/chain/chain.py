@@ -29,6 +29,7 @@ from generator.kaggle.chain.verification import (
     check_handover,
     described,
     summary,
+    way_to_continue,
     whole_handover,
 )
 from generator.kaggle.errors import KaggleError
@@ -130,6 +131,8 @@ class _Story:
             sent = with_handover(self._chain, sent, trained=trained, elsewhere=self._pair.elsewhere)
             if self._options.offline_wheels:
                 sent = with_wheels(self._chain, sent)
+        if sent.ref in sent.kernel_sources and not newest_version(self._journals, self._begun, sent.ref):
+            sent = self._without_itself(sent)
         self._version(role, sent).execute()
 
     def _version(self, role: Role, sent: KernelPush) -> KernelVersion:
@@ -143,6 +146,13 @@ class _Story:
             options=self._options,
         )
 
+    def _without_itself(self, kernel: KernelPush) -> KernelPush:
+        """The kernel without its own output among its sources, unless Kaggle has the kernel already."""
+        url = self._chain.page(f"code/{kernel.ref}")
+        if self._chain.read(f"the kernel {kernel.ref}", lambda: self._pair.kaggle.kernel(kernel.ref), url=url):
+            return kernel
+        return replace(kernel, kernel_sources=tuple(each for each in kernel.kernel_sources if each != kernel.ref))
+
     def _check_training(self) -> None:
         session, wanted = self._sessions[Role.TRAIN], self._pair.kernels[Role.TRAIN].wants
         try:
@@ -153,7 +163,8 @@ class _Story:
         handover = session.fetch(HANDOVER, whole_handover)
         with self._failures_kept(Step.TRAIN):
             check_accelerator(marker, wanted=wanted, is_local=self._pair.kaggle.is_local, url=session.push.url)
-            check_handover(handover, pair_id=self._begun.pair_id, listing=listing)
+            go_on = way_to_continue(self._options, target=self._begun.target)
+            check_handover(handover, pair_id=self._begun.pair_id, listing=listing, if_interrupted=go_on)
         self._write_trained(marker, handover)
 
     def _write_trained(self, marker: JsonObject, handover: HandOver) -> None:

@@ -14,6 +14,7 @@ ChainError
     ├── SessionFailedError     a session ended with an error, or was cancelled
     ├── WrongAcceleratorError  training did not get what it asked for
     ├── HandOverUnfitError     what training handed over cannot be used
+    │   └── UnfinishedError    the session ended before training did
     ├── OutputMissingError     a session ended well, without what it should have written
     ├── OutputDamagedError     a file arrived otherwise than it was written
     ├── SubmissionUnfitError   the submission is not what the competition asks for
@@ -134,6 +135,8 @@ class StepError(ChainError):
     """A failure of a step, the same for everybody who continues the chain; `step` is empty until it is written down."""
 
     step = ""
+    names_commands = False
+    """Whether the message itself says which commands come next."""
 
 
 class SessionFailedError(StepError):
@@ -162,6 +165,12 @@ class HandOverUnfitError(StepError):
 
     def __init__(self, *, problem: str, remedy: str) -> None:
         super().__init__(f"What training handed over cannot be used: {printable(problem)}. {remedy}")
+
+
+class UnfinishedError(HandOverUnfitError):
+    """Training needs another session."""
+
+    names_commands = True
 
 
 class OutputMissingError(StepError):

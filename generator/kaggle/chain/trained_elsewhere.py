@@ -45,10 +45,10 @@ class TrainedElsewhere:
         with suppress(FileNotFoundError, DamagedError):
             made = cls(folder, whole_handover(folder / FILE_NAME), json_object(folder / MARKER))
         if made is None or not made.handover.is_complete:
-            name, resume = printable(options.pair), "" if made is None else " --resume"
+            resume = "" if made is None else " --resume"
             raise ChainError(
-                f"{printable(str(folder))} has no complete training of {name} to go on from: "
-                f"`tandem colab run {name}{resume}` makes one."
+                f"{printable(str(folder))} has no complete training of {printable(options.pair)} to go on from: "
+                f"`{_training(options)}{resume}` makes one."
             )
         made.check(options)
         return made
@@ -77,8 +77,13 @@ class TrainedElsewhere:
         for path in self.files.values():
             options.workspace.files.check(path)
         there = {name: RemoteFile(name, path.stat().st_size) for name, path in self.files.items() if path.is_file()}
-        check_handover(self.handover, pair_id=options.spec.pair_id, listing=there)
+        go_on = f"`{_training(options)} --resume` goes on with it."
+        check_handover(self.handover, pair_id=options.spec.pair_id, listing=there, if_interrupted=go_on)
         for promise in self.handover.files:
             if file_digest(self.files[PurePosixPath(promise.file).name]) != promise.sha256:
                 problem = f"the SHA-256 of {promise.file} is not the one in it"
                 raise HandOverUnfitError(problem=problem, remedy="Train again.")
+
+
+def _training(options: PushOptions) -> str:
+    return f"tandem colab run {printable(options.pair)}"

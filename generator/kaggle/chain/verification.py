@@ -6,7 +6,8 @@ from typing import Any
 
 from generator.accelerators.catalog import AcceleratorKind, catalog
 from generator.kaggle.api_types import RemoteFile
-from generator.kaggle.chain.errors import HandOverUnfitError, WrongAcceleratorError
+from generator.kaggle.chain.errors import HandOverUnfitError, UnfinishedError, WrongAcceleratorError, to_target
+from generator.kaggle.chain.options import PushOptions
 from generator.pair.handover import DamagedError, HandOver, accelerator_in_words, json_object
 from generator.untrusted import JsonObject, printable
 
@@ -69,26 +70,45 @@ def described(marker: JsonObject) -> str:
     return f"{words} (emulated)" if marker.flag("emulated") else words
 
 
-def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, RemoteFile]) -> None:
+def way_to_continue(options: PushOptions, *, target: str) -> str:
+    """The lines and commands that let training go on in another session on Kaggle, from where the last one ended."""
+    pair = printable(options.pair)
+    push = f"tandem push {pair}{to_target(target)}"
+    if options.spec.continues:
+        return f"`{push} --from train` goes on in another session; the training kernel has its own output attached."
+    generate = f"tandem generate --competition {printable(options.spec.competition.slug)} --name {pair}"
+    return (
+        f"To go on in another session, write `continues = true` below `[pair]` in kernels/{pair}/pair.toml, which "
+        f"attaches this output to the training kernel, and run `{generate}`, then `{push}`."
+    )
+
+
+def check_handover(handover: HandOver, *, pair_id: str, listing: Mapping[str, RemoteFile], if_interrupted: str) -> None:
     """Makes sure that inference can use a hand-over: of this pair, complete, of real data, and all its files there.
+
+    Args:
+        handover: The hand-over.
+        pair_id: The pair.
+        listing: The files of the output, by name.
+        if_interrupted: What the user does where training was interrupted.
 
     Raises:
         HandOverUnfitError: The first thing that is not so.
     """
     fields = handover.fields
     schema, pair, epochs = fields.get("schema_version"), fields.get("pair_id"), fields.get("epochs_done")
-    attach = "Attach the training kernel's own output to it, and train on: `--from train`."
     is_smoke, is_interrupted = fields.section("settings").flag("SMOKE_TEST"), not fields.flag("complete")
     for is_unfit, problem, remedy in (
         (schema != 1, f"its schema version is {schema!r}, and this kit knows 1", _OF_THIS_PAIR),
         (pair != pair_id, f"it is of the pair {pair!r}, and not of {pair_id!r}", _OF_THIS_PAIR),
-        (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", attach),
+        (is_interrupted, f"training was interrupted, its folds have done {epochs} epochs", if_interrupted),
         (fields.flag("specimen"), "training ran on a specimen, made-up data", _TRAIN_AGAIN),
         (is_smoke, "training was a smoke test, on a few rows", "Set SMOKE_TEST = False, and train again."),
         (not handover.is_scored, "its score is no number", "Look at the losses, lower LEARNING_RATE, and train again."),
     ):
         if is_unfit:
-            raise HandOverUnfitError(problem=problem, remedy=remedy)
+            error = UnfinishedError if remedy is if_interrupted else HandOverUnfitError
+            raise error(problem=problem, remedy=remedy)
     for promise in handover.files:
         found = listing.get(promise.file)
         if found is None:
