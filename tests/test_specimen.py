@@ -257,7 +257,7 @@ def test_the_table_that_explains_the_submission_asks_for_every_part_of_every_tes
 
 @pytest.mark.parametrize("suffix", [".wav", ".aif"])
 def test_a_sound_has_the_rate_the_length_and_the_channels_of_the_real_ones(suffix: str, tmp_path: Path) -> None:
-    audio = AudioFormat(sample_rate=2_000, seconds=1.5, channels=2)
+    audio = AudioFormat(sample_rate=2_000, seconds=1.5, channels=2, is_plain_wav=suffix == ".wav")
     survey = Survey((), (Folder("noise", {suffix: 2}, (f"a1{suffix}", f"a2{suffix}"), audio=audio),))
 
     written(survey, made_up_task(train_table="", sample_submission=""), tmp_path / "specimen")

@@ -2,9 +2,10 @@
 
 import math
 
-from generator.competition.facts import TargetKind, are_photographs
+from generator.competition.facts import Medium, TargetKind, are_photographs
 from generator.competition.introspection.findings import Findings
 from generator.competition.presets import preset_of
+from generator.competition.schema import families
 
 _REPLICAS, _STEPS, _MULTIPLE, _LARGEST_BATCH = 8, 8, 8, 128
 _SHARE_TRAINED_ON = 0.8
@@ -55,7 +56,7 @@ def settle_budget(family: str, examples: int, found: Findings, *, squares: int =
     elif preset := preset_of(family, found.decided("pretrained")):
         size, times = preset.batch_size(size, int(str(found["sequence_length"].value))), preset.epochs(times)
         usual = f"usual for {examples:,} examples and a pretrained model"
-    elif family == "text":
+    elif families()[family].medium is Medium.TEXT:
         times, usual = _settle_folds_of_texts(examples, times, usual, found)
     steps = max(1, int(examples * squares * _SHARE_TRAINED_ON) // (_REPLICAS * size))
     unit, cut = "step" if steps == 1 else "steps", f" of {squares} squares" if squares > 1 else ""
