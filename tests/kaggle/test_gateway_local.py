@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scripted import ScriptedRunner, writing
 from serving import Served, notebook, served
+from toy import toy_competition
 
 from generator.kaggle import errors
 from generator.kaggle.api_types import DatasetState, KernelPush, SessionState, SubmissionStatus, Upload
@@ -337,3 +338,60 @@ def test_another_token_is_refused(kaggle_here: Served) -> None:
 
     with pytest.raises(errors.CredentialsRefusedError):
         stranger.quota()
+
+
+ODD_NAMES = (
+    "a & b.csv",
+    "50%.csv",
+    "x%20y.csv",
+    "c+d#e?f=1.csv",
+    "it's [1] {2}.csv",
+    "größe;,.csv",
+    "folder & co/z (2).csv",
+)
+
+
+def test_files_of_any_name_are_fetched_from_an_output(kaggle_here: Served, kaggle: Kaggle, tmp_path: Path) -> None:
+    push = finished(kaggle_here, {name: f"{name}\n" for name in ODD_NAMES})
+
+    output = kaggle.output(push.ref, 1)
+    for file in output.files:
+        kaggle.fetch_output(file, tmp_path / file.name)
+
+    assert {file.name for file in output.files} == set(ODD_NAMES)
+    assert {name: (tmp_path / name).read_text() for name in ODD_NAMES} == {name: f"{name}\n" for name in ODD_NAMES}
+
+
+def test_files_of_any_name_are_fetched_from_a_competition(tmp_path: Path) -> None:
+    toy = toy_competition(tmp_path / "toy")
+    for name in ODD_NAMES:
+        (toy / "data" / name).parent.mkdir(exist_ok=True)
+        (toy / "data" / name).write_text(name)
+    with served(tmp_path / "root", runner=ScriptedRunner(), competitions=[toy]) as running:
+        kaggle = gateway(running)
+
+        listed = {file.name: file.size for file in kaggle.competition_files("toy-heights")}
+        for name in ODD_NAMES:
+            url = kaggle.competition_file_url("toy-heights", name)
+            list(kaggle.download(url, tmp_path / "fetched", size=listed[name]))
+            assert (tmp_path / "fetched").read_text() == name
+            (tmp_path / "fetched").unlink()
+        list(kaggle.download(kaggle.competition_archive_url("toy-heights"), tmp_path / "all.zip"))
+
+    assert set(ODD_NAMES) <= set(zipfile.ZipFile(tmp_path / "all.zip").namelist())
+
+
+def test_files_of_any_name_are_sent_to_datasets_and_models(kaggle_here: Served, kaggle: Kaggle, tmp_path: Path) -> None:
+    for name in ODD_NAMES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    upload = Upload("Odd names", {name: tmp_path / name for name in ODD_NAMES}, "notes")
+    me = kaggle_here.account
+
+    assert kaggle.upload_dataset(f"{me}/odd-names", upload) == 1
+    assert kaggle.upload_model(f"{me}/odd-model/keras/main", upload) == 1
+
+    folder = kaggle_here.local_kaggle.datasets.dataset_folder(f"{me}/odd-names", account=me)
+    assert folder is not None
+    found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    assert found == {name: name for name in ODD_NAMES}
