@@ -53,7 +53,7 @@ for name, data in {files!r}.items():
 INFER = """
 from pathlib import Path
 header, *rows = Path(INPUT_ROOT, "competitions", COMPETITION, SAMPLE_SUBMISSION).read_text().splitlines()
-rows = [f"{row.split(',')[0]},{number % 2}" for number, row in enumerate(rows)]
+rows = [f"{row.split(',')[0]},{number // 2 % 2}" for number, row in enumerate(rows)]
 Path(WORKING_ROOT, "submission.csv").write_text("\\n".join([header, *rows]) + "\\n")
 """
 
