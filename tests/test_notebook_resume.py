@@ -103,7 +103,7 @@ def test_a_killed_training_ends_as_one_that_was_not_in_its_folder_and_with_its_o
     assert outcome(here, shops) == expected
     assert epochs_in(here) == [(1, epoch) for epoch in range(4, EPOCHS + 1)]
     assert here.said("take-up-checkpoints").startswith(f"Goes on from {shops.working}/checkpoints/")
-    assert here.said("train").startswith(f"fold 0: {EPOCHS} of {EPOCHS} epochs are done\n")
+    assert f"\nfold 0: {EPOCHS} of {EPOCHS} epochs are done\n" in here.said("train")
 
     shutil.rmtree(shops.working)
     there = sessions.run(train, parameters, look=LOOK)
