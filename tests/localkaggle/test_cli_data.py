@@ -52,7 +52,7 @@ def test_a_dataset_is_created_versioned_listed_downloaded_and_deleted(local_kagg
     kaggle("datasets", "download", f"{me}/some-data", "-f", "weights/deep/fold-1.bin", "-p", tmp_path / "one")
     assert tree_of(tmp_path / "new") == {**sent, "data.csv": b"newer\n"}
     assert tree_of(tmp_path / "old") == sent
-    assert tree_of(tmp_path / "one") == {"fold-1.bin": b"w1"}
+    assert tree_of(tmp_path / "one") == {"weights/deep/fold-1.bin": b"w1"}
 
     assert f"{me}/some-data" in kaggle("datasets", "list", "--mine", "--csv")
     kaggle("datasets", "metadata", f"{me}/some-data", "-p", tmp_path / "new")
