@@ -40,6 +40,7 @@ OUT_OF_WORKSPACES = {
     "workspace_files.py": "the way that everything else takes",
 }
 ALLOWED = {
+    "cli/generate.py": ("archives of a dry run, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
     "cli/main.py": ("opens the null device", {"os.open"}),
     "cli/serve.py": ("the home of the local Kaggle's clients, in its own root", {"mkdir"}),
     "cli/specimen.py": ("real files, in a temporary folder of the system", {"tempfile.TemporaryDirectory"}),
@@ -66,6 +67,7 @@ ALLOWED = {
     "kaggle/data_download.py": ("a folder that was just checked, and is locked", {"mkdir", "rename", "unlink"}),
     "kaggle/downloads.py": ("a handle of workspace_files", {"fdopen"}),
     "kaggle/unpacking.py": ("an empty folder that was just made", {"mkdir", "open"}),
+    "pair/packed_data.py": ("a folder that was just made", {"mkdir", "open"}),
     "pair/rendering.py": ("the user's own cache", {"mkdir"}),
     "plan/measurement.py": ("a temporary folder of the system", {"mkdir", "write_text"}),
     "plan/probe.py": ("runs in a notebook, in its working folder", {"write_text"}),

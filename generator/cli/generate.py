@@ -33,28 +33,11 @@ from generator.pair.generation import Draft, GenerateOptions
 from generator.pair.mounted_data import ensure_data, has_data, link_data
 from generator.pair.owner import checked_owner
 from generator.pair.packed_data import unpack_if_packed, unpack_whole, whole_archive
-from generator.pair.template_catalog import frameworks
+from generator.pair.template_catalog import Framework, frameworks
 from generator.pair.workspace import Workspace
 from generator.untrusted import is_slug, printable
 
 _Command = Callable[..., Any]
-# What people call frameworks and families elsewhere, by the name of the key; hyphens are underscores here.
-_SYNONYMS = {
-    "framework": {
-        **dict.fromkeys(("tf", "tf2", "tensorflow2", "tf_distribute"), "tensorflow"),
-        **dict.fromkeys(("pytorch", "pt", "torch_xla", "pytorch_xla", "timm", "lightning"), "torch"),
-        **dict.fromkeys(("keras3", "keras_3", "tf_keras", "keras_jax"), "keras"),
-        **dict.fromkeys(("flax", "nnx", "flax_nnx"), "jax"),
-    },
-    "family": {
-        **dict.fromkeys(("image", "images", "vision", "cv", "photographs", "classification"), "image_classification"),
-        **dict.fromkeys(("texts", "nlp", "language", "text_classification"), "text"),
-        **dict.fromkeys(("sound", "sounds", "speech", "audio_classification"), "audio"),
-        **dict.fromkeys(("table", "tables", "tabular_data", "csv"), "tabular"),
-        **dict.fromkeys(("mask", "masks", "semantic_segmentation"), "segmentation"),
-        **dict.fromkeys(("sequences", "time_series", "timeseries", "series"), "sequence"),
-    },
-}
 # With the keys of pair.toml that have flags.
 _DECIDING = ("data", "to", "inference_hours", "settings", "assignments", "owner", "name", "explain")
 
@@ -229,8 +212,11 @@ def _task_flags(options: Mapping[str, Any]) -> dict[str, Any]:
 def _canonical(key: str, name: str) -> str:
     """A name that the kit declares, where the text is it in another case, or what it is called elsewhere."""
     lower = name.strip().lower()
-    synonym = _SYNONYMS.get(key, {}).get(lower.replace("-", "_").replace(" ", "_"))
-    return synonym or lower
+    declared: list[Family | Framework] = []
+    if key in ("family", "framework"):
+        declared = [*(families() if key == "family" else frameworks()).values()]
+    alias = lower.replace("-", "_").replace(" ", "_")
+    return next((each.name for each in declared if alias in each.aliases), lower)
 
 
 def _bring_data(workspace: Workspace, draft: Draft) -> None:

@@ -106,6 +106,7 @@ class Family:
         frameworks: The frameworks that it has a model in.
         task: The keys that its tasks have beside the common ones.
         folds_by: The common keys that say by which columns folds are made, as far as its notebooks read them.
+        aliases: What else people call it.
     """
 
     name: str
@@ -116,6 +117,7 @@ class Family:
     frameworks: tuple[str, ...]
     task: Mapping[str, Key] = field(default_factory=dict)
     folds_by: tuple[str, ...] = ("group_column", "time_column")
+    aliases: tuple[str, ...] = ()
 
 
 @cache

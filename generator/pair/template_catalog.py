@@ -26,6 +26,7 @@ class Framework:
         backbones: The names of those for photographs; none where they are too many to know.
         encoders: The same for what is no photograph.
         several_hosts: Whether its training notebooks can run on several hosts at once.
+        aliases: What else people call it.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Framework:
     backbones: Sequence[str] = ()
     encoders: Sequence[str] = ()
     several_hosts: bool = False
+    aliases: Sequence[str] = ()
 
 
 def frameworks() -> dict[str, Framework]:
