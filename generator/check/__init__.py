@@ -4,9 +4,8 @@ In: a pair, a kernel's folder, or a notebook of anybody's. Out: findings, each w
 
     reading         reads what a path or a pair leads to; what cannot be read is a fault of its kernel
     source          a kernel as it is read: its metadata, its notebook's code, and what it is for
-    code            the code of a notebook as syntax trees, with the names that its imports give
+    code            the code of a notebook: its syntax trees, what names stand for, texts and numbers of expressions
     cell_text       the Python in a cell; magics and commands are taken out
-    string_values   the texts that code puts together
     written_paths   where it writes
     secrets         what looks like a key
     rule            a rule: its id, how grave it is, and the function that finds

@@ -1,45 +1,262 @@
-"""The code of a notebook as syntax trees, with the names that its imports give.
+"""The code of a notebook: one model of its syntax trees, its names, and the values that can be read from them.
 
 Nothing of it is executed. Magics and shell commands, which are no Python, are taken out of a cell and kept beside it.
+Every rule asks this model: where a node is, what a dotted name stands for, which expression, text or number a name was
+given in its scope.
 """
 
 import ast
+import operator
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import zip_longest
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
 
 from generator.check.cell_text import CodeCell, read_cell
 from generator.check.finding import Place
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject
 
+UNKNOWN = "\0"
+"""Stands for a part of a text that only a run would tell."""
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+NodeT = TypeVar("NodeT", bound=ast.AST)
 _MOST_CELLS, _MOST_CODE = 2_000, 4_000_000
 # What people and this kit call cells; the ids that editors make up have digits among their letters.
 _NAME = re.compile(r"[A-Za-z]+(?:[-_](?:[A-Za-z]+|\d+))*")
 _RANDOM_ID = re.compile(r"[0-9a-f]{8}|[0-9a-f]{8}-[0-9a-f-]+")
+_SHARED = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)  # one object stands in many places
+_LONGEST_LITERAL = 1_000  # elements of a literal that are looked at: data, in a notebook
+_DEEPEST_AROUND = 200  # levels that are looked at above a node, so that a chain of thousands of terms takes linear time
+_DEEPEST_VALUE = 30  # names and operations that are followed for a value
+_DEEPEST_TEXT, _LONGEST_TEXT = 20, 4_000
+_LARGEST = 2**63
+_SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath", "str", "os.fspath"}
+_JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
+_UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
+_RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
+_OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Call:
+    """A call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
+
+    node: ast.Call
+    name: str
+
+    @property
+    def last(self) -> str:
+        """The name after the last dot."""
+        return self.name.rpartition(".")[2]
+
+    def keyword(self, *names: str) -> ast.expr | None:
+        """The value of the first of these keywords that is given."""
+        return next((each.value for each in self.node.keywords if each.arg in names), None)
+
+    def argument(self, position: int, *names: str) -> ast.expr | None:
+        """The value of an argument, given by its position or by a name."""
+        value = self.keyword(*names)
+        if value is None and position < len(self.node.args):
+            value = self.node.args[position]
+        return None if isinstance(value, ast.Starred) else value
+
+    @property
+    def is_open(self) -> bool:
+        """True if it takes arguments that the code does not name: `f(**settings)`."""
+        return any(each.arg is None for each in self.node.keywords)
+
+    @property
+    def receiver(self) -> ast.expr | None:
+        """What stands before the dot of a method's call."""
+        return self.node.func.value if isinstance(self.node.func, ast.Attribute) else None
+
+
+class _Tree:
+    """Where every node is, from one pass over the cells in the order of their text."""
+
+    def __init__(self, cells: tuple[CodeCell, ...]) -> None:
+        self.cell_of: dict[ast.AST, int] = {}
+        self.parent: dict[ast.AST, ast.AST | None] = {}
+        self.function: dict[ast.AST, FunctionNode | None] = {}
+        self.by_kind: dict[type[ast.AST], list[ast.AST]] = defaultdict(list)
+        self.inside: dict[FunctionNode | None, list[ast.AST]] = defaultdict(list)
+        for number, cell in enumerate(cells):
+            self._add(number, cell.tree)
+
+    def _add(self, number: int, tree: ast.Module) -> None:
+        stack: list[tuple[ast.AST, ast.AST | None, FunctionNode | None]] = [(tree, None, None)]
+        while stack:
+            node, parent, function = stack.pop()
+            self.cell_of[node], self.parent[node], self.function[node] = number, parent, function
+            self.by_kind[type(node)].append(node)
+            self.inside[function].append(node)
+            children = children_of(node)
+            children.reverse()
+            if isinstance(node, FunctionNode):
+                body = {*node.body} if isinstance(node.body, list) else {node.body}  # a lambda's is one expression
+                stack += [(child, node, node if child in body else function) for child in children]
+            else:
+                stack += [(child, node, function) for child in children]
 
 
 @dataclass(frozen=True, eq=False)  # it is what it is, so that what is known of it can be kept
 class NotebookCode:
-    """The code cells of a notebook, in order."""
+    """The code cells of a notebook, in order; what is known of them is found out when it is asked for."""
 
     path: Path
     cells: tuple[CodeCell, ...]
 
+    # Where nodes are
+
     @cached_property
-    def imported(self) -> dict[str, str]:
+    def _tree(self) -> _Tree:
+        return _Tree(self.cells)
+
+    def nodes(self, *kinds: type[NodeT]) -> list[NodeT]:
+        """Every node of some kinds, one kind after the other, each in the order of the text."""
+        by_kind = self._tree.by_kind
+        return [node for kind in kinds for node in by_kind.get(kind, ()) if isinstance(node, kind)]
+
+    def all_nodes(self) -> Iterator[ast.AST]:
+        """Every node, from outside to inside."""
+        return iter(self._tree.parent)
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return len(self._tree.parent)
+
+    @cached_property
+    def calls(self) -> list[Call]:
+        """Every call, with the full name of what is called."""
+        return [Call(node, self.name(node.func)) for node in self.nodes(ast.Call)]
+
+    @cached_property
+    def _call_of(self) -> dict[ast.AST, Call]:
+        return {call.node: call for call in self.calls}
+
+    def call(self, node: ast.AST | None) -> Call | None:
+        """A node as a call, if it is one."""
+        return self._call_of.get(node) if isinstance(node, ast.Call) else None
+
+    def below(self, node: ast.AST) -> list[Call]:
+        """The calls in a node, itself included."""
+        found = (self.call(each) for each in walk(node))
+        return [call for call in found if call is not None]
+
+    def cell(self, node: ast.AST) -> CodeCell:
+        """The cell that a node is in."""
+        return self.cells[self._tree.cell_of[node]]
+
+    def parent(self, node: ast.AST) -> ast.AST | None:
+        """The node around a node."""
+        return self._tree.parent.get(node)  # none for an element of a long literal
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function whose body a node is in."""
+        return self._tree.function.get(node)
+
+    def functions_around(self, node: ast.AST) -> Iterator[FunctionNode]:
+        """The functions whose bodies a node is in, from inside to outside."""
+        function = self.function(node)
+        while function is not None:
+            yield function
+            function = self.function(function)
+
+    def ancestors(self, node: ast.AST, *, within_function: bool = False) -> Iterator[ast.AST]:
+        """The nodes around a node from inside to outside, also beyond its function unless that is left out."""
+        last = self.function(node) if within_function else None
+        parent = self.parent(node)
+        for _ in range(_DEEPEST_AROUND):
+            if parent is None or parent is last:
+                return
+            yield parent
+            parent = self.parent(parent)
+
+    def is_conditional(self, node: ast.AST) -> bool:
+        """True below an `if` of its function."""
+        return any(isinstance(each, ast.If | ast.IfExp) for each in self.ancestors(node, within_function=True))
+
+    def class_of(self, function: FunctionNode) -> ast.ClassDef | None:
+        """The class that a function is a method of."""
+        parent = self.parent(function)
+        return parent if isinstance(parent, ast.ClassDef) else None
+
+    def inside(self, function: FunctionNode | None) -> list[ast.AST]:
+        """The nodes of a function's body, or those outside of all; not those of functions that are defined there."""
+        return self._tree.inside.get(function, [])
+
+    def calls_inside(self, function: FunctionNode | None) -> list[Call]:
+        """The calls in a function's body, or those outside of all."""
+        found = (self.call(each) for each in self.inside(function))
+        return [call for call in found if call is not None]
+
+    def order(self, node: ast.AST) -> tuple[int, int]:
+        """A key that sorts nodes as they are executed in a notebook that is run from top to bottom."""
+        return self._tree.cell_of[node], getattr(node, "lineno", 0)
+
+    def place(self, at: CodeCell | ast.AST, node: ast.AST | int | None = None) -> Place:
+        """Where a node is; or a cell, a line of it, a node in it."""
+        cell, node = (self.cell(at), at) if isinstance(at, ast.AST) else (at, node)
+        line = node if isinstance(node, int) else getattr(node, "lineno", 0)
+        return Place(self.path, cell.name, line)
+
+    def commands(self) -> Iterator[tuple[CodeCell, int, str]]:
+        """Every command and magic with its cell and line."""
+        for cell in self.cells:
+            for line, command in cell.commands.items():
+                yield cell, line, command
+
+    # What is defined
+
+    @cached_property
+    def defined(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+        """Every function that has a name."""
+        return [*self.nodes(ast.FunctionDef), *self.nodes(ast.AsyncFunctionDef)]
+
+    @property
+    def functions(self) -> list[FunctionNode]:
+        """Every function, lambdas included."""
+        return [*self.defined, *self.nodes(ast.Lambda)]
+
+    @cached_property
+    def functions_named(self) -> Mapping[str, list[FunctionNode]]:
+        """The functions of each name, methods included, in the order of the text."""
+        named: dict[str, list[FunctionNode]] = defaultdict(list)
+        for function in self.defined:
+            named[function.name].append(function)
+        return named
+
+    @cached_property
+    def classes(self) -> Mapping[str, ast.ClassDef]:
+        """The classes of the notebook by their names."""
+        return {node.name: node for node in self.nodes(ast.ClassDef)}
+
+    # What names stand for
+
+    @cached_property
+    def imported(self) -> Mapping[str, str]:
         """Names of the notebook by what they were imported as: `np` is `numpy`, `jit` is `jax.jit`."""
         names: dict[str, str] = {}
-        for _, node in self.nodes:
+        nodes: list[ast.Import | ast.ImportFrom] = [*self.nodes(ast.Import), *self.nodes(ast.ImportFrom)]
+        for node in sorted(nodes, key=self.order):
             if isinstance(node, ast.Import):
                 for alias in node.names:
-                    names[alias.asname or alias.name.partition(".")[0]] = (
-                        alias.name if alias.asname else alias.name.partition(".")[0]
-                    )
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                    top = alias.name.partition(".")[0]
+                    names[alias.asname or top] = alias.name if alias.asname else top
+            elif node.module and not node.level:
                 names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
         return names
 
@@ -49,53 +266,33 @@ class NotebookCode:
         return frozenset(name.partition(".")[0] for name in self.imported.values())
 
     @cached_property
-    def bound(self) -> Mapping[str, int]:
-        """How often each name is bound: by assignments and loops, and as an argument."""
-        names = (getattr(node, "id", "") for _, node in self.nodes if isinstance(getattr(node, "ctx", None), ast.Store))
-        return Counter([*names, *(node.arg for _, node in self.nodes if isinstance(node, ast.arg))])
+    def stars(self) -> frozenset[str]:
+        """The modules of which the notebook imports every name."""
+        nodes = self.nodes(ast.ImportFrom)
+        return frozenset(node.module or "" for node in nodes for alias in node.names if alias.name == "*")
 
     @cached_property
-    def assigned(self) -> Mapping[str, ast.expr]:
-        """The values of names that are bound exactly once in the notebook, by a plain `name = value`."""
-        values: dict[str, ast.expr] = {}
-        for _, node in self.nodes:
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                values[node.targets[0].id] = node.value
-        return {name: value for name, value in values.items() if self.bound[name] == 1}
+    def _aliases(self) -> dict[str, str]:
+        """The names that are given to something imported: `keras = tf.keras`, `AUTO = tf.data.AUTOTUNE`."""
+        aliases: dict[str, str] = {}
+        for node in self.nodes(ast.Assign):
+            target, value = node.targets[0], node.value
+            if len(node.targets) == 1 and isinstance(target, ast.Name) and isinstance(value, ast.Attribute):
+                full = self._imported_name(value)
+                if full.partition(".")[0] in self.modules and target.id not in self.imported:
+                    aliases[target.id] = full
+        return aliases
 
-    @cached_property
-    def texts(self) -> dict[ast.AST, str | None]:
-        """What `text_of` has read already."""
-        return {}
+    def name(self, node: ast.AST) -> str:
+        """The full name of what a dotted name stands for, `?.fit` where it begins with no name, or nothing.
 
-    @cached_property
-    def nodes(self) -> tuple[tuple[CodeCell, ast.AST], ...]:
-        """Every node of every cell, from outside to inside."""
-        return tuple((cell, node) for cell in self.cells for node in ast.walk(cell.tree))
+        A module that was given a second name is followed: `keras = tf.keras`.
+        """
+        name = self._imported_name(node)
+        head, dot, rest = name.partition(".")
+        return self._aliases[head] + dot + rest if head in self._aliases else name
 
-    @cached_property
-    def calls(self) -> tuple[tuple[CodeCell, ast.Call, str], ...]:
-        """Every call with the full name of what is called: `tf.cast(x)` is of `tensorflow.cast`."""
-        return tuple((cell, node, self.name_of(node.func)) for cell, node in self.nodes if isinstance(node, ast.Call))
-
-    @cached_property
-    def _parents(self) -> Mapping[ast.AST, ast.AST]:
-        return {child: node for _, node in self.nodes for child in ast.iter_child_nodes(node)}
-
-    def commands(self) -> Iterator[tuple[CodeCell, int, str]]:
-        """Every command and magic with its cell and line."""
-        for cell in self.cells:
-            for line, command in cell.commands.items():
-                yield cell, line, command
-
-    def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What a node stands in, from the inside out."""
-        while (parent := self._parents.get(node)) is not None:
-            yield parent
-            node = parent
-
-    def name_of(self, node: ast.AST) -> str:
-        """The full name of what a dotted name stands for, `?.fit` where it begins with no name, or nothing."""
+    def _imported_name(self, node: ast.AST) -> str:
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -104,10 +301,233 @@ class NotebookCode:
             return ".".join([self.imported.get(node.id, node.id), *reversed(parts)])
         return ".".join(["?", *reversed(parts)]) if parts else ""
 
-    def place(self, cell: CodeCell, node: ast.AST | int | None = None) -> Place:
-        """Where a node of a cell, or a line of it, is."""
-        line = node if isinstance(node, int) else getattr(node, "lineno", 0)
-        return Place(self.path, cell.name, line)
+    # What names are given
+
+    @cached_property
+    def _bound(self) -> Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]:
+        """The values of names by scope, and of attributes of classes as `CFG.size`; None is one that is not known."""
+        bound: dict[tuple[FunctionNode | None, str], list[ast.expr | None]] = defaultdict(list)
+        attributes: list[tuple[ast.Attribute, ast.expr | None]] = []
+        for target, value in self.bindings():
+            self._bind(bound, attributes, target, value)
+        for function in self.functions:
+            for argument in parameters(function):
+                bound[function, argument.arg].append(None)
+        for target, value in attributes:
+            if isinstance(target.value, ast.Name):
+                bound[None, f"{self._class_named(target.value, bound)}.{target.attr}"].append(value)
+        return bound
+
+    def is_bound(self, name: str) -> bool:
+        """True if a name is given a value, or is a parameter, in any scope."""
+        return name in self._names_bound
+
+    @cached_property
+    def _names_bound(self) -> frozenset[str]:
+        return frozenset(name for _, name in self._bound)
+
+    def bindings(self) -> Iterator[tuple[ast.expr, ast.expr | None]]:
+        """Every target that something is assigned to, with the expression; None where it is not one."""
+        for assign in self.nodes(ast.Assign):
+            for target in assign.targets:
+                yield target, assign.value
+        for annotated in self.nodes(ast.AnnAssign):
+            yield annotated.target, annotated.value
+        for named in self.nodes(ast.NamedExpr):
+            yield named.target, named.value
+        for changed in self.nodes(ast.AugAssign):
+            yield changed.target, None
+        loops: list[ast.For | ast.AsyncFor] = [*self.nodes(ast.For), *self.nodes(ast.AsyncFor)]
+        for loop in loops:
+            yield loop.target, None
+        for part in self.nodes(ast.comprehension):
+            yield part.target, None
+        for entered in self.nodes(ast.withitem):
+            if entered.optional_vars is not None:
+                yield entered.optional_vars, None
+
+    def _bind(
+        self,
+        bound: dict[tuple[FunctionNode | None, str], list[ast.expr | None]],
+        attributes: list[tuple[ast.Attribute, ast.expr | None]],
+        target: ast.expr,
+        value: ast.expr | None,
+    ) -> None:
+        if isinstance(target, ast.Name):
+            around = self.ancestors(target, within_function=True)
+            kept_in = next((node for node in around if isinstance(node, ast.ClassDef)), None)
+            name = f"{kept_in.name}.{target.id}" if kept_in is not None else target.id
+            bound[self.function(target), name].append(value)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id != "self":
+            attributes.append((target, value))
+        elif isinstance(target, ast.Starred):
+            self._bind(bound, attributes, target.value, None)
+        elif isinstance(target, ast.Tuple | ast.List):
+            values = value.elts if isinstance(value, ast.Tuple | ast.List) else []
+            if len(values) != len(target.elts):
+                values = []
+            for each, part in zip_longest(target.elts, values):
+                self._bind(bound, attributes, each, part)
+
+    def given(self, name: ast.Name) -> list[ast.expr | None]:
+        """Every value that a name is given in its scope; None stands for one that is not known."""
+        return self._given(name, self._bound)
+
+    def _given(
+        self, name: ast.Name, bound: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
+    ) -> list[ast.expr | None]:
+        for function in [*self.functions_around(name), None]:
+            if (function, name.id) in bound:
+                return bound[function, name.id]
+        return []
+
+    def kept(self, node: ast.Attribute) -> list[ast.expr | None]:
+        """Every value of an attribute of a class, `CFG.size`, of an instance, or of a `SimpleNamespace(size=64)`."""
+        if not isinstance(node.value, ast.Name):
+            return []
+        owner = self._class_named(node.value, self._bound)
+        for _ in range(_DEEPEST_VALUE):
+            if values := self._bound.get((None, f"{owner}.{node.attr}"), []):
+                return values
+            base = self.classes[owner].bases[:1] if owner in self.classes else []
+            owner = base[0].id if base and isinstance(base[0], ast.Name) else ""
+        made = self.given(node.value)
+        return self._fields(made[0], node.attr) if len(made) == 1 else []
+
+    def _fields(self, made: ast.expr | None, key: str) -> list[ast.expr | None]:
+        """The values that a literal `{"key": …}`, or a record `Namespace(key=…)`, has under a key."""
+        if isinstance(made, ast.Dict):
+            pairs = zip(made.keys, made.values, strict=True)
+            return [value for each, value in pairs if isinstance(each, ast.Constant) and each.value == key]
+        if isinstance(made, ast.Call) and self.name(made.func).rpartition(".")[2] in _RECORDS:
+            named: list[ast.expr | None] = [each.value for each in made.keywords if each.arg == key]
+            return named or (self._fields(made.args[0], key) if made.args else [])
+        return []
+
+    def _class_named(
+        self, name: ast.Name, bound: Mapping[tuple[FunctionNode | None, str], list[ast.expr | None]]
+    ) -> str:
+        """The class that a name is, or an instance of which it is given alone; else the name."""
+        given = self._given(name, bound)
+        value = given[0] if len(given) == 1 else None
+        if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and not value.args and not value.keywords:
+            return value.func.id
+        if isinstance(value, ast.Name) and value.id in self.classes:
+            return value.id
+        return name.id
+
+    def resolved(self, node: ast.expr | None) -> ast.expr | None:
+        """The expression that a name is given if it is given one only, through names of names; else the node itself.
+
+        A class's attribute is a name, too, and an entry of a dictionary that is written out.
+        """
+        for _ in range(_DEEPEST_VALUE):
+            if isinstance(node, ast.Name):
+                given = self.given(node)
+            elif isinstance(node, ast.Attribute):
+                given = self.kept(node)
+            elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+                table = node.value
+                made = self.given(table) if isinstance(table, ast.Name) else []
+                changed = isinstance(table, ast.Name) and (table.id, node.slice.value) in self._entries
+                given = self._fields(made[0], str(node.slice.value)) if len(made) == 1 and not changed else []
+            else:
+                break
+            if len(given) != 1 or given[0] is None:
+                break
+            node = given[0]
+        return node
+
+    @cached_property
+    def _entries(self) -> set[tuple[str, object]]:
+        """The entries of dictionaries that are assigned to, each with the dictionary's name and its key."""
+        return {
+            (node.value.id, node.slice.value)
+            for node in self.nodes(ast.Subscript)
+            if isinstance(node.ctx, ast.Store)
+            and isinstance(node.value, ast.Name)
+            and isinstance(node.slice, ast.Constant)
+        }
+
+    def number(  # noqa: PLR0911 - a kind of expression a line
+        self,
+        node: ast.expr | None,
+        known: Callable[[ast.expr], float | None] = lambda _: None,
+        depth: int = 0,
+    ) -> float | None:
+        """The number that an expression comes to, or None where that is not known.
+
+        Args:
+            node: The expression.
+            known: Numbers of expressions that the caller knows, such as the count of devices.
+            depth: How many operations it is within.
+        """
+        node = self.resolved(node)
+        if node is None or depth > _DEEPEST_VALUE:
+            return None
+        if isinstance(node, ast.Constant):
+            return _finite(node.value)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self.number(node.operand, known, depth + 1)
+            return None if value is None else -value
+        if (own := known(node)) is not None:
+            return own
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+            left, right = self.number(node.left, known, depth + 1), self.number(node.right, known, depth + 1)
+            if left is None or right is None or (right == 0 and isinstance(node.op, ast.Div | ast.FloorDiv)):
+                return None
+            return _finite(_OPERATIONS[type(node.op)](left, right))
+        return None
+
+    # Texts that code puts together, paths above all
+
+    @cached_property
+    def _texts(self) -> dict[ast.AST, str | None]:
+        return {}
+
+    def text(self, node: ast.AST | None, depth: int = 0) -> str | None:
+        """The text that an expression amounts to, with `UNKNOWN` for parts of it, or None where nothing is known.
+
+        Constants, f-strings, sums, `/` and `joinpath` of paths, `os.path.join`, and names that are given one value are
+        followed.
+        """
+        if node is None or depth > _DEEPEST_TEXT:
+            return None
+        if node not in self._texts:
+            text = self._text(node, depth)
+            self._texts[node] = None if text is None or len(text) > _LONGEST_TEXT else text
+        return self._texts[node]
+
+    def _text(self, node: ast.AST, depth: int) -> str | None:  # noqa: PLR0911 - a kind of expression a line
+        if isinstance(node, ast.Constant):
+            return node.value if isinstance(node.value, str) else None
+        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            value = self.resolved(node)
+            return None if value is node else self.text(value, depth + 1)
+        if isinstance(node, ast.JoinedStr):
+            parts = [part.value if isinstance(part, ast.FormattedValue) else part for part in node.values]
+            return "".join(self.text(part, depth + 1) or UNKNOWN for part in parts)
+        if isinstance(node, ast.BinOp):
+            left, right = self.text(node.left, depth + 1), self.text(node.right, depth + 1)
+            if left is None and right is None:
+                return None
+            if isinstance(node.op, ast.Div):
+                return _path(left, right)
+            return (left or UNKNOWN) + (right or UNKNOWN) if isinstance(node.op, ast.Add) else None
+        return self._text_of_call(node, depth) if isinstance(node, ast.Call) else None
+
+    def _text_of_call(self, node: ast.Call, depth: int) -> str | None:
+        name = self.name(node.func)
+        parts = [self.text(argument, depth + 1) for argument in node.args]
+        if name in _SAME_TEXT and len(parts) == 1:
+            return parts[0]
+        if name in _SAME_TEXT | _JOINING:
+            return _path(*parts) if any(part is not None for part in parts) else None
+        base = self.text(node.func.value, depth + 1) if isinstance(node.func, ast.Attribute) else None
+        method = name.rpartition(".")[2]
+        if base is None or method == "joinpath":
+            return _path(base, *parts) if base is not None else None
+        return base if method in _UNCHANGED else None
 
 
 def read_code(notebook: Mapping[str, object], path: Path) -> NotebookCode:
@@ -130,3 +550,49 @@ def cell_name(cell: JsonObject, number: int) -> str:
     """What a cell is called in a finding: its id where that is a name, else its number among all cells."""
     name = cell.text("id")
     return name if _NAME.fullmatch(name) and not _RANDOM_ID.fullmatch(name) else f"cell {number}"
+
+
+def walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node in a node, itself included, without the far elements of a long literal."""
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        yield each
+        stack += reversed(children_of(each))
+
+
+def children_of(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below a node, without the far elements of a long literal."""
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return [*node.elts[:_LONGEST_LITERAL]]
+    if isinstance(node, ast.Dict):
+        elements = [*node.keys[:_LONGEST_LITERAL], *node.values[:_LONGEST_LITERAL]]
+        return [each for each in elements if each is not None]
+    return [each for each in ast.iter_child_nodes(node) if not isinstance(each, _SHARED)]
+
+
+def parameters(function: FunctionNode) -> list[ast.arg]:
+    """Every parameter of a function, in order."""
+    arguments = function.args
+    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return named + [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """True for a literal `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def is_false(node: ast.expr | None) -> bool:
+    """True for a literal `False`."""
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < _LARGEST else None
+
+
+def _path(*parts: str | None) -> str:
+    return str(PurePosixPath(*(UNKNOWN if part is None else part for part in parts)))

@@ -4,9 +4,7 @@ import ast
 from dataclasses import dataclass
 from functools import lru_cache
 
-from generator.check.cell_text import CodeCell
 from generator.check.code import NotebookCode
-from generator.check.string_values import text_of
 
 _METHODS = {
     *("write_text", "write_bytes", "mkdir", "touch"),  # of a path
@@ -33,7 +31,6 @@ _SHORTEST_CALL = 2
 class Write:
     """A call that writes: the expression of the path, and its text (None where only a run would tell)."""
 
-    cell: CodeCell
     node: ast.Call
     target: ast.expr
     path: str | None
@@ -42,10 +39,8 @@ class Write:
 @lru_cache(maxsize=2)  # several rules ask for those of the same notebook
 def writes(code: NotebookCode) -> tuple[Write, ...]:
     """Every call of a notebook that is known to write a file or to make a folder."""
-    targets = ((cell, node, _target(code, node, name)) for cell, node, name in code.calls)
-    return tuple(
-        Write(cell, node, target, text_of(code, target)) for cell, node, target in targets if target is not None
-    )
+    targets = ((call.node, _target(code, call.node, call.name)) for call in code.calls)
+    return tuple(Write(node, target, code.text(target)) for node, target in targets if target is not None)
 
 
 def _target(code: NotebookCode, node: ast.Call, name: str) -> ast.expr | None:
@@ -74,7 +69,7 @@ def _opened(code: NotebookCode, node: ast.Call, *, is_method: bool) -> ast.expr 
     mode = next((keyword.value for keyword in node.keywords if keyword.arg == "mode"), None)
     if mode is None and len(node.args) > position:
         mode = node.args[position]
-    if not set("wax+") & set((text_of(code, mode) or "")[:3]):
+    if not set("wax+") & set((code.text(mode) or "")[:3]):
         return None
     if is_method:
         return node.func.value if isinstance(node.func, ast.Attribute) else None

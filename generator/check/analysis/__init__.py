@@ -3,8 +3,7 @@
 In: a kernel. Out: which of its functions are compiled for a TPU, which values are known only there, which layers are in
 its models, what its constants are. The rules of `check.rules` for TPUs ask it; each kernel is analysed once.
 
-    index           the nodes by kind, with the cell, the function and the node around each
-    values          what a name stands for: expressions, numbers, what depends on the number of devices
+    devices         how many devices there are, and what depends on it
     platform        which frameworks the notebook uses on a TPU, and whether it is for one
     function_kinds  how a function can be run, and the names that make it so
     compiled        the functions that a TPU runs, those that are traced, those of the host's input pipeline

@@ -17,9 +17,8 @@ from generator.check.analysis.function_kinds import (
     Kind,
     transformed,
 )
-from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.platform import Platform, is_keras
-from generator.check.analysis.values import Values
+from generator.check.code import Call, FunctionNode, NotebookCode, walk
 
 _DEEPEST = 10  # transformations around a function, and names of it
 _MOST_REACHED = 500  # functions below one that are looked at
@@ -29,8 +28,8 @@ _MOST_KEPT = 200  # functions whose callees are remembered
 class Compiled:
     """How each function of a notebook is run."""
 
-    def __init__(self, index: Index, values: Values, platform: Platform) -> None:
-        self.index, self.values, self.platform = index, values, platform
+    def __init__(self, code: NotebookCode, platform: Platform) -> None:
+        self.code, self.platform = code, platform
         self.kinds: dict[FunctionNode, Kind] = {}
         self.static: dict[FunctionNode, set[str]] = {}  # parameters that are no arrays
         self.by_reference: set[FunctionNode] = set()  # given to a transformation: every parameter is an array
@@ -39,17 +38,17 @@ class Compiled:
         self._reached: dict[FunctionNode, set[FunctionNode]] = {}
         self._called: dict[FunctionNode, set[FunctionNode]] = {}
         self.settings: dict[FunctionNode, list[Call]] = {}  # the calls of jit, pmap and tf.function that compile it
-        for function in index.defined:
+        for function in code.defined:
             for decorator in function.decorator_list:
                 self._decorated(function, decorator)
             self._method(function)
-        for call in index.calls:
+        for call in code.calls:
             self._passed(call)
         self._propagate()
 
     def kind(self, node: ast.AST) -> Kind:
         """How the code is run that a node is in."""
-        function = self.index.function(node)
+        function = self.code.function(node)
         if function is None:
             return Kind.NOTHING
         if function not in self._kind_inside:
@@ -58,7 +57,7 @@ class Compiled:
 
     def _found_kind(self, function: FunctionNode) -> Kind:
         own = self.kinds.get(function, Kind.NOTHING)
-        given_to = self.index.call(self.index.parent(function))
+        given_to = self.code.call(self.code.parent(function))
         if given_to is not None and given_to.last in CALLBACKS:
             return Kind.NOTHING
         if Kind.HOST in own or (own and not isinstance(function, ast.Lambda)):
@@ -87,44 +86,44 @@ class Compiled:
 
     def _named(self, node: ast.Name, depth: int) -> list[FunctionNode]:
         """The function that a name stands for where it is, the last one of those that have it."""
-        around = [*self.index.functions_around(node), None]
-        known = self.index.functions_named.get(node.id, [])
-        seen = [each for each in known if self.index.class_of(each) is None and self.index.function(each) in around]
+        around = [*self.code.functions_around(node), None]
+        known = self.code.functions_named.get(node.id, [])
+        seen = [each for each in known if self.code.class_of(each) is None and self.code.function(each) in around]
         if seen:
             return seen[-1:]
-        given = self.values.resolved(node)
+        given = self.code.resolved(node)
         is_function = isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given)
         return self.referred(given, depth + 1) if is_function else []
 
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
-        call = self.index.call(node)
+        call = self.code.call(node)
         known = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"}
         return call is not None and call.name not in known
 
     def _methods_beside(self, node: ast.Attribute) -> list[FunctionNode]:
-        for function in self.index.functions_around(node):
-            owner = self.index.class_of(function)
+        for function in self.code.functions_around(node):
+            owner = self.code.class_of(function)
             if owner is not None:
-                known = self.index.functions_named.get(node.attr, [])
-                return [each for each in known if self.index.class_of(each) is owner]
+                known = self.code.functions_named.get(node.attr, [])
+                return [each for each in known if self.code.class_of(each) is owner]
         return []
 
     def _decorated(self, function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr) -> None:
-        call, name = self.index.call(decorator), self.index.name(decorator)
+        call, name = self.code.call(decorator), self.code.name(decorator)
         if call is not None:
             name = call.name
             if call.last == "partial" and call.node.args:
-                name = self.index.name(call.node.args[0])
+                name = self.code.name(call.node.args[0])
         self._mark(function, transformed(name, call), call)
 
     def _method(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        owner = self.index.class_of(function)
+        owner = self.code.class_of(function)
         if owner is None:
             return
         for base in self._bases(owner):
             last = base.rpartition(".")[2]
-            if is_keras(base, self.index) and last in {"Model", "Layer", "Loss", "Metric", "Sequential", "Functional"}:
+            if is_keras(base, self.code) and last in {"Model", "Layer", "Loss", "Metric", "Sequential", "Functional"}:
                 if function.name in KERAS_METHODS:
                     kind = Kind.JAX if self.platform.keras_jax and not self.platform.tensorflow else Kind.TENSORFLOW
                     self._mark(function, Kind.DEVICE | Kind.TRACED | kind)
@@ -136,9 +135,9 @@ class Compiled:
 
     def _bases(self, owner: ast.ClassDef, depth: int = 0) -> Iterator[str]:
         for base in owner.bases:
-            name = self.index.name(base)
-            if name in self.index.classes and depth < len(BASES):
-                yield from self._bases(self.index.classes[name], depth + 1)
+            name = self.code.name(base)
+            if name in self.code.classes and depth < len(BASES):
+                yield from self._bases(self.code.classes[name], depth + 1)
             else:
                 yield name
 
@@ -157,11 +156,11 @@ class Compiled:
             given = [call.keyword("loss"), *(metrics.elts if isinstance(metrics, ast.List) else [])]
             given = [each for each in given if isinstance(each, ast.Name | ast.Lambda)]
             self._mark_all(given, Kind.TRACED | Kind.DEVICE | kind, call)
-        elif call.last in PIPELINE and "tensorflow" in self.index.code.modules and not call.name.startswith("jax."):
+        elif call.last in PIPELINE and "tensorflow" in self.code.modules and not call.name.startswith("jax."):
             self._mark_all(arguments, Kind.HOST, None)
 
     def _is_strategy(self, call: Call) -> bool:
-        made = self.index.call(self.values.resolved(call.receiver))
+        made = self.code.call(self.code.resolved(call.receiver))
         names_one = "strategy" in call.name.lower()
         return self.platform.tensorflow and (names_one or (made is not None and made.last.endswith("Strategy")))
 
@@ -197,7 +196,7 @@ class Compiled:
         while waiting:
             function = waiting.pop()
             kind = self.kinds[function] & ~Kind.PMAP
-            for node in self.index.inside(function):
+            for node in self.code.inside(function):
                 for called in self._mentioned(node):
                     before = self.kinds.get(called, Kind.NOTHING)
                     if Kind.HOST in kind and called in roots:
@@ -214,23 +213,23 @@ class Compiled:
     def training_steps(self) -> list[FunctionNode]:
         """The compiled functions of the outermost level that compute a gradient, in the order of the text."""
         steps = [each for each in self.functions(Kind.TRACED | Kind.GRADIENT) if each not in self.inner]
-        return sorted(steps, key=self.index.order)
+        return sorted(steps, key=self.code.order)
 
     def _with_gradient(self) -> set[FunctionNode]:
         """The functions that compute a gradient, by themselves or by what they call."""
         callers: dict[FunctionNode, set[FunctionNode]] = defaultdict(set)
-        for function in self.index.functions:
+        for function in self.code.functions:
             for called in self.calls_of(function):
                 callers[called].add(function)
-        around = [self.index.function(call.node) for call in self.index.calls if call.name in GRADIENTS]
+        around = [self.code.function(call.node) for call in self.code.calls if call.name in GRADIENTS]
         return _reachable(filter(None, around), callers.__getitem__)
 
     def _mentioned(self, node: ast.AST) -> list[FunctionNode]:
-        parent = self.index.parent(node)
+        parent = self.code.parent(node)
         is_load = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
         if not is_load or isinstance(parent, ast.Attribute):
             return []
-        given_to = self.index.call(parent)
+        given_to = self.code.call(parent)
         if given_to is not None and given_to.node.func is not node:
             is_pipeline = given_to.last in PIPELINE and given_to.receiver is not None
             is_pipeline = is_pipeline and not given_to.name.startswith("jax.")
@@ -244,7 +243,7 @@ class Compiled:
     def calls_of(self, function: FunctionNode) -> set[FunctionNode]:
         """The functions of the notebook that a function calls or hands on."""
         if function not in self._called:
-            nodes = self.index.inside(function)
+            nodes = self.code.inside(function)
             found = {each for node in nodes for each in self._mentioned(node)}
             self._called[function] = found | {node for node in nodes if isinstance(node, ast.Lambda)}
         return self._called[function]
@@ -261,9 +260,7 @@ class Compiled:
     def calls_in(self, function: FunctionNode) -> Iterator[Call]:
         """The calls of a function and of those that it reaches."""
         for each in self.reached(function):
-            for node in self.index.inside(each):
-                if isinstance(node, ast.Call):
-                    yield self.index.call_of[node]
+            yield from self.code.calls_inside(each)
 
 
 def _reachable(

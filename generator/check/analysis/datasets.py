@@ -4,8 +4,8 @@ import ast
 from collections import defaultdict
 from dataclasses import dataclass
 
-from generator.check.analysis.index import Call, is_false, is_true
 from generator.check.analysis.tpu import TpuCode
+from generator.check.code import Call, is_false, is_true
 
 _SIGNS = {
     "from_tensor_slices", "from_generator", "TFRecordDataset", "prefetch", "interleave", "with_options", "Dataset",
@@ -31,12 +31,12 @@ class Batched:
 
 def batched_datasets(tpu: TpuCode) -> list[Batched]:
     """Return every `batch` of a dataset of tf.data."""
-    if "tensorflow" not in tpu.index.code.modules and "tensorflow_datasets" not in tpu.index.code.modules:
+    if "tensorflow" not in tpu.code.modules and "tensorflow_datasets" not in tpu.code.modules:
         return []
     groups: dict[tuple[object, str], list[Call]] = defaultdict(list)
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         if isinstance(call.node.func, ast.Attribute):
-            groups[tpu.index.function(call.node), _dataset_name(tpu, call)].append(call)
+            groups[tpu.code.function(call.node), _dataset_name(tpu, call)].append(call)
     found = []
     for (_, name), calls in groups.items():
         methods = [call.last for call in calls]
@@ -52,13 +52,13 @@ def batched_datasets(tpu: TpuCode) -> list[Batched]:
 def _dataset_name(tpu: TpuCode, call: Call) -> str:
     """The name that the chain of a method begins with, or is assigned to; chains are told apart by it."""
     node: ast.AST = call.node
-    parent = tpu.index.parent(node)
+    parent = tpu.code.parent(node)
     for _ in range(_LONGEST_CHAIN):
         if not isinstance(parent, ast.Attribute | ast.Call):
             break
         if isinstance(parent, ast.Call) and parent.func is not node:
             break
-        node, parent = parent, tpu.index.parent(parent)
+        node, parent = parent, tpu.code.parent(parent)
     if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
         return parent.targets[0].id
     for _ in range(2 * _LONGEST_CHAIN):
@@ -68,7 +68,7 @@ def _dataset_name(tpu: TpuCode, call: Call) -> str:
             node = node.value
         else:
             break
-    if isinstance(parent, ast.Return) and isinstance(node, ast.Name) and tpu.index.name(node) != node.id:
+    if isinstance(parent, ast.Return) and isinstance(node, ast.Name) and tpu.code.name(node) != node.id:
         return f"returned at {parent.lineno}"  # tf.data.TFRecordDataset(…).map(…)
     return node.id if isinstance(node, ast.Name) else ""
 
@@ -79,18 +79,18 @@ def _end(call: Call) -> tuple[int, int]:
 
 def training_loaders(tpu: TpuCode) -> list[Call]:
     """Return every `DataLoader` of PyTorch that gives training batches: it shuffles, or samples what is shuffled."""
-    return [call for call in tpu.index.calls if call.last == "DataLoader" and _is_training(tpu, call)]
+    return [call for call in tpu.code.calls if call.last == "DataLoader" and _is_training(tpu, call)]
 
 
 def _is_training(tpu: TpuCode, call: Call) -> bool:
-    parent = tpu.index.parent(call.node)
+    parent = tpu.code.parent(call.node)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     names = [each.id for each in (target, call.argument(0, "dataset")) if isinstance(each, ast.Name)]
     is_held_out = any(word in name.lower() for name in names for word in _HELD_OUT)
     if call.is_open or call.keyword("batch_sampler") is not None or is_held_out:
         return False
     sampler = call.argument(3, "sampler")
-    made = tpu.index.call(tpu.values.resolved(sampler))
+    made = tpu.code.call(tpu.code.resolved(sampler))
     if made is None:
         return is_true(call.argument(2, "shuffle"))
     return "Random" in made.last or (made.last == "DistributedSampler" and not is_false(made.keyword("shuffle")))

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from generator.check.analysis.compiled import Compiled
-from generator.check.analysis.index import Call, FunctionNode, Index, walk
 from generator.check.analysis.platform import is_keras
-from generator.check.analysis.values import Values
+from generator.check.code import Call, FunctionNode, NotebookCode, walk
 
 _ROUNDS = 8
 _DEEPEST = 6  # containers and functions around a layer
@@ -18,16 +17,16 @@ _MODELS = {"Model", "Functional", "Sequential"}
 class Layers:
     """What a notebook's models are made of."""
 
-    def __init__(self, index: Index, values: Values, compiled: Compiled) -> None:
-        self.index, self.values, self.compiled = index, values, compiled
+    def __init__(self, code: NotebookCode, compiled: Compiled) -> None:
+        self.code, self.compiled = code, compiled
         self._symbolic: set[tuple[FunctionNode | None, str]] = set()
         self._trained = {
             call.receiver.id
-            for call in index.calls
+            for call in code.calls
             if call.last in {"compile", "fit"} and isinstance(call.receiver, ast.Name)
         }
         scopes: list[FunctionNode | None] = (
-            [*index.defined, None] if any(call.last == "Input" for call in index.calls) else []
+            [*code.defined, None] if any(call.last == "Input" for call in code.calls) else []
         )
         for _ in range(_ROUNDS):
             before = len(self._symbolic)
@@ -38,13 +37,13 @@ class Layers:
 
     def made(self, names: set[str]) -> Iterator[Call]:
         """The layers of these names that are in a model."""
-        for call in self.index.calls:
-            if call.last in names and is_keras(call.name, self.index) and self._is_in_model(call.node):
+        for call in self.code.calls:
+            if call.last in names and is_keras(call.name, self.code) and self._is_in_model(call.node):
                 yield call
 
     def operations(self) -> Iterator[Call]:
         """The calls on what flows through a model, other than of layers."""
-        for call in self.index.calls:
+        for call in self.code.calls:
             if call.name.startswith(("tensorflow.", "keras.ops.")) and self._takes_symbolic(call.node):
                 yield call
 
@@ -53,10 +52,10 @@ class Layers:
         stack = [] if node is None else [node]
         while stack:
             each = stack.pop()
-            if isinstance(each, ast.Name) and (self.index.function(each), each.id) in self._symbolic:
+            if isinstance(each, ast.Name) and (self.code.function(each), each.id) in self._symbolic:
                 return True
-            call = self.index.call(each)
-            if call is not None and is_keras(call.name, self.index):
+            call = self.code.call(each)
+            if call is not None and is_keras(call.name, self.code):
                 if call.last == "Input":
                     return True
                 if call.last in _MODELS:
@@ -70,7 +69,7 @@ class Layers:
         return any(self.is_symbolic(each) for each in [*node.args, *(each.value for each in node.keywords)])
 
     def _spread(self, scope: FunctionNode | None) -> None:
-        for node in self.index.inside(scope):
+        for node in self.code.inside(scope):
             if isinstance(node, ast.Assign) and self.is_symbolic(node.value):
                 self._symbolic |= {
                     (scope, each.id) for target in node.targets for each in walk(target) if isinstance(each, ast.Name)
@@ -85,10 +84,10 @@ class Layers:
         """True if what a call makes becomes part of a model that is trained or called."""
         if depth > _DEEPEST:
             return False
-        node, parent = made, self.index.parent(made)
+        node, parent = made, self.code.parent(made)
         while isinstance(parent, ast.List | ast.Tuple | ast.IfExp | ast.Starred):
-            node, parent = parent, self.index.parent(parent)
-        call = self.index.call(parent)
+            node, parent = parent, self.code.parent(parent)
+        call = self.code.call(parent)
         if call is not None:
             return self._is_put_in_model(call, node, depth)
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
@@ -110,13 +109,13 @@ class Layers:
         if name in self._trained:
             return True
         for use in self._uses[name]:
-            parent = self.index.parent(use)
-            call = self.index.call(parent)
+            parent = self.code.parent(use)
+            call = self.code.call(parent)
             if call is not None and call.node.func is use:
                 if self._takes_symbolic(call.node) or self.compiled.is_on_device(call.node):
                     return True
             elif isinstance(parent, ast.List):
-                outer = self.index.call(self.index.parent(parent))
+                outer = self.code.call(self.code.parent(parent))
                 if outer is not None and outer.last == "Sequential" and self._is_in_model(outer.node, depth + 1):
                     return True
             elif isinstance(parent, ast.Return) and self._is_returned_to_model(parent, depth):
@@ -127,7 +126,7 @@ class Layers:
     def _uses(self) -> dict[str, list[ast.Name]]:
         """Where each name is read."""
         uses: dict[str, list[ast.Name]] = defaultdict(list)
-        for node in self.index.nodes(ast.Name):
+        for node in self.code.nodes(ast.Name):
             if isinstance(node.ctx, ast.Load):
                 uses[node.id].append(node)
         return uses
@@ -135,12 +134,12 @@ class Layers:
     def _is_called_by_model(self, attribute: str) -> bool:
         return any(
             call.last == attribute and call.name == f"self.{attribute}" and self.compiled.is_on_device(call.node)
-            for call in self.index.calls
+            for call in self.code.calls
         )
 
     def _is_returned_to_model(self, node: ast.Return, depth: int) -> bool:
-        function = self.index.function(node)
+        function = self.code.function(node)
         if not isinstance(function, ast.FunctionDef):
             return False
-        calls = [call for call in self.index.calls if call.name == function.name]
+        calls = [call for call in self.code.calls if call.name == function.name]
         return any(self._is_in_model(call.node, depth + 1) for call in calls)

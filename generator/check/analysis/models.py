@@ -1,21 +1,21 @@
 """The calls that build a Keras model."""
 
-from generator.check.analysis.index import Call
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode
+from generator.check.code import Call
 
 _MODELS = {"Sequential", "Model", "Functional"}
 
 
 def is_model(tpu: TpuCode, call: Call) -> bool:
     """True for a call that makes a Keras model: of Keras, of transformers, or of a class of the notebook."""
-    if is_keras(call.name, tpu.index):
+    if is_keras(call.name, tpu.code):
         return call.last in _MODELS or ".applications." in call.name or call.last == "from_preset"
     if call.name.startswith(("efficientnet.", "tensorflow_hub.", "transformers.TF")):
         return call.last[:1].isupper() or call.last == "from_pretrained"
-    owner = tpu.index.classes.get(call.name)
+    owner = tpu.code.classes.get(call.name)
     return owner is not None and any(
-        is_keras(tpu.index.name(base), tpu.index) and tpu.index.name(base).endswith(".Model") for base in owner.bases
+        is_keras(tpu.code.name(base), tpu.code) and tpu.code.name(base).endswith(".Model") for base in owner.bases
     )
 
 

@@ -3,8 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from generator.check.analysis.index import Index
-from generator.check.analysis.values import Values
+from generator.check.code import NotebookCode
 from generator.check.source import KernelSource
 
 KERAS = (
@@ -40,15 +39,15 @@ class Platform:
 NO_TPU = Platform(tensorflow=False, jax=False, keras_jax=False, torch=False)
 
 
-def platform_of(kernel: KernelSource, index: Index, values: Values) -> Platform:
+def platform_of(kernel: KernelSource, code: NotebookCode) -> Platform:
     """Return how a notebook uses a TPU; none at all if it is for a GPU."""
     modules = kernel.code.modules
     asked = _asked_for(kernel)
-    backend = _keras_backend(index, values)
+    backend = _keras_backend(code)
     uses_jax = bool(_JAX & modules)
-    names = {call.name for call in index.calls}
+    names = {call.name for call in code.calls}
     ends = {name.rpartition(".")[2] for name in names}
-    if asked is False or (asked is None and _names_a_gpu(index, values)):
+    if asked is False or (asked is None and _names_a_gpu(code)):
         return NO_TPU
     found = Platform(
         tensorflow="tensorflow" in modules and bool(ends & {"TPUStrategy", "TPUClusterResolver"}),
@@ -62,9 +61,9 @@ def platform_of(kernel: KernelSource, index: Index, values: Values) -> Platform:
     return found
 
 
-def is_keras(name: str, index: Index) -> bool:
+def is_keras(name: str, code: NotebookCode) -> bool:
     """True for what Keras calls so, also after `from keras.layers import *`."""
-    return name.startswith(KERAS) or ("." not in name and any(f"{each}.".startswith(KERAS) for each in index.stars))
+    return name.startswith(KERAS) or ("." not in name and any(f"{each}.".startswith(KERAS) for each in code.stars))
 
 
 def _asked_for(kernel: KernelSource) -> bool | None:
@@ -79,18 +78,18 @@ def _asked_for(kernel: KernelSource) -> bool | None:
     return False if kernel.setting("enable_gpu") is True else None
 
 
-def _keras_backend(index: Index, values: Values) -> str | None:
+def _keras_backend(code: NotebookCode) -> str | None:
     """The backend that the notebook sets for Keras 3."""
-    for assign in index.nodes(ast.Assign):
+    for assign in code.nodes(ast.Assign):
         target = assign.targets[0]
-        if isinstance(target, ast.Subscript) and values.text(target.slice) == "KERAS_BACKEND":
-            return values.text(assign.value)
-    for call in index.calls:
-        if call.name in {"os.environ.setdefault", "os.putenv"} and values.text(call.argument(0)) == "KERAS_BACKEND":
-            return values.text(call.argument(1))
+        if isinstance(target, ast.Subscript) and code.text(target.slice) == "KERAS_BACKEND":
+            return code.text(assign.value)
+    for call in code.calls:
+        if call.name in {"os.environ.setdefault", "os.putenv"} and code.text(call.argument(0)) == "KERAS_BACKEND":
+            return code.text(call.argument(1))
         if call.name == "keras.config.set_backend":
-            return values.text(call.argument(0))
-    for cell in index.code.cells:
+            return code.text(call.argument(0))
+    for cell in code.cells:
         for command in cell.commands.values():
             name, _, value = command.removeprefix("env ").partition("=")
             if name.strip() == "KERAS_BACKEND":
@@ -98,11 +97,11 @@ def _keras_backend(index: Index, values: Values) -> str | None:
     return None
 
 
-def _names_a_gpu(index: Index, values: Values) -> bool:
+def _names_a_gpu(code: NotebookCode) -> bool:
     """True if the notebook asks for a GPU by name and never mentions a TPU."""
-    for call in index.calls:
+    for call in code.calls:
         if call.last in {"TPUStrategy", "TPUClusterResolver"} or call.name.startswith("torch_xla."):
             return False
-    asked = [call for call in index.calls if call.name in {"jax.devices", "jax.local_devices"} and call.node.args]
-    kinds = {values.text(call.node.args[0]) for call in asked}
+    asked = [call for call in code.calls if call.name in {"jax.devices", "jax.local_devices"} and call.node.args]
+    kinds = {code.text(call.node.args[0]) for call in asked}
     return bool(kinds & {"gpu", "cuda"}) and "tpu" not in kinds

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from generator.check.analysis.compiled import Compiled
 from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.index import Call, FunctionNode, Index
-from generator.check.analysis.values import parameters
+from generator.check.code import Call, FunctionNode, NotebookCode, parameters
 
 _KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval"}
 _KNOWN_RESULTS = {
@@ -21,8 +20,8 @@ _ROUNDS = 8
 class Traced:
     """The traced names of each compiled function."""
 
-    def __init__(self, index: Index, compiled: Compiled) -> None:
-        self.index, self.compiled = index, compiled
+    def __init__(self, code: NotebookCode, compiled: Compiled) -> None:
+        self.code, self.compiled = code, compiled
         self._names: dict[FunctionNode, set[str]] = {}
         functions = compiled.functions(Kind.DEVICE) + compiled.functions(Kind.TRACED)
         self._functions = list(dict.fromkeys(functions))
@@ -30,7 +29,7 @@ class Traced:
             is_root = function in compiled.by_reference or function in compiled.settings or self._is_method(function)
             is_decorated = bool(getattr(function, "decorator_list", ())) and Kind.TRACED in compiled.kinds[function]
             self._names[function] = set(self._arrays(function)) if is_root or is_decorated else set()
-        for call in index.calls:
+        for call in code.calls:
             for function in compiled.referred(call.node.func):
                 if Kind.JAX not in compiled.kinds.get(function, Kind.JAX):  # there numbers are traced as well
                     self._names.get(function, set()).difference_update(_constants_given(function, call))
@@ -54,7 +53,7 @@ class Traced:
                 continue
             if isinstance(each, ast.Lambda | ast.Compare) and _is_about_structure(each):
                 continue
-            call = self.index.call(each)
+            call = self.code.call(each)
             if call is not None and call.last in _KNOWN_RESULTS:
                 continue
             stack += ast.iter_child_nodes(each)
@@ -62,12 +61,12 @@ class Traced:
 
     def calls(self, *, kind: Kind) -> Iterator[Call]:
         """The calls in functions that are run so."""
-        for call in self.index.calls:
+        for call in self.code.calls:
             if kind in self.compiled.kind(call.node):
                 yield call
 
     def _knows(self, name: ast.Name) -> bool:
-        for function in self.index.functions_around(name):
+        for function in self.code.functions_around(name):
             if name.id in self._names.get(function, ()):
                 return True
             if any(each.arg == name.id for each in parameters(function)):
@@ -76,7 +75,7 @@ class Traced:
 
     def _is_method(self, function: FunctionNode) -> bool:
         return (
-            self.index.class_of(function) is not None
+            self.code.class_of(function) is not None
             and not isinstance(function, ast.Lambda)
             and (function.name in {"call", "__call__", "forward", "train_step", "test_step", "predict_step"})
         )
@@ -93,7 +92,7 @@ class Traced:
 
     def _spread(self, function: FunctionNode) -> None:
         """Follow traced values through a function's assignments, and into the functions that it calls."""
-        for node in self.index.inside(function):
+        for node in self.code.inside(function):
             if isinstance(node, ast.Assign) and self.is_traced(node.value):
                 for target in node.targets:
                     self._add(function, target, node.value)

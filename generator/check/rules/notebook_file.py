@@ -149,11 +149,12 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     session's time is over.
     Put the value into a constant, or a secret of Kaggle's.
     """
-    own = {node.name for _, node in kernel.code.nodes if isinstance(node, ast.FunctionDef)}
-    for cell, node, name in kernel.code.calls:
-        if name in _WAITING and name not in kernel.code.bound and name not in own:
+    own = kernel.code.functions_named
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
+        if name in _WAITING and not kernel.code.is_bound(name) and name not in own:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
-            yield Problem(kernel.code.place(cell, node), message, "Put the value into a constant.")
+            yield Problem(kernel.code.place(node), message, "Put the value into a constant.")
 
 
 @rule("N010", "ignore-without-reason", Severity.WARNING)
@@ -181,11 +182,12 @@ def secret_of_the_editor(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kaggle-cli#582 and #944.
     """
-    for cell, node, name in kernel.code.calls:
-        is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(node))
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
+        is_caught = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(node))
         if name.endswith(".get_secret") and kernel.metadata is not None and not is_caught:
             message = "A push takes away the secrets that were attached in the editor."
-            yield Problem(kernel.code.place(cell, node), message, "Go on without it where there is none.")
+            yield Problem(kernel.code.place(node), message, "Go on without it where there is none.")
 
 
 def _cells(kernel: KernelSource) -> Iterator[tuple[Place, JsonObject]]:
@@ -211,12 +213,12 @@ def _outputs(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
 
 def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
     """Literals that look like secrets, given to what is called like one."""
-    for cell, node in kernel.code.nodes:
+    for node in kernel.code.nodes(ast.keyword, ast.Assign):
         for name, value in _named_values(node):
             if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
                 continue
             if _SECRET_NAME.search(name) and _SECRET_VALUE.fullmatch(value.value) and not list(secrets_in(value.value)):
-                yield kernel.code.place(cell, value), name
+                yield kernel.code.place(value), name
 
 
 def _named_values(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:

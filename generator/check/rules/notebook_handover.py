@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from generator.check.code import UNKNOWN
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
-from generator.check.string_values import UNKNOWN, text_of
 from generator.check.written_paths import Write, writes
 from generator.pair.shared_cells import differing
 
@@ -36,7 +36,7 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
     for write, name in written:
         if name.endswith(_TABLES) and "sub" in name.lower() and UNKNOWN not in name:
             message = f"The submission is called {name}, and the competition takes {' or '.join(wanted[:2])}."
-            yield Problem(kernel.code.place(write.cell, write.node), message, f"Call it {wanted[0]}.")
+            yield Problem(kernel.code.place(write.node), message, f"Call it {wanted[0]}.")
 
 
 @rule("N061", "keras-file-handed-over", Severity.WARNING)
@@ -53,15 +53,16 @@ def keras_file_handed_over(kernel: KernelSource) -> Iterator[Problem]:
         if write.path and write.path.endswith((".keras", ".h5", ".hdf5")) and not _is_weights(kernel, write):
             message = f"{_name(write.path)} is a whole model, which the GPU image's older Keras does not load."
             remedy = "Save its weights as .weights.h5, and build the model in both notebooks."
-            yield Problem(kernel.code.place(write.cell, write.node), message, remedy)
+            yield Problem(kernel.code.place(write.node), message, remedy)
     own = {_name(write.path) for write in writes(kernel.code) if write.path}
-    for cell, node, name in kernel.code.calls:
-        path = text_of(kernel.code, node.args[0]) if node.args else None
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
+        path = kernel.code.text(node.args[0]) if node.args else None
         is_whole = name in _KERAS_LOADS and path is not None and path.endswith(".keras")
         if is_whole and path and _name(path) not in own and kernel.has_no_internet:
             message = f"{_name(path)} is a whole model, which loads only in the Keras that saved it, or a newer one."
             remedy = "Build the model here, and load weights (.weights.h5) that training saved."
-            yield Problem(kernel.code.place(cell, node), message, remedy)
+            yield Problem(kernel.code.place(node), message, remedy)
 
 
 @rule("N062", "pickle-handed-over", Severity.WARNING)
@@ -74,13 +75,14 @@ def pickle_handed_over(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: the images' packages as of 2026-08-12.
     """
-    for cell, node, name in kernel.code.calls:
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
         is_dump = (name in _PICKLE_DUMPS or name.endswith(".to_pickle")) and _trains_on_tpu(kernel)
         is_load = name in _PICKLE_LOADS and kernel.purpose is Purpose.INFERENCE
         if is_dump or is_load:
             message = "A pickle is bound to the versions of the image that wrote it."
             remedy = "Hand over arrays (.npz), weights (.weights.h5, .safetensors) and JSON."
-            yield Problem(kernel.code.place(cell, node), message, remedy)
+            yield Problem(kernel.code.place(node), message, remedy)
 
 
 @rule("N063", "bfloat16-on-t4", Severity.WARNING)
@@ -95,13 +97,14 @@ def bfloat16_on_t4(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
         return
-    for cell, node, name in kernel.code.calls:
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
         is_policy = name.rpartition(".")[2] in ("set_global_policy", "set_dtype_policy", "Policy", "DTypePolicy")
         named = [*node.args, *(keyword.value for keyword in node.keywords)]
-        is_torch = name.endswith("autocast") and any(kernel.code.name_of(each) == "torch.bfloat16" for each in named)
-        if is_torch or (is_policy and any("bfloat16" in (text_of(kernel.code, each) or "") for each in named)):
+        is_torch = name.endswith("autocast") and any(kernel.code.name(each) == "torch.bfloat16" for each in named)
+        if is_torch or (is_policy and any("bfloat16" in (kernel.code.text(each) or "") for each in named)):
             message = "A T4 has no bfloat16, and emulates it slowly."
-            yield Problem(kernel.code.place(cell, node), message, "Compute in float32 or mixed_float16.")
+            yield Problem(kernel.code.place(node), message, "Compute in float32 or mixed_float16.")
 
 
 @rule("N064", "shared-cell-differs")
@@ -132,11 +135,11 @@ def _trains_on_tpu(kernel: KernelSource) -> bool:
 
 def _is_weights(kernel: KernelSource, write: Write) -> bool:
     """True for weights alone, and for a checkpoint that the notebook itself loads again."""
-    name = kernel.code.name_of(write.node.func)
+    name = kernel.code.name(write.node.func)
     only = any(keyword.arg == "save_weights_only" for keyword in write.node.keywords)
     loads = {
-        _name(text_of(kernel.code, node.args[0]) or "")
-        for _, node, called in kernel.code.calls
+        _name(kernel.code.text(node.args[0]) or "")
+        for node, called in ((call.node, call.name) for call in kernel.code.calls)
         if (called in _KERAS_LOADS or called.endswith(".load_weights")) and node.args
     }
     is_own = name.endswith("ModelCheckpoint") and _name(str(write.path)) in loads

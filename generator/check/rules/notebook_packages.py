@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from generator.check.cell_text import CodeCell
-from generator.check.code import NotebookCode
+from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
-from generator.check.string_values import UNKNOWN, text_of
 from generator.check.written_paths import writes
 
 _RUNNING = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
@@ -90,11 +89,12 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
             if is_fetching and not any(here in word for word in words for here in _HERE):
                 message = f"{words[0]} needs the internet, which this notebook runs without."
                 yield Problem(kernel.code.place(cell, line), message, _NO_NETWORK)
-    for cell, node, name in kernel.code.calls:
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
         what = _fetched(kernel.code, node, name)
         if what and not _is_optional(kernel.code, node):
             message = f"{what} needs the internet, which this notebook runs without."
-            yield Problem(kernel.code.place(cell, node), message, _NO_NETWORK)
+            yield Problem(kernel.code.place(node), message, _NO_NETWORK)
 
 
 @rule("N023", "kagglehub-without-internet", Severity.WARNING)
@@ -108,11 +108,12 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kagglehub#258; kagglehub 1.0.3.
     """
-    for cell, node, name in kernel.code.calls:
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
         if kernel.has_no_internet and name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset")):
             message = f"{name} can attach nothing in a session that nobody sits at."
             remedy = "Attach it in kernel-metadata.json, and use its path below /kaggle/input."
-            yield Problem(kernel.code.place(cell, node), message, remedy)
+            yield Problem(kernel.code.place(node), message, remedy)
 
 
 def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
@@ -121,16 +122,17 @@ def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:
         for words in _commands(command):
             if (arguments := _install_arguments(words)) is not None:
                 yield code.place(cell, line), arguments, _is_indented(cell, line)
-    for cell, node, name in code.calls:
+    for call in code.calls:
+        node, name = call.node, call.name
         if name in _RUNNING and node.args:
             first = node.args[0]
             if isinstance(first, ast.List | ast.Tuple):
-                commands = [[text_of(code, each) or UNKNOWN for each in first.elts]]
+                commands = [[code.text(each) or UNKNOWN for each in first.elts]]
             else:
-                commands = list(_commands(text_of(code, first) or ""))
+                commands = list(_commands(code.text(first) or ""))
             for words in commands:
                 if (arguments := _install_arguments(words)) is not None:
-                    yield code.place(cell, node), arguments, _is_optional(code, node)
+                    yield code.place(node), arguments, _is_optional(code, node)
 
 
 def _commands(line: str) -> Iterator[list[str]]:
@@ -177,20 +179,20 @@ def _fetched(code: NotebookCode, node: ast.Call, name: str) -> str:
     """What a call downloads, or nothing."""
     arguments = {keyword.arg: keyword.value for keyword in node.keywords}
     if name in _FETCHES:
-        first = text_of(code, node.args[0]) if node.args else None
+        first = code.text(node.args[0]) if node.args else None
         is_here = any(word in (first or "") for word in _HERE) or not _ELSEWHERE.isdisjoint(arguments)
         return "" if is_here else name
     if name.startswith("sklearn.datasets.fetch_"):
         return name
     if name.startswith(_TABLES):
-        first = text_of(code, node.args[0]) if node.args else None
+        first = code.text(node.args[0]) if node.args else None
         return name if (first or "").startswith(("http://", "https://", "ftp://")) else ""
     if name == _PIPELINE or name.endswith(_BY_HANDLE):
         return _of_handle(code, node, name, arguments)
     if ".applications." in name and name.rpartition(".")[2][:1].isupper():
         weights = arguments.get("weights")
         is_open = None in arguments or len(node.args) > 1
-        if (weights is None and not is_open) or text_of(code, weights) == "imagenet":
+        if (weights is None and not is_open) or code.text(weights) == "imagenet":
             return 'weights="imagenet"'
     return _of_hub(code, node, name, arguments)
 
@@ -202,12 +204,12 @@ def _of_handle(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping
     is_open = None in arguments or any(isinstance(argument, ast.Starred) for argument in node.args)
     if name == _PIPELINE and model is None and not is_open:
         return "the usual model of a task"
-    handle = text_of(code, model)
+    handle = code.text(model)
     if handle is None or UNKNOWN in handle or handle.startswith((*_LOCAL, "file:")) or "local_files_only" in arguments:
         return ""
     saved = [each.path for each in writes(code)]
-    for _, call, _ in code.calls:
-        saved += [text_of(code, keyword.value) for keyword in call.keywords if keyword.arg in _SAVED_TO]
+    for call in code.calls:
+        saved += [code.text(keyword.value) for keyword in call.node.keywords if keyword.arg in _SAVED_TO]
     folders = [PurePosixPath(path) for path in saved if path and path != "."]
     is_written = any(PurePosixPath(handle).is_relative_to(each) or each.is_relative_to(handle) for each in folders)
     return "" if is_written else f'"{handle}"'
@@ -222,7 +224,7 @@ def _of_hub(code: NotebookCode, node: ast.Call, name: str, arguments: Mapping[st
     if isinstance(pretrained, ast.Constant) and pretrained.value is True:
         return "pretrained=True"
     weights = arguments.get("weights") if name.startswith("torchvision.models.") else None
-    named = text_of(code, weights) or code.name_of(weights) if weights is not None else ""
+    named = code.text(weights) or code.name(weights) if weights is not None else ""
     return f"weights={named.rpartition('.')[2]}" if named.rpartition(".")[2] in _TORCHVISION_WEIGHTS else ""
 
 
@@ -233,4 +235,4 @@ def _is_indented(cell: CodeCell, line: int) -> bool:
 
 def _is_optional(code: NotebookCode, node: ast.AST) -> bool:
     """True for what may not be run, or whose failure is caught."""
-    return any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.around(node))
+    return any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in code.ancestors(node))

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.cell_text import CodeCell
-from generator.check.code import NotebookCode
+from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
-from generator.check.string_values import UNKNOWN, text_of
 from generator.check.written_paths import writes
 
 _INPUT = "/kaggle/input"
@@ -43,12 +41,12 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
     Source: real listings of 2026; Kaggle/kaggle-cli#1140.
     """
     paths = _input_paths(kernel.code)
-    nested = {_name(path) for _, _, path in paths if _is_nested(path)}
-    for cell, node, path in paths:
+    nested = {_name(path) for _, path in paths if _is_nested(path)}
+    for node, path in paths:
         if not _is_nested(path) and _name(path) not in nested:
             shown = _shown(path)
             remedy = f"Try {_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …) first, and this one then."
-            yield Problem(kernel.code.place(cell, node), f"{shown} is a path of the layout of old.", remedy)
+            yield Problem(kernel.code.place(node), f"{shown} is a path of the layout of old.", remedy)
 
 
 @rule("N041", "hard-coded-input-path", Severity.NOTE)
@@ -62,11 +60,11 @@ def hard_coded_input_path(kernel: KernelSource) -> Iterator[Problem]:
     Source: sessions of 2026 that had both layouts at once.
     """
     paths = _input_paths(kernel.code)
-    flat = {_name(path) for _, _, path in paths if not _is_nested(path)}
-    for cell, node, path in paths:
+    flat = {_name(path) for _, path in paths if not _is_nested(path)}
+    for node, path in paths:
         if _is_nested(path) and _name(path) not in flat:
             remedy = f"Try {_INPUT}/{_name(path).replace(UNKNOWN, '…')} as well, where this does not exist."
-            yield Problem(kernel.code.place(cell, node), f"{_shown(path)} is where some sessions have it.", remedy)
+            yield Problem(kernel.code.place(node), f"{_shown(path)} is where some sessions have it.", remedy)
 
 
 @rule("N042", "unbounded-search", Severity.WARNING)
@@ -77,11 +75,12 @@ def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
     take minutes for them, in every run, and print as many lines as there are files.
     Look at the usual mounts first, then at most four levels deep; or prune os.walk by `folders[:] = []`.
     """
-    for cell, node, name in kernel.code.calls:
+    for call in kernel.code.calls:
+        node, name = call.node, call.name
         root = _searched(kernel.code, node, name)
         if root is not None and not _is_pruned(kernel.code, node):
             message = f"All of {root} is searched here, however much is in it."
-            yield Problem(kernel.code.place(cell, node), message, "Look at the usual mounts, at most four levels deep.")
+            yield Problem(kernel.code.place(node), message, "Look at the usual mounts, at most four levels deep.")
 
 
 @rule("N043", "write-into-input")
@@ -95,10 +94,10 @@ def write_into_input(kernel: KernelSource) -> Iterator[Problem]:
     """
     for write in writes(kernel.code):
         path = _absolute(write.path)
-        is_optional = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.around(write.node))
+        is_optional = any(isinstance(each, ast.Try | ast.If) for each in kernel.code.ancestors(write.node))
         if path is not None and path.is_relative_to(_INPUT) and path != PurePosixPath(_INPUT) and not is_optional:
             message = f"{_shown(str(write.path))} is read-only on Kaggle."
-            yield Problem(kernel.code.place(write.cell, write.node), message, "Write to /kaggle/working.")
+            yield Problem(kernel.code.place(write.node), message, "Write to /kaggle/working.")
 
 
 @rule("N044", "write-outside", Severity.WARNING)
@@ -116,7 +115,7 @@ def write_outside(kernel: KernelSource) -> Iterator[Problem]:
             continue
         if not _AUTHORS.search(f"{write.path}/"):
             message = f"{_shown(str(write.path))} is lost when the session ends."
-            yield Problem(kernel.code.place(write.cell, write.node), message, "Write to /kaggle/working.")
+            yield Problem(kernel.code.place(write.node), message, "Write to /kaggle/working.")
 
 
 @rule("N045", "path-of-the-author", Severity.WARNING)
@@ -128,11 +127,11 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
     Attach the data as a dataset, and take the folder from a constant at the top.
     """
     mounted = _DRIVE if "google.colab.drive" in kernel.code.imported.values() else ()
-    for cell, node in kernel.code.nodes:
-        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    for node in kernel.code.nodes(ast.Constant):
+        text = node.value if isinstance(node.value, str) else ""
         if _AUTHORS.match(text) and not text.startswith(mounted):
             message = f"{_shown(text)} is a path of its author's machine."
-            yield Problem(kernel.code.place(cell, node), message, "Attach the data, and use their path on Kaggle.")
+            yield Problem(kernel.code.place(node), message, "Attach the data, and use their path on Kaggle.")
 
 
 @rule("N046", "input-not-attached", Severity.WARNING)
@@ -144,7 +143,7 @@ def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
 
     Source: Kaggle/kaggle-cli#377, #1140.
     """
-    for cell, node, path in _input_paths(kernel.code):
+    for node, path in _input_paths(kernel.code):
         parts = _parts(path)
         source, length = _SOURCES.get(parts[0], ("", 0))
         name = "/".join(parts[1 : 1 + length]).lower()
@@ -153,22 +152,22 @@ def input_not_attached(kernel: KernelSource) -> Iterator[Problem]:
         # One that is named there in another form than it should be is the matter of another rule.
         if parts[length].lower() not in str(kernel.setting(source)).lower():
             message = f"{_shown(path)} is not attached: {name} is not in {source}."
-            yield Problem(kernel.code.place(cell, node), message, f"Add it to {source} of kernel-metadata.json.")
+            yield Problem(kernel.code.place(node), message, f"Add it to {source} of kernel-metadata.json.")
 
 
 @lru_cache(maxsize=2)
-def _input_paths(code: NotebookCode) -> tuple[tuple[CodeCell, ast.AST, str], ...]:
+def _input_paths(code: NotebookCode) -> tuple[tuple[ast.AST, str], ...]:
     """Every path that is read below the inputs, each expression once: the widest that can be read."""
     found = []
     seen = {id(write.target) for write in writes(code)}
-    for cell, node in code.nodes:
+    for node in code.all_nodes():
         if id(node) in seen or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp | ast.Call):
             continue
-        path = _normal(text_of(code, node))
+        path = _normal(code.text(node))
         if path is not None and path.startswith(f"{_INPUT}/") and _parts(path):
             seen.update(id(inside) for inside in ast.walk(node))
             if not _parts(path)[0].startswith(UNKNOWN):
-                found.append((cell, node, path))
+                found.append((node, path))
     return tuple(found)
 
 
@@ -202,13 +201,13 @@ def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
     method = f"?.{name.rpartition('.')[2]}"
     root: str | None = None
     if name == "os.walk" or (name in ("glob.glob", "glob.iglob") and node.args):
-        root = text_of(code, node.args[0]) if node.args else None
+        root = code.text(node.args[0]) if node.args else None
         if name != "os.walk":
             root, separator, _ = (root or "").partition("/**")
             root = root if separator else None
     elif method in _SEARCHES and isinstance(node.func, ast.Attribute):
-        is_deep = method != "?.glob" or "**" in (text_of(code, node.args[0] if node.args else None) or "")
-        root = text_of(code, node.func.value) if is_deep else None
+        is_deep = method != "?.glob" or "**" in (code.text(node.args[0] if node.args else None) or "")
+        root = code.text(node.func.value) if is_deep else None
     path = _normal(root)
     shown = None if path is None else path.rstrip("/") or "/"
     return shown if shown in _KNOWN_ROOTS else None
@@ -216,7 +215,7 @@ def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
 
 def _is_pruned(code: NotebookCode, node: ast.AST) -> bool:
     """True for a loop over os.walk that says into which folders it goes."""
-    loop = next((each for each in code.around(node) if isinstance(each, ast.For)), None)
+    loop = next((each for each in code.ancestors(node) if isinstance(each, ast.For)), None)
     if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) < 3:  # noqa: PLR2004 - of os.walk
         return False
     folders = getattr(loop.target.elts[1], "id", "")

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.index import Call
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -35,7 +35,7 @@ def value_of_traced(tpu: TpuCode) -> Iterator[Problem]:
         if reads or casts or (numpy and any(map(tpu.traced.is_traced, call.node.args))):
             what = f".{call.last}()" if reads else f"{'np.' if numpy else ''}{call.last}()"
             message = f"`{what}` needs a number, and a compiled function has only a symbol."
-            yield Problem(tpu.index.place(call.node), message, "Return the array, and read it outside of the function.")
+            yield Problem(tpu.code.place(call.node), message, "Return the array, and read it outside of the function.")
 
 
 @tpu_rule("T031", "branch-on-traced", Severity.ERROR)
@@ -47,13 +47,13 @@ def branch_on_traced(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: JAX, "Control flow and logical operators with JIT".
     """
-    index = tpu.index
-    decisions: list[ast.If | ast.While | ast.IfExp | ast.Assert] = [*index.nodes(ast.If), *index.nodes(ast.While)]
-    decisions += [*index.nodes(ast.IfExp), *index.nodes(ast.Assert)]
+    code = tpu.code
+    decisions: list[ast.If | ast.While | ast.IfExp | ast.Assert] = [*code.nodes(ast.If), *code.nodes(ast.While)]
+    decisions += [*code.nodes(ast.IfExp), *code.nodes(ast.Assert)]
     for node in decisions:
         if Kind.TRACED | Kind.JAX in tpu.compiled.kind(node) and _asks_for_value(tpu, node.test):
             message = "Python decides here on the value of an array, which is not known while the function is compiled."
-            yield Problem(tpu.index.place(node), message, "Use jnp.where or jax.lax.cond.")
+            yield Problem(tpu.code.place(node), message, "Use jnp.where or jax.lax.cond.")
 
 
 @tpu_rule("T032", "side-effect-in-compiled", Severity.WARNING)
@@ -69,15 +69,15 @@ def side_effect_in_compiled(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.traced.calls(kind=Kind.TRACED):
         traced = any(map(tpu.traced.is_traced, [*call.node.args, *(each.value for each in call.node.keywords)]))
         if call.name == "print" and traced:
-            yield Problem(tpu.index.place(call.node), "This prints a symbol, once, while the step is compiled.", remedy)
+            yield Problem(tpu.code.place(call.node), "This prints a symbol, once, while the step is compiled.", remedy)
         elif call.last in {"append", "extend"} and traced and _is_outside(tpu, call):
-            message = "This list outside gets one symbol, while the step is compiled, and no values."
-            yield Problem(tpu.index.place(call.node), message, remedy)
-    outer: list[ast.Global | ast.Nonlocal] = [*tpu.index.nodes(ast.Global), *tpu.index.nodes(ast.Nonlocal)]
+            message = "This list outside gets one symbol, while the step is compiled, and no code."
+            yield Problem(tpu.code.place(call.node), message, remedy)
+    outer: list[ast.Global | ast.Nonlocal] = [*tpu.code.nodes(ast.Global), *tpu.code.nodes(ast.Nonlocal)]
     for node in outer:
         if Kind.TRACED in tpu.compiled.kind(node):
             message = f"`{node.names[0]}` changes once, while the step is compiled, and not in every step."
-            yield Problem(tpu.index.place(node), message, remedy)
+            yield Problem(tpu.code.place(node), message, remedy)
 
 
 @tpu_rule("T033", "frozen-chance", Severity.ERROR)
@@ -90,12 +90,12 @@ def frozen_chance(tpu: TpuCode) -> Iterator[Problem]:
     Source: JAX, "Sharp bits"; TensorFlow's guide to tf.function.
     """
     for call in tpu.traced.calls(kind=Kind.TRACED):
-        if call.name.startswith(_SAMPLES) and call.name.partition(".")[0] in tpu.index.code.modules:
+        if call.name.startswith(_SAMPLES) and call.name.partition(".")[0] in tpu.code.modules:
             message = f"`{call.last}` draws once, while the step is compiled: every step has the same number."
-            yield Problem(tpu.index.place(call.node), message, "Draw with jax.random or tf.random.stateless_uniform.")
+            yield Problem(tpu.code.place(call.node), message, "Draw with jax.random or tf.random.stateless_uniform.")
         elif call.name in _CLOCKS:
             message = "The clock is read once, while the step is compiled."
-            yield Problem(tpu.index.place(call.node), message, "Measure outside of the compiled function.")
+            yield Problem(tpu.code.place(call.node), message, "Measure outside of the compiled function.")
 
 
 @tpu_rule("T034", "constant-key", Severity.WARNING)
@@ -109,11 +109,11 @@ def constant_key(tpu: TpuCode) -> Iterator[Problem]:
     """
     for call in tpu.calls("jax.random.PRNGKey", "jax.random.key"):
         is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
-        parent = tpu.index.call(tpu.index.parent(call.node))
+        parent = tpu.code.call(tpu.code.parent(call.node))
         is_folded = parent is not None and parent.last == "fold_in"
-        if is_step and not is_folded and tpu.values.number(call.argument(0, "seed")) is not None:
+        if is_step and not is_folded and tpu.devices.number(call.argument(0, "seed")) is not None:
             message = "Every step draws the same numbers, since its key is a constant."
-            yield Problem(tpu.index.place(call.node), message, "Hand the key in, and split it for each step.")
+            yield Problem(tpu.code.place(call.node), message, "Hand the key in, and split it for each step.")
 
 
 @tpu_rule("T035", "host-op-in-step", Severity.ERROR)
@@ -130,7 +130,7 @@ def host_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name in refused or call.name.startswith("tensorflow.summary."):
             message = f"The TPU's compiler refuses `{call.last}`, which runs on the host."
-            yield Problem(tpu.index.place(call.node), message, "Do it in the input pipeline, or outside of the step.")
+            yield Problem(tpu.code.place(call.node), message, "Do it in the input pipeline, or outside of the step.")
 
 
 @tpu_rule("T036", "host-callback", Severity.WARNING)
@@ -142,13 +142,15 @@ def host_callback(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: JAX, "External callbacks".
     """
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         is_callback = call.name in _CALLBACKS or call.name.startswith("jax.experimental.host_callback.")
         is_step = Kind.TRACED | Kind.JAX | Kind.STEP in tpu.compiled.kind(call.node)
-        is_switched = any(isinstance(each, ast.If) for each in tpu.index.ancestors(call.node))  # by `if DEBUG:`
+        is_switched = any(
+            isinstance(each, ast.If) for each in tpu.code.ancestors(call.node, within_function=True)
+        )  # by `if DEBUG:`
         if is_callback and is_step and not is_switched:
             message = f"Every step waits for Python on the host (`{call.last}`)."
-            yield Problem(tpu.index.place(call.node), message, "Return the value, and look at it outside of the step.")
+            yield Problem(tpu.code.place(call.node), message, "Return the value, and look at it outside of the step.")
 
 
 @tpu_rule("T037", "compiled-in-loop", Severity.WARNING)
@@ -166,17 +168,17 @@ def compiled_in_loop(tpu: TpuCode) -> Iterator[Problem]:
     }  # fmt: skip
     remedy = "Make it before the loop, and hand in what changes as an argument."
     message = "This is compiled anew in every pass of the loop."
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         if call.name in compilers and call.node.args:
             given = call.node.args[0]
             is_new = isinstance(given, ast.Lambda | ast.Call) or call.name == "tensorflow.function"
             if is_new and _is_in_step_loop(tpu, call.node):
-                yield Problem(tpu.index.place(call.node), message, remedy)
-    for function in tpu.index.nodes(ast.FunctionDef):
-        names = [tpu.index.name(each.func if isinstance(each, ast.Call) else each) for each in function.decorator_list]
+                yield Problem(tpu.code.place(call.node), message, remedy)
+    for function in tpu.code.nodes(ast.FunctionDef):
+        names = [tpu.code.name(each.func if isinstance(each, ast.Call) else each) for each in function.decorator_list]
         partials = [each.args[0] for each in function.decorator_list if isinstance(each, ast.Call) and each.args]
-        if compilers & {*names, *map(tpu.index.name, partials)} and _is_in_step_loop(tpu, function):
-            yield Problem(tpu.index.place(function), message, remedy)
+        if compilers & {*names, *map(tpu.code.name, partials)} and _is_in_step_loop(tpu, function):
+            yield Problem(tpu.code.place(function), message, remedy)
 
 
 @tpu_rule("T038", "number-that-compiles-anew", Severity.WARNING)
@@ -193,19 +195,17 @@ def number_that_compiles_anew(tpu: TpuCode) -> Iterator[Problem]:
     for function, static in tpu.compiled.static.items():
         for name in sorted(static & changing):
             message = f"`{name}` is static, so that each of its values compiles the function anew."
-            yield Problem(
-                tpu.index.place(function), message, "Hand it in as an array, or use the optimizer's schedule."
-            )
-    for call in tpu.index.calls:
+            yield Problem(tpu.code.place(function), message, "Hand it in as an array, or use the optimizer's schedule.")
+    for call in tpu.code.calls:
         if any(_is_plain_tf_function(tpu, each) for each in tpu.compiled.referred(call.node.func)):
             for argument in [*call.node.args, *(each.value for each in call.node.keywords)]:
                 if isinstance(argument, ast.Name) and _counts(tpu, call, argument):
                     message = f"`{argument.id}` is a Python number: each of its values compiles the function anew."
-                    yield Problem(tpu.index.place(call.node), message, f"Hand in tf.constant({argument.id}).")
+                    yield Problem(tpu.code.place(call.node), message, f"Hand in tf.constant({argument.id}).")
 
 
 def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
-    """True for a comparison, or a call such as `jnp.any`, of traced values."""
+    """True for a comparison, or a call such as `jnp.any`, of traced code."""
     parts = [test]
     for part in parts:
         if isinstance(part, ast.BoolOp):
@@ -215,24 +215,24 @@ def _asks_for_value(tpu: TpuCode, test: ast.expr) -> bool:
         elif isinstance(part, ast.Compare) and tpu.traced.is_traced(part):
             return True
         elif isinstance(part, ast.Call):
-            call = tpu.index.call_of[part]
-            if call.name.startswith("jax.numpy.") and tpu.traced.is_traced(part):
+            call = tpu.code.call(part)
+            if call is not None and call.name.startswith("jax.numpy.") and tpu.traced.is_traced(part):
                 return True
     return False
 
 
 def _is_outside(tpu: TpuCode, call: Call) -> bool:
     """True for a method of a list that the function did not make."""
-    function = tpu.index.function(call.node)
+    function = tpu.code.function(call.node)
     if function is None or not isinstance(call.receiver, ast.Name):
         return False
     name = call.receiver.id
     owned = [
         node.id
-        for node in tpu.index.inside(function)
+        for node in tpu.code.inside(function)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
     ]
-    return name not in owned and any(each is not None for each in tpu.values.given(call.receiver))
+    return name not in owned and any(each is not None for each in tpu.code.given(call.receiver))
 
 
 def _is_in_step_loop(tpu: TpuCode, node: ast.AST) -> bool:
@@ -243,7 +243,7 @@ def _is_in_step_loop(tpu: TpuCode, node: ast.AST) -> bool:
 
 def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
     decorators = function.decorator_list if isinstance(function, ast.FunctionDef) else []
-    names = [tpu.index.name(each.func if isinstance(each, ast.Call) else each) for each in decorators]
+    names = [tpu.code.name(each.func if isinstance(each, ast.Call) else each) for each in decorators]
     has_signature = any(isinstance(each, ast.Call) and each.keywords for each in decorators)
     return "tensorflow.function" in names and not has_signature
 
@@ -251,7 +251,7 @@ def _is_plain_tf_function(tpu: TpuCode, function: ast.AST) -> bool:
 def _counts(tpu: TpuCode, call: Call, name: ast.Name) -> bool:
     """True for the number of a loop around a call: `for step in range(n)`, `for step, batch in enumerate(data)`."""
     for loop in tpu.loops(call.node):
-        counted = tpu.index.call(loop.iter) if isinstance(loop, ast.For) else None
+        counted = tpu.code.call(loop.iter) if isinstance(loop, ast.For) else None
         if isinstance(loop, ast.For) and counted is not None and counted.name in {"range", "enumerate"}:
             target = loop.target.elts[0] if isinstance(loop.target, ast.Tuple) else loop.target
             is_number = counted.name == "range" or isinstance(loop.target, ast.Tuple)

@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.index import Call, walk
 from generator.check.analysis.models import builds_model, is_model
 from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call, walk
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -34,16 +34,16 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
     """
     if _raises_without_devices(tpu):
         return
-    for attempt in tpu.index.nodes(ast.Try):
+    for attempt in tpu.code.nodes(ast.Try):
         tried = [call for statement in attempt.body for call in tpu.runs_in(statement)]
-        asked = [tpu.values.text(call.argument(0, "backend")) for call in tried if call.name in _JAX_DEVICES]
+        asked = [tpu.code.text(call.argument(0, "backend")) for call in tried if call.name in _JAX_DEVICES]
         if "tpu" not in asked and not any(call.last in _CONNECTS for call in tried):
             continue
         for handler in attempt.handlers:
             if not _stops(tpu, handler):
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Let it raise, or check the number of devices before training and stop."
-                yield Problem(tpu.index.place(handler), message, remedy)
+                yield Problem(tpu.code.place(handler), message, remedy)
 
 
 @tpu_rule("T002", "tensorflow-sees-no-tpu", Severity.WARNING)
@@ -59,11 +59,11 @@ def tensorflow_sees_no_tpu(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.mentions("tensorflow-tpu", "tensorflow_tpu"):
         return
     resolver = "TPUClusterResolver"
-    connects = [call for call in tpu.index.calls if call.last == resolver or call.name.endswith(f"{resolver}.connect")]
+    connects = [call for call in tpu.code.calls if call.last == resolver or call.name.endswith(f"{resolver}.connect")]
     for call in connects[:1]:
         message = "TensorFlow of Kaggle's TPU image finds no TPU."
         remedy = "Set KERAS_BACKEND to jax, or install tensorflow-tpu before TensorFlow is imported."
-        yield Problem(tpu.index.place(call.node), message, remedy)
+        yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T003", "model-outside-scope", Severity.ERROR)
@@ -75,19 +75,19 @@ def model_outside_scope(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: TensorFlow's guide to distributed training.
     """
-    has_strategy = any(call.last == "TPUStrategy" for call in tpu.index.calls)
-    if not has_strategy or any(call.last in {"experimental_set_strategy", "__enter__"} for call in tpu.index.calls):
+    has_strategy = any(call.last == "TPUStrategy" for call in tpu.code.calls)
+    if not has_strategy or any(call.last in {"experimental_set_strategy", "__enter__"} for call in tpu.code.calls):
         return
-    trained = [call.receiver for call in tpu.index.calls if call.last in {"fit", "fit_generator", "train_on_batch"}]
+    trained = [call.receiver for call in tpu.code.calls if call.last in {"fit", "fit_generator", "train_on_batch"}]
     seen: set[ast.AST] = set()
     for name in trained:
-        given = tpu.values.given(name) if isinstance(name, ast.Name) else []
-        built = [call for call in map(tpu.index.call, given) if call is not None and builds_model(tpu, call)]
+        given = tpu.code.given(name) if isinstance(name, ast.Name) else []
+        built = [call for call in map(tpu.code.call, given) if call is not None and builds_model(tpu, call)]
         if built and not any(_is_in_scope(tpu, call) for call in built):
             for call in [call for call in built if call.node not in seen]:
                 seen.add(call.node)
                 message = "This model is built outside of the strategy's scope, and trained."
-                yield Problem(tpu.index.place(call.node), message, "Build and compile it in `with strategy.scope():`.")
+                yield Problem(tpu.code.place(call.node), message, "Build and compile it in `with strategy.scope():`.")
 
 
 @tpu_rule("T004", "distribution-after-model", Severity.WARNING)
@@ -101,11 +101,11 @@ def distribution_after_model(tpu: TpuCode) -> Iterator[Problem]:
     settings = [call for call in tpu.calls("keras.distribution.set_distribution") if _is_at_top(tpu, call)]
     if not tpu.platform.keras_jax or not settings:
         return
-    first = min(tpu.index.order(call.node) for call in settings)
-    for call in tpu.index.calls:
-        if _is_at_top(tpu, call) and tpu.index.order(call.node) < first and builds_model(tpu, call):
+    first = min(tpu.code.order(call.node) for call in settings)
+    for call in tpu.code.calls:
+        if _is_at_top(tpu, call) and tpu.code.order(call.node) < first and builds_model(tpu, call):
             message = "This model is built before the distribution is set, so that it is on one device."
-            yield Problem(tpu.index.place(call.node), message, "Call keras.distribution.set_distribution first.")
+            yield Problem(tpu.code.place(call.node), message, "Call keras.distribution.set_distribution first.")
             return
 
 
@@ -119,20 +119,20 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
     Source: JAX, "Distributed arrays and automatic parallelization"; PyTorch/XLA, "How to run with PyTorch/XLA".
     """
     remedy = "Split the batch over all devices; the learning rate grows with it."
-    if any(call.last in _SHARDS or "sharding" in call.name.lower() for call in tpu.index.calls):
+    if any(call.last in _SHARDS or "sharding" in call.name.lower() for call in tpu.code.calls):
         return
     if tpu.platform.keras_jax and not tpu.platform.tensorflow:
-        fits = [call for call in tpu.index.calls if call.last == "fit" and builds_some_model(tpu, call)]
+        fits = [call for call in tpu.code.calls if call.last == "fit" and builds_some_model(tpu, call)]
         for call in fits[:1]:
-            yield Problem(tpu.index.place(call.node), "Keras on JAX trains on the first of eight devices.", remedy)
+            yield Problem(tpu.code.place(call.node), "Keras on JAX trains on the first of eight devices.", remedy)
     elif tpu.platform.jax:
         for function in tpu.compiled.training_steps()[:1]:
-            yield Problem(tpu.index.place(function), "This step runs on the first of eight devices.", remedy)
-    elif tpu.platform.torch and any(call.last == "backward" for call in tpu.index.calls):
+            yield Problem(tpu.code.place(function), "This step runs on the first of eight devices.", remedy)
+    elif tpu.platform.torch and any(call.last == "backward" for call in tpu.code.calls):
         starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
         devices = list(tpu.calls(*XLA_DEVICES))
-        if devices and not any(call.last in starts for call in tpu.index.calls):
-            place = tpu.index.place(devices[0].node)
+        if devices and not any(call.last in starts for call in tpu.code.calls):
+            place = tpu.code.place(devices[0].node)
             yield Problem(place, "PyTorch/XLA trains on the first of eight devices.", remedy)
 
 
@@ -148,54 +148,56 @@ def fold_without_restart(tpu: TpuCode) -> Iterator[Problem]:
     """
     if not (tpu.platform.tensorflow or tpu.platform.keras_jax):
         return
-    for loop in tpu.index.nodes(ast.For):
+    for loop in tpu.code.nodes(ast.For):
         if tpu.is_fold_loop(loop):
             calls = tpu.runs_in(loop)
             ends = {call.last for call in calls}
             if "fit" in ends and any(is_model(tpu, call) for call in calls) and not ends & _RESTARTS:
                 message = "Each fold builds a model, and what the fold before left stays in the TPU's memory."
                 remedy = "Initialise the TPU again before each fold, or call keras.backend.clear_session()."
-                yield Problem(tpu.index.place(loop), message, remedy)
+                yield Problem(tpu.code.place(loop), message, remedy)
 
 
 def builds_some_model(tpu: TpuCode, call: Call) -> bool:
     """Return whether a call of `fit` is of a Keras model, as far as is known: an estimator is none."""
-    given = tpu.values.given(call.receiver) if isinstance(call.receiver, ast.Name) else []
-    return any(made is not None and builds_model(tpu, made) for made in map(tpu.index.call, given))
+    given = tpu.code.given(call.receiver) if isinstance(call.receiver, ast.Name) else []
+    return any(made is not None and builds_model(tpu, made) for made in map(tpu.code.call, given))
 
 
 def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
-    if any(tpu.values.is_of_devices(claim.test) for claim in tpu.index.nodes(ast.Assert)):
+    if any(tpu.devices.decide(claim.test) for claim in tpu.code.nodes(ast.Assert)):
         return True
-    ends = [*tpu.index.nodes(ast.Raise), *(call.node for call in tpu.index.calls if call.name in _STOPS)]
-    checks = {around for end in ends for around in tpu.index.ancestors(end) if isinstance(around, ast.If)}
-    return any(tpu.values.is_of_devices(check.test) for check in checks)
+    ends = [*tpu.code.nodes(ast.Raise), *(call.node for call in tpu.code.calls if call.name in _STOPS)]
+    checks = {
+        around for end in ends for around in tpu.code.ancestors(end, within_function=True) if isinstance(around, ast.If)
+    }
+    return any(tpu.devices.decide(check.test) for check in checks)
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:
     """True if a statement can end the notebook."""
     raises = any(isinstance(each, ast.Raise) for each in walk(node))
-    return raises or any(call.name in _STOPS for call in tpu.index.below(node))
+    return raises or any(call.name in _STOPS for call in tpu.code.below(node))
 
 
 def _is_at_top(tpu: TpuCode, call: Call) -> bool:
-    return tpu.index.function(call.node) is None
+    return tpu.code.function(call.node) is None
 
 
 def _is_in_scope(tpu: TpuCode, call: Call) -> bool:
     """True if a call is in `with strategy.scope():`, or in a function that is called there."""
     if _has_scope_around(tpu, call.node):
         return True
-    function = tpu.index.function(call.node)
+    function = tpu.code.function(call.node)
     name = getattr(function, "name", None)
-    return name is not None and any(_has_scope_around(tpu, each.node) for each in tpu.index.calls if each.name == name)
+    return name is not None and any(_has_scope_around(tpu, each.node) for each in tpu.code.calls if each.name == name)
 
 
 def _has_scope_around(tpu: TpuCode, node: ast.AST) -> bool:
-    for around in tpu.index.ancestors(node):
+    for around in tpu.code.ancestors(node, within_function=True):
         if isinstance(around, ast.With):
-            entered = [tpu.index.call(item.context_expr) for item in around.items]
+            entered = [tpu.code.call(item.context_expr) for item in around.items]
             if any(call is not None and call.last == "scope" for call in entered):
                 return True
     return False

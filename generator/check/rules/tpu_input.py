@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets, training_loaders
 from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.index import Call, is_false, is_true, walk
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call, is_false, is_true, walk
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -33,17 +33,17 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
         # Of examples that are repeated before, the last batch is whole.
         if batched.is_for_training and "repeat" not in batched.before and is_kept:
             message = f"The last training batch has another size, which {_RAGGED}."
-            yield Problem(tpu.index.place(batched.call.node), message, "Add drop_remainder=True.")
+            yield Problem(tpu.code.place(batched.call.node), message, "Add drop_remainder=True.")
     if tpu.platform.torch:
         for call in training_loaders(tpu):
             drops = call.argument(8, "drop_last")
             if drops is None or is_false(drops):
                 message = "The last training batch has another size, for which the step is compiled once more."
-                yield Problem(tpu.index.place(call.node), message, "Add drop_last=True.")
+                yield Problem(tpu.code.place(call.node), message, "Add drop_last=True.")
     if tpu.platform.jax:
         for loop in _ragged_slices(tpu):
             message = f"The last slice of this loop is shorter than the others, which {_RAGGED}."
-            yield Problem(tpu.index.place(loop), message, "Loop over len(x) // batch_size whole batches.")
+            yield Problem(tpu.code.place(loop), message, "Loop over len(x) // batch_size whole batches.")
 
 
 @tpu_rule("T011", "serial-input", Severity.WARNING)
@@ -55,7 +55,7 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide; measured on the reference pairs, see docs/adr/0017.
     """
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         if call.last == "map" and call.receiver is not None and not call.name.startswith("jax."):
             functions = tpu.compiled.referred(call.argument(0, "map_func"))
             is_pipeline = any(Kind.HOST in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions)
@@ -65,13 +65,13 @@ def serial_input(tpu: TpuCode) -> Iterator[Problem]:
             if is_pipeline and decodes and call.argument(1, "num_parallel_calls") is None and not call.is_open:
                 message = "The examples are decoded one after another."
                 remedy = "Add num_parallel_calls=tf.data.AUTOTUNE."
-                yield Problem(tpu.index.place(call.node), message, remedy)
+                yield Problem(tpu.code.place(call.node), message, remedy)
     if tpu.platform.torch:
         for call in training_loaders(tpu):
             workers = call.argument(5, "num_workers")
-            if (workers is None or tpu.values.number(workers) == 0) and _reads_files(tpu, call.argument(0, "dataset")):
+            if (workers is None or tpu.devices.number(workers) == 0) and _reads_files(tpu, call.argument(0, "dataset")):
                 message = "This loader has no workers, so that the TPU waits for each example to be read."
-                yield Problem(tpu.index.place(call.node), message, "Add num_workers=4 or more.")
+                yield Problem(tpu.code.place(call.node), message, "Add num_workers=4 or more.")
 
 
 @tpu_rule("T012", "same-examples-on-every-core", Severity.WARNING)
@@ -83,12 +83,12 @@ def same_examples_on_every_core(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.index.calls):
+    if not tpu.spawned() or any(call.last == "DistributedSampler" for call in tpu.code.calls):
         return
     for call in training_loaders(tpu):
         if is_true(call.argument(2, "shuffle")):
             message = "Every process of the eight trains on all examples."
-            yield Problem(tpu.index.place(call.node), message, "Give the loader a DistributedSampler.")
+            yield Problem(tpu.code.place(call.node), message, "Give the loader a DistributedSampler.")
 
 
 @tpu_rule("T013", "varying-lengths", Severity.WARNING)
@@ -100,9 +100,9 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide ("Shapes and axes must be constants").
     """
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         if call.last == "DataCollatorWithPadding":
-            padding = tpu.values.text(call.argument(1, "padding"))
+            padding = tpu.code.text(call.argument(1, "padding"))
             is_dynamic = padding != "max_length" and call.argument(3, "pad_to_multiple_of") is None
         elif call.last == "padded_batch":
             is_dynamic = call.argument(1, "padded_shapes") is None
@@ -110,16 +110,16 @@ def varying_lengths(tpu: TpuCode) -> Iterator[Problem]:
             is_dynamic = _is_in_collation(tpu, call) and _pads_to_longest(tpu, call)
         if is_dynamic and not call.is_open:
             message = "Batches are padded to their longest text, and each new length compiles the step anew."
-            yield Problem(tpu.index.place(call.node), message, "Pad all batches to one length.")
+            yield Problem(tpu.code.place(call.node), message, "Pad all batches to one length.")
 
 
 def _ragged_slices(tpu: TpuCode) -> Iterator[ast.For]:
     """Loops over `range(0, n, batch)` that hand a slice to a training step, and do not skip the last one."""
-    for loop in tpu.index.nodes(ast.For):
-        counted = tpu.index.call(loop.iter)
+    for loop in tpu.code.nodes(ast.For):
+        counted = tpu.code.call(loop.iter)
         if counted is None or counted.name != "range" or len(counted.node.args) != 3:  # noqa: PLR2004 - start, stop, step
             continue
-        stop = tpu.values.resolved(counted.node.args[1])
+        stop = tpu.code.resolved(counted.node.args[1])
         parts = [each.op for each in walk(stop) if isinstance(each, ast.BinOp)] if stop is not None else []
         is_whole = any(isinstance(each, ast.FloorDiv | ast.Mod | ast.Sub) for each in parts)
         skips = any(isinstance(each, ast.Continue | ast.Break) for each in walk(loop))
@@ -136,30 +136,29 @@ def _slices_by(loop: ast.For) -> bool:
 
 def _trains(tpu: TpuCode, loop: ast.For) -> bool:
     """True if a loop calls a training step, or yields what was shuffled to one."""
-    functions = [each for call in tpu.index.below(loop) for each in tpu.compiled.referred(call.node.func)]
+    functions = [each for call in tpu.code.below(loop) for each in tpu.compiled.referred(call.node.func)]
     if any(Kind.GRADIENT in tpu.compiled.kinds.get(each, Kind.NOTHING) for each in functions):
         return True
-    function = tpu.index.function(loop)
+    function = tpu.code.function(loop)
     if function is None or not any(isinstance(each, ast.Yield) for each in walk(loop)):
         return False
-    own = [node for node in tpu.index.inside(function) if isinstance(node, ast.Call)]
-    return any(tpu.index.call_of[each].last in {"permutation", "shuffle"} for each in own)
+    return any(call.last in {"permutation", "shuffle"} for call in tpu.code.calls_inside(function))
 
 
 def _reads_files(tpu: TpuCode, dataset: ast.expr | None) -> bool:
     """True if a dataset of the notebook's own reads an example when it is asked for one."""
-    made = tpu.index.call(tpu.values.resolved(dataset))
-    owner = tpu.index.classes.get(made.name) if made is not None else None
+    made = tpu.code.call(tpu.code.resolved(dataset))
+    owner = tpu.code.classes.get(made.name) if made is not None else None
     methods = owner.body if owner is not None else []
     getters = [each for each in methods if isinstance(each, ast.FunctionDef) and each.name == "__getitem__"]
     return any(call.last in _READS for each in getters for call in tpu.runs_in(each))
 
 
 def _is_in_collation(tpu: TpuCode, call: Call) -> bool:
-    for function in tpu.index.functions_around(call.node):
+    for function in tpu.code.functions_around(call.node):
         if "collate" in getattr(function, "name", "").lower():
             return True
-        given_to = tpu.index.parent(function)
+        given_to = tpu.code.parent(function)
         if isinstance(given_to, ast.keyword) and given_to.arg == "collate_fn":
             return True
     return False
@@ -167,5 +166,5 @@ def _is_in_collation(tpu: TpuCode, call: Call) -> bool:
 
 def _pads_to_longest(tpu: TpuCode, call: Call) -> bool:
     padding = call.keyword("padding")
-    is_longest = is_true(padding) or tpu.values.text(padding) == "longest"
+    is_longest = is_true(padding) or tpu.code.text(padding) == "longest"
     return is_longest and call.keyword("pad_to_multiple_of") is None

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.index import Call, walk
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call, walk
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -44,7 +44,7 @@ def string_op_in_step(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name.startswith(_STRINGS):
             message = f"The TPU's compiler refuses `{call.last}`, which works on strings or files."
-            yield Problem(tpu.index.place(call.node), message, "Do it in the input pipeline, by dataset.map.")
+            yield Problem(tpu.code.place(call.node), message, "Do it in the input pipeline, by dataset.map.")
 
 
 @tpu_rule("T041", "lookup-layer-in-model", Severity.ERROR)
@@ -60,7 +60,7 @@ def lookup_layer_in_model(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.platform.tensorflow or tpu.platform.keras_jax:
         for call in tpu.layers.made(_LOOKUPS):
             message = f"The TPU's compiler refuses a {call.last} in the model."
-            yield Problem(tpu.index.place(call.node), message, "Apply it in dataset.map, on the host.")
+            yield Problem(tpu.code.place(call.node), message, "Apply it in dataset.map, on the host.")
 
 
 @tpu_rule("T042", "augmentation-in-model", Severity.ERROR)
@@ -76,7 +76,7 @@ def augmentation_in_model(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.platform.tensorflow and not tpu.platform.keras_jax:
         for call in tpu.layers.made(_TRANSFORMS):
             message = f"TensorFlow has no {call.last} for a TPU."
-            yield Problem(tpu.index.place(call.node), message, "Apply it in dataset.map, on the host.")
+            yield Problem(tpu.code.place(call.node), message, "Apply it in dataset.map, on the host.")
 
 
 @tpu_rule("T043", "refused-op", Severity.ERROR)
@@ -92,7 +92,7 @@ def refused_op(tpu: TpuCode) -> Iterator[Problem]:
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name in _REFUSED:
             remedy = "Take tf.math.unsorted_segment_sum." if call.last == "segment_sum" else "Do it on the host."
-            yield Problem(tpu.index.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
+            yield Problem(tpu.code.place(call.node), f"The TPU's compiler has no `{call.last}`.", remedy)
 
 
 @tpu_rule("T044", "resize-method", Severity.ERROR)
@@ -124,7 +124,7 @@ def falls_back_to_host(tpu: TpuCode) -> Iterator[Problem]:
         if call.last in _FALLBACKS and not call.name.startswith(("numpy.", "np.")):
             message = f"PyTorch/XLA computes `{call.last}` on the host, in the middle of every step."
             yield Problem(
-                tpu.index.place(call.node), message, "Do it in the dataset, or write it with other operations."
+                tpu.code.place(call.node), message, "Do it in the dataset, or write it with other operations."
             )
 
 
@@ -142,7 +142,7 @@ def max_pooling(tpu: TpuCode) -> Iterator[Problem]:
     found += [call for call in tpu.device_calls(Kind.JAX) if call.name == "flax.linen.max_pool"]
     for call in found[:1]:
         message = "The model pools by the maximum, whose gradient is slow on a TPU."
-        yield Problem(tpu.index.place(call.node), message, "Try average pooling, or convolutions with a stride.")
+        yield Problem(tpu.code.place(call.node), message, "Try average pooling, or convolutions with a stride.")
 
 
 @tpu_rule("T047", "concatenation-in-loop", Severity.WARNING)
@@ -154,8 +154,8 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide ("few concatenations").
     """
-    for call in tpu.index.calls:
-        parent = tpu.index.parent(call.node)
+    for call in tpu.code.calls:
+        parent = tpu.code.parent(call.node)
         if call.last not in _CONCATENATES or not isinstance(parent, ast.Assign) or not call.node.args:
             continue
         is_array = call.name.startswith(("tensorflow.", "jax.numpy.", "torch.", "keras.ops.", "keras.layers."))
@@ -165,7 +165,7 @@ def concatenation_in_loop(tpu: TpuCode) -> Iterator[Problem]:
         is_step = Kind.DEVICE in kind and Kind.TORCH not in kind
         if is_array and grows and is_step and any(tpu.loops(call.node)):
             message = "A tensor grows by concatenation in a loop, and is copied in every pass."
-            yield Problem(tpu.index.place(call.node), message, "Collect the pieces in a list, and concatenate once.")
+            yield Problem(tpu.code.place(call.node), message, "Collect the pieces in a list, and concatenate once.")
 
 
 @tpu_rule("T048", "stateful-chance", Severity.NOTE)
@@ -181,11 +181,11 @@ def stateful_chance(tpu: TpuCode) -> Iterator[Problem]:
         head, _, last = call.name.rpartition(".")
         if (head == "tensorflow.random" and last in _STATEFUL) or (head == "tensorflow.image" and last in _IMAGE):
             message = f"No seed reaches the numbers that `{last}` draws on a TPU."
-            yield Problem(tpu.index.place(call.node), message, f"Draw with tf.{head[11:]}.stateless_… instead.")
+            yield Problem(tpu.code.place(call.node), message, f"Draw with tf.{head[11:]}.stateless_… instead.")
 
 
 def _resized(tpu: TpuCode, call: Call, method: ast.expr | None) -> Iterator[Problem]:
-    name = tpu.values.text(method) or (tpu.index.name(method).rpartition(".")[2] if method is not None else "")
+    name = tpu.code.text(method) or (tpu.code.name(method).rpartition(".")[2] if method is not None else "")
     if name.lower() in _METHODS:
         message = f"The TPU's compiler has no {name.lower()} resize."
-        yield Problem(tpu.index.place(call.node), message, "Take bilinear, or resize in the input pipeline.")
+        yield Problem(tpu.code.place(call.node), message, "Take bilinear, or resize in the input pipeline.")

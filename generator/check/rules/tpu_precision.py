@@ -26,19 +26,19 @@ def double_precision(tpu: TpuCode) -> Iterator[Problem]:
     Source: Cloud TPU performance guide; 145 steps given to Google's TPU compiler, see docs/adr/0017.
     """
     message, remedy = "A TPU emulates float64, many times slower.", "Take float32, or bfloat16."
-    for node in tpu.index.nodes(ast.Attribute):
-        if node.attr in _ENDS and tpu.index.name(node) in _DOUBLES and _is_computed_with(tpu, node):
-            yield Problem(tpu.index.place(node), message, remedy)
-    for call in tpu.index.calls:
-        is_setting = call.name == "jax.config.update" and tpu.values.text(call.argument(0)) == "jax_enable_x64"
+    for node in tpu.code.nodes(ast.Attribute):
+        if node.attr in _ENDS and tpu.code.name(node) in _DOUBLES and _is_computed_with(tpu, node):
+            yield Problem(tpu.code.place(node), message, remedy)
+    for call in tpu.code.calls:
+        is_setting = call.name == "jax.config.update" and tpu.code.text(call.argument(0)) == "jax_enable_x64"
         is_on = is_setting and isinstance(value := call.argument(1), ast.Constant) and bool(value.value)
-        is_floatx = call.last == "set_floatx" and tpu.values.text(call.argument(0)) == "float64"
+        is_floatx = call.last == "set_floatx" and tpu.code.text(call.argument(0)) == "float64"
         is_double = call.last == "double" and tpu.platform.torch and tpu.compiled.is_on_device(call.node)
         texts = [each.value for each in call.node.keywords if each.arg == "dtype"]
         texts += call.node.args[1:2] if call.last in {"cast", "astype"} else []
-        is_cast = tpu.compiled.is_on_device(call.node) and any(tpu.values.text(each) == "float64" for each in texts)
+        is_cast = tpu.compiled.is_on_device(call.node) and any(tpu.code.text(each) == "float64" for each in texts)
         if is_on or is_floatx or is_double or is_cast:
-            yield Problem(tpu.index.place(call.node), message, remedy)
+            yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T051", "half-precision", Severity.WARNING)
@@ -51,19 +51,19 @@ def half_precision(tpu: TpuCode) -> Iterator[Problem]:
     Source: Keras, guide to mixed precision; PyTorch/XLA, "Automatic mixed precision".
     """
     remedy = "Take bfloat16, without scaling."
-    for call in tpu.index.calls:
-        is_policy = call.last in _POLICIES and tpu.values.text(call.argument(0)) == "mixed_float16"
+    for call in tpu.code.calls:
+        is_policy = call.last in _POLICIES and tpu.code.text(call.argument(0)) == "mixed_float16"
         is_scaler = tpu.platform.torch and call.last == "GradScaler" and not _is_switched(call.node)
         is_known = call.name.startswith(("keras.", "tensorflow.", "torch.", "torch_xla."))
         # Below an `if` another type may be taken on a TPU.
-        if (is_policy or is_scaler) and is_known and not tpu.index.is_conditional(call.node):
-            yield Problem(tpu.index.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
+        if (is_policy or is_scaler) and is_known and not tpu.code.is_conditional(call.node):
+            yield Problem(tpu.code.place(call.node), "A TPU computes in bfloat16, not in float16.", remedy)
 
 
 def _is_computed_with(tpu: TpuCode, node: ast.AST) -> bool:
     """True for a type that an array on the device gets: `tf.cast(x, tf.float64)`, `dtype=jnp.float64`."""
-    parent = tpu.index.parent(node)
-    given_to = tpu.index.call(tpu.index.parent(parent) if isinstance(parent, ast.keyword) else parent)
+    parent = tpu.code.parent(node)
+    given_to = tpu.code.call(tpu.code.parent(parent) if isinstance(parent, ast.keyword) else parent)
     return given_to is not None and given_to.last not in CALLBACKS and tpu.compiled.is_on_device(node)
 
 

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.index import Call
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -30,31 +30,31 @@ def second_process(tpu: TpuCode) -> Iterator[Problem]:
     taken = _taken(tpu)
     if taken is None or tpu.mentions("JAX_PLATFORMS", "JAX_PLATFORM_NAME"):
         return
-    cells = tpu.index.code.cells
+    cells = tpu.code.cells
     for number, cell in enumerate(cells):
         for line, command in cell.commands.items():
             if (number, line) > taken and _runs_python(command.split()):
                 message = "The notebook holds the TPU already, so that this program cannot have it."
-                place = tpu.index.code.place(cell, line)
+                place = tpu.code.place(cell, line)
                 yield Problem(place, message, "Run it before the notebook asks for devices, or import it.")
-    for call in tpu.index.calls:
-        if tpu.index.function(call.node) is not None or tpu.index.order(call.node) < taken:
+    for call in tpu.code.calls:
+        if tpu.code.function(call.node) is not None or tpu.code.order(call.node) < taken:
             continue
         if call.name in _STARTS and _runs_python(_words(tpu, call)):
             message = "The notebook holds the TPU already, so that this program cannot have it."
-            yield Problem(tpu.index.place(call.node), message, "Run it before the notebook asks for devices.")
+            yield Problem(tpu.code.place(call.node), message, "Run it before the notebook asks for devices.")
         elif call.name in _POOLS and tpu.platform.jax and not _is_spawned(tpu, call):
             message = "This forks a process in which JAX has the TPU: its copies can hang."
             remedy = 'Take threads, or multiprocessing.get_context("spawn").'
-            yield Problem(tpu.index.place(call.node), message, remedy)
+            yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 def _taken(tpu: TpuCode) -> tuple[int, int] | None:
     """Where the notebook's own process takes the TPU, in the order of its cells."""
     places = [
-        tpu.index.order(call.node)
-        for call in tpu.index.calls
-        if tpu.index.function(call.node) is None
+        tpu.code.order(call.node)
+        for call in tpu.code.calls
+        if tpu.code.function(call.node) is None
         and (call.name in _TAKES_TPU or call.last in {"TPUStrategy", "initialize_tpu_system"})
     ]
     return min(places, default=None)
@@ -70,16 +70,16 @@ def _runs_python(words: list[str]) -> bool:
 
 
 def _words(tpu: TpuCode, call: Call) -> list[str]:
-    given = tpu.values.resolved(call.argument(0, "args"))
+    given = tpu.code.resolved(call.argument(0, "args"))
     if isinstance(given, ast.List | ast.Tuple):
         return [_word(tpu, each) for each in given.elts]
-    return (tpu.values.text(given) or "").split()
+    return (tpu.code.text(given) or "").split()
 
 
 def _word(tpu: TpuCode, node: ast.expr) -> str:
-    return "python" if tpu.index.name(node) == "sys.executable" else tpu.values.text(node) or ""
+    return "python" if tpu.code.name(node) == "sys.executable" else tpu.code.text(node) or ""
 
 
 def _is_spawned(tpu: TpuCode, call: Call) -> bool:
     methods = {"set_start_method", "get_context"}
-    return call.keyword("mp_context") is not None or any(each.last in methods for each in tpu.index.calls)
+    return call.keyword("mp_context") is not None or any(each.last in methods for each in tpu.code.calls)

@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets, training_loaders
+from generator.check.analysis.devices import DEVICES
 from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.index import is_true
 from generator.check.analysis.platform import is_keras
 from generator.check.analysis.tpu import TpuCode, tpu_rule
-from generator.check.analysis.values import DEVICES
+from generator.check.code import is_true
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -38,17 +38,17 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
     if tpu.platform.torch:
         sizes += [(call.node, call.argument(1, "batch_size"), False) for call in training_loaders(tpu)]
     else:
-        sizes += [(call.node, call.keyword("batch_size"), True) for call in tpu.index.calls if call.last == "fit"]
+        sizes += [(call.node, call.keyword("batch_size"), True) for call in tpu.code.calls if call.last == "fit"]
     for node, size, is_global in sizes:
-        number = tpu.values.number(size)
+        number = tpu.devices.number(size)
         if number is None or number < 1:
             continue
-        scales = size is not None and tpu.values.is_of_devices(size)
+        scales = size is not None and tpu.devices.decide(size)
         a_core = number / DEVICES if is_global and scales else number
         if a_core % _TILE:
             whose = "of a core" if scales or not is_global else "of all cores"
             message = f"The training batch {whose} is {a_core:g}, which is no multiple of {_TILE}."
-            yield Problem(tpu.index.place(node), message, "Take a multiple of 8 for each core, 128 where it fits.")
+            yield Problem(tpu.code.place(node), message, "Take a multiple of 8 for each core, 128 where it fits.")
 
 
 @tpu_rule("T021", "features-not-in-eights", Severity.NOTE)
@@ -60,21 +60,21 @@ def features_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide.
     """
-    for call in tpu.index.calls:
-        if call.last != "Dense" or not is_keras(call.name, tpu.index):
+    for call in tpu.code.calls:
+        if call.last != "Dense" or not is_keras(call.name, tpu.code):
             continue
-        units = tpu.values.number(call.argument(0, "units"))
+        units = tpu.devices.number(call.argument(0, "units"))
         activation = call.argument(1, "activation")
-        name = tpu.values.text(activation) or tpu.index.name(activation or ast.Constant(None)).rpartition(".")[2]
+        name = tpu.code.text(activation) or tpu.code.name(activation or ast.Constant(None)).rpartition(".")[2]
         if units is not None and units >= _TILE and units % _TILE and name in _HIDDEN:
             padded = -(-int(units) // _LANES) * _LANES
             message = f"The {units:g} units of this hidden layer are padded to {padded}."
-            yield Problem(tpu.index.place(call.node), message, "Take a multiple of 128, or at least of 8.")
+            yield Problem(tpu.code.place(call.node), message, "Take a multiple of 128, or at least of 8.")
 
 
 @tpu_rule("T022", "data-dependent-shape", Severity.ERROR)
 def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
-    """A function that JAX compiles makes an array whose shape depends on values.
+    """A function that JAX compiles makes an array whose shape depends on code.
 
     While the function is traced there are no values: `jnp.nonzero`, `jnp.unique`, one-armed `jnp.where` and `x[mask]`
     raise NonConcreteBooleanIndexError or ConcretizationTypeError. Give them `size=`, or compute on everything and mask
@@ -89,15 +89,15 @@ def data_dependent_shape(tpu: TpuCode) -> Iterator[Problem]:
         traced = any(tpu.traced.is_traced(each) for each in call.node.args)
         if is_sized and is_numpy and traced and call.keyword("size") is None:
             message = f"The shape of what `{call.last}` gives depends on values, which are not known while compiling."
-            yield Problem(tpu.index.place(call.node), message, "Give it size=, or mask with jnp.where(mask, x, y).")
+            yield Problem(tpu.code.place(call.node), message, "Give it size=, or mask with jnp.where(mask, x, y).")
     for node in _masked(tpu, Kind.TRACED | Kind.JAX):
         message = "An array is indexed by a mask, so that the shape of the result is not known while compiling."
-        yield Problem(tpu.index.place(node), message, "Compute on everything, and choose with jnp.where(mask, x, y).")
+        yield Problem(tpu.code.place(node), message, "Compute on everything, and choose with jnp.where(mask, x, y).")
 
 
 @tpu_rule("T023", "dynamic-shape", Severity.WARNING)
 def dynamic_shape(tpu: TpuCode) -> Iterator[Problem]:
-    """The TPU's step makes a tensor whose shape depends on values.
+    """The TPU's step makes a tensor whose shape depends on code.
 
     In TensorFlow the compiler takes `boolean_mask`, `unique`, one-armed `where`, `dynamic_partition` and non-max
     suppression with a bound on the shape: slow, and it may compile anew. In PyTorch/XLA `nonzero`, `masked_select`,
@@ -111,17 +111,17 @@ def dynamic_shape(tpu: TpuCode) -> Iterator[Problem]:
         is_one_armed = call.name in {"tensorflow.where", "tensorflow.compat.v1.where"} and _arguments(call.node) == 1
         if call.name in _DYNAMIC_TENSORFLOW or is_one_armed:
             message = f"The shape of what `{call.last}` gives depends on values: slow, and it may compile anew."
-            yield Problem(tpu.index.place(call.node), message, remedy)
+            yield Problem(tpu.code.place(call.node), message, remedy)
     if not tpu.platform.torch:
         return
     for call in tpu.device_calls(Kind.TORCH):
         is_one_armed = call.name == "torch.where" and _arguments(call.node) == 1
         if (call.last in _DYNAMIC_TORCH and not call.name.startswith(("numpy.", "pandas."))) or is_one_armed:
             message = f"The shape of what `{call.last}` gives depends on values, so that each count compiles anew."
-            yield Problem(tpu.index.place(call.node), message, remedy)
+            yield Problem(tpu.code.place(call.node), message, remedy)
     for node in _masked(tpu, Kind.TORCH):
         message = "A tensor is indexed by a mask, so that each count of true values compiles anew."
-        yield Problem(tpu.index.place(node), message, remedy)
+        yield Problem(tpu.code.place(node), message, remedy)
 
 
 @tpu_rule("T024", "ragged-tensor", Severity.ERROR)
@@ -136,17 +136,17 @@ def ragged_tensor(tpu: TpuCode) -> Iterator[Problem]:
     message, remedy = "The TPU's compiler refuses ragged tensors.", "Make them dense in the input pipeline."
     for call in tpu.device_calls(Kind.TENSORFLOW):
         if call.name.startswith(("tensorflow.ragged.", "tensorflow.RaggedTensor.")):
-            yield Problem(tpu.index.place(call.node), message, remedy)
+            yield Problem(tpu.code.place(call.node), message, remedy)
     if tpu.platform.tensorflow:
-        for call in tpu.index.calls:
-            is_input = call.last in {"Input", "InputLayer"} and is_keras(call.name, tpu.index)
+        for call in tpu.code.calls:
+            is_input = call.last in {"Input", "InputLayer"} and is_keras(call.name, tpu.code)
             if is_input and is_true(call.keyword("ragged")):
-                yield Problem(tpu.index.place(call.node), message, remedy)
+                yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 def _masked(tpu: TpuCode, kind: Kind) -> Iterator[ast.Subscript]:
     """Subscripts `x[y > 0]` of values on the device; `x.at[mask].set(y)` keeps its shape."""
-    for node in tpu.index.nodes(ast.Subscript):
+    for node in tpu.code.nodes(ast.Subscript):
         is_read = isinstance(node.ctx, ast.Load) and not (
             isinstance(node.value, ast.Attribute) and node.value.attr == "at"
         )
@@ -158,9 +158,9 @@ def _masked(tpu: TpuCode, kind: Kind) -> Iterator[ast.Subscript]:
 
 def _mask(tpu: TpuCode, node: ast.expr) -> ast.expr | None:
     """A subscript's expression, or what its name was given."""
-    index = tpu.values.resolved(node)
+    index = tpu.code.resolved(node)
     while isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.Invert):
-        index = tpu.values.resolved(index.operand)
+        index = tpu.code.resolved(index.operand)
     return index
 
 

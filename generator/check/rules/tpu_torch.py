@@ -3,9 +3,9 @@
 import ast
 from collections.abc import Iterator
 
-from generator.check.analysis.index import Call
 from generator.check.analysis.platform import XLA_DEVICES
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -24,18 +24,18 @@ def step_without_end(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, "XLA tensor deep dive".
     """
-    ends = {call.last for call in tpu.index.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
-    steps_by_context = any(call.name == "torch_xla.step" for call in tpu.index.calls)
+    ends = {call.last for call in tpu.code.calls if call.name.startswith("torch_xla.") or call.receiver is not None}
+    steps_by_context = any(call.name == "torch_xla.step" for call in tpu.code.calls)
     if not tpu.platform.torch or ends & _ENDS_STEP or steps_by_context or not any(tpu.calls(*XLA_DEVICES)):
         return
     steps = list(tpu.calls(f"{_XM}optimizer_step"))
     if any(call.argument(1, "barrier") is not None for call in steps):
         return
-    backward = [call for call in tpu.index.calls if call.last == "backward" and any(tpu.loops(call.node))]
+    backward = [call for call in tpu.code.calls if call.last == "backward" and any(tpu.loops(call.node))]
     for call in (steps or backward)[:1]:
         message = "Nothing marks the end of a step, so that the recorded graph grows from step to step."
         remedy = "Call torch_xla.sync() after each step, or xm.optimizer_step(optimizer, barrier=True)."
-        yield Problem(tpu.index.place(call.node), message, remedy)
+        yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T064", "item-in-step", Severity.WARNING)
@@ -50,13 +50,13 @@ def item_in_step(tpu: TpuCode) -> Iterator[Problem]:
     """
     if not tpu.platform.torch:
         return
-    loops = {loop for call in tpu.index.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
-    for call in tpu.index.calls:
-        if call.last != "item" or call.node.args or tpu.index.is_conditional(call.node):
+    loops = {loop for call in tpu.code.calls if call.last == "backward" for loop in [*tpu.loops(call.node)][:1]}
+    for call in tpu.code.calls:
+        if call.last != "item" or call.node.args or tpu.code.is_conditional(call.node):
             continue
         if next(tpu.loops(call.node), None) in loops:
             message = "The loop waits for the TPU in every step to read this value."
-            yield Problem(tpu.index.place(call.node), message, "Sum it up on the device, and read it once an epoch.")
+            yield Problem(tpu.code.place(call.node), message, "Sum it up on the device, and read it once an epoch.")
 
 
 @tpu_rule("T065", "xla-tensors-saved", Severity.WARNING)
@@ -71,11 +71,11 @@ def xla_tensors_saved(tpu: TpuCode) -> Iterator[Problem]:
     if not tpu.platform.torch or not any(tpu.calls(*XLA_DEVICES)):
         return
     for call in tpu.calls("torch.save"):
-        saved = tpu.values.resolved(call.argument(0, "obj"))
-        states = [each for each in tpu.index.below(saved) if each.last == "state_dict"] if saved is not None else []
+        saved = tpu.code.resolved(call.argument(0, "obj"))
+        states = [each for each in tpu.code.below(saved) if each.last == "state_dict"] if saved is not None else []
         if states and not _is_on_cpu(tpu, call, states[0]):
             message = "These tensors are on the TPU, and their file can be read only with torch_xla."
-            yield Problem(tpu.index.place(call.node), message, "Save with xm.save, or a copy on the CPU.")
+            yield Problem(tpu.code.place(call.node), message, "Save with xm.save, or a copy on the CPU.")
 
 
 @tpu_rule("T008", "device-before-spawn", Severity.ERROR)
@@ -87,14 +87,14 @@ def device_before_spawn(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: PyTorch/XLA, xla_multiprocessing.
     """
-    starts = [call for call in tpu.spawned() if tpu.index.function(call.node) is None]
+    starts = [call for call in tpu.spawned() if tpu.code.function(call.node) is None]
     if not starts:
         return
-    first = min(tpu.index.order(call.node) for call in starts)
+    first = min(tpu.code.order(call.node) for call in starts)
     for call in tpu.calls(*XLA_DEVICES):
-        if tpu.index.function(call.node) is None and tpu.index.order(call.node) < first:
+        if tpu.code.function(call.node) is None and tpu.code.order(call.node) < first:
             message = "This takes the TPU for the notebook's own process, so that starting eight others fails."
-            yield Problem(tpu.index.place(call.node), message, "Ask for the device in the function that is started.")
+            yield Problem(tpu.code.place(call.node), message, "Ask for the device in the function that is started.")
 
 
 @tpu_rule("T009", "spawn-addresses", Severity.WARNING)
@@ -110,16 +110,16 @@ def spawn_addresses(tpu: TpuCode) -> Iterator[Problem]:
         for call in tpu.spawned()[:1]:
             message = f"Kaggle's image sets {_ADDRESSES}, with which several processes do not start."
             remedy = f'Call os.environ.pop("{_ADDRESSES}", None) before.'
-            yield Problem(tpu.index.place(call.node), message, remedy)
+            yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 def _is_on_cpu(tpu: TpuCode, save: Call, state: Call) -> bool:
     """True if what is saved was moved to the CPU: the model before, or its tensors here."""
     saved = save.argument(0, "obj")
-    around = tpu.index.below(save.node) + (tpu.index.below(tpu.values.resolved(saved) or save.node))
+    around = tpu.code.below(save.node) + (tpu.code.below(tpu.code.resolved(saved) or save.node))
     model = state.receiver
     name = model.id if isinstance(model, ast.Name) else None
-    moves = [call for call in tpu.index.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
+    moves = [call for call in tpu.code.calls if call.last in {"cpu", "to"} and _moves_to_cpu(tpu, call)]
     if any(_moves_to_cpu(tpu, call) for call in around):
         return True
     return any(isinstance(call.receiver, ast.Name) and call.receiver.id == name for call in moves)
@@ -129,5 +129,5 @@ def _moves_to_cpu(tpu: TpuCode, call: Call) -> bool:
     if call.last in {"cpu", "_maybe_convert_to_cpu"}:
         return True
     target = call.argument(0, "device")
-    made = tpu.index.call(target)
-    return call.last == "to" and "cpu" in {tpu.values.text(target), tpu.values.text(made.argument(0)) if made else None}
+    made = tpu.code.call(target)
+    return call.last == "to" and "cpu" in {tpu.code.text(target), tpu.code.text(made.argument(0)) if made else None}

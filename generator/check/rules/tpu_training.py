@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from generator.check.analysis.datasets import batched_datasets
 from generator.check.analysis.function_kinds import Kind
-from generator.check.analysis.index import Call
 from generator.check.analysis.models import is_model
 from generator.check.analysis.tpu import TpuCode, tpu_rule
+from generator.check.code import Call
 from generator.check.finding import Severity
 from generator.check.rule import Problem
 
@@ -28,18 +28,18 @@ def learning_rate_not_scaled(tpu: TpuCode) -> Iterator[Problem]:
     Source: He et al., "Bag of tricks for image classification" (2018); Goyal et al. (2017).
     """
     sizes = [batched.call.argument(0, "batch_size") for batched in batched_datasets(tpu)]
-    sizes += [call.keyword("batch_size") for call in tpu.index.calls if call.last == "fit"]
-    is_scheduled = any("schedule" in call.last.lower() for call in tpu.index.calls)
-    rates = any("lr" in name.lower() or "learning" in name.lower() for name in tpu.values.device_names)
-    if is_scheduled or rates or not any(size is not None and tpu.values.is_of_devices(size) for size in sizes):
+    sizes += [call.keyword("batch_size") for call in tpu.code.calls if call.last == "fit"]
+    is_scheduled = any("schedule" in call.last.lower() for call in tpu.code.calls)
+    rates = any("lr" in name.lower() or "learning" in name.lower() for name in tpu.devices.names)
+    if is_scheduled or rates or not any(size is not None and tpu.devices.decide(size) for size in sizes):
         return
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         if call.last.lower() in _OPTIMIZERS and call.name.startswith(_OPTIMIZER_MODULES):
             rate = call.argument(0, "learning_rate", "lr")
-            if rate is not None and tpu.values.number(rate) is not None and not tpu.values.is_of_devices(rate):
+            if rate is not None and tpu.devices.number(rate) is not None and not tpu.devices.decide(rate):
                 message = "The batch grows with the number of devices, and the learning rate does not."
                 remedy = "Multiply it by the number of replicas, and warm it up."
-                yield Problem(tpu.index.place(call.node), message, remedy)
+                yield Problem(tpu.code.place(call.node), message, remedy)
 
 
 @tpu_rule("T061", "one-step-per-call", Severity.NOTE)
@@ -51,15 +51,15 @@ def one_step_per_call(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: TensorFlow's guide to TPUs; Keras's own trainers.
     """
-    names = {call.last for call in tpu.index.calls}
+    names = {call.last for call in tpu.code.calls}
     if not tpu.platform.tensorflow or tpu.platform.keras_jax or "TPUStrategy" not in names or "fit" not in names:
         return
-    for call in tpu.index.calls:
+    for call in tpu.code.calls:
         is_compile = call.last == "compile" and call.receiver is not None and call.keyword("loss", "optimizer")
         given = call.keyword("steps_per_execution", "experimental_steps_per_execution")
-        if is_compile and not call.is_open and (given is None or tpu.values.number(given) == 1):
+        if is_compile and not call.is_open and (given is None or tpu.devices.number(given) == 1):
             message = "Keras goes back to Python after every step."
-            yield Problem(tpu.index.place(call.node), message, "Add steps_per_execution=32 to compile.")
+            yield Problem(tpu.code.place(call.node), message, "Add steps_per_execution=32 to compile.")
 
 
 @tpu_rule("T063", "gradients-not-averaged", Severity.ERROR)
@@ -72,19 +72,19 @@ def gradients_not_averaged(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: JAX, pmap; PyTorch/XLA, "Running on multiple XLA devices with multi-processing".
     """
-    for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.index.order):
+    for function in sorted(tpu.compiled.functions(Kind.PMAP | Kind.GRADIENT), key=tpu.code.order):
         ends = {call.last for call in tpu.compiled.calls_in(function)}
         if ends & {"apply_updates", "apply_gradients", "update", "tree_map", "map"} and not ends & _AVERAGES:
             message = "Each device steps by its own gradients, so that eight different models are trained."
             remedy = "Average the gradients with jax.lax.pmean."
-            yield Problem(tpu.index.place(function), message, remedy)
+            yield Problem(tpu.code.place(function), message, remedy)
     averaging = {"optimizer_step", "reduce_gradients", "all_reduce", "DistributedDataParallel"}
-    if not tpu.spawned() or averaging & {call.last for call in tpu.index.calls}:
+    if not tpu.spawned() or averaging & {call.last for call in tpu.code.calls}:
         return
-    for call in tpu.index.calls:
-        if call.last == "step" and _is_optimizer(tpu, call) and tpu.index.function(call.node) is not None:
+    for call in tpu.code.calls:
+        if call.last == "step" and _is_optimizer(tpu, call) and tpu.code.function(call.node) is not None:
             message = "Each process steps by its own gradients, so that eight different models are trained."
-            yield Problem(tpu.index.place(call.node), message, "Step with xm.optimizer_step(optimizer).")
+            yield Problem(tpu.code.place(call.node), message, "Step with xm.optimizer_step(optimizer).")
 
 
 @tpu_rule("T067", "no-compilation-cache", Severity.NOTE)
@@ -98,15 +98,15 @@ def no_compilation_cache(tpu: TpuCode) -> Iterator[Problem]:
     """
     if not tpu.platform.keras_jax or tpu.mentions(*_CACHES):
         return
-    for loop in tpu.index.nodes(ast.For):
+    for loop in tpu.code.nodes(ast.For):
         if tpu.is_fold_loop(loop):
             calls = tpu.runs_in(loop)
             if any(call.last == "fit" for call in calls) and any(is_model(tpu, call) for call in calls):
                 message = "Every fold compiles the same step again."
-                yield Problem(tpu.index.place(loop), message, "Set JAX_COMPILATION_CACHE_DIR before JAX is imported.")
+                yield Problem(tpu.code.place(loop), message, "Set JAX_COMPILATION_CACHE_DIR before JAX is imported.")
 
 
 def _is_optimizer(tpu: TpuCode, call: Call) -> bool:
     name = call.receiver.id if isinstance(call.receiver, ast.Name) else ""
-    made = tpu.index.call(tpu.values.resolved(call.receiver))
+    made = tpu.code.call(tpu.code.resolved(call.receiver))
     return "opt" in name.lower() or (made is not None and made.name.startswith("torch.optim."))

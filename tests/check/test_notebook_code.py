@@ -1,0 +1,71 @@
+"""The model of a notebook's code: what names stand for, and which texts and numbers can be read without a run."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from generator.check.cell_text import read_cell
+from generator.check.code import UNKNOWN, NotebookCode
+
+
+def code_of(*sources: str) -> NotebookCode:
+    """A notebook of cells named a, b, c…"""
+    cells = (read_cell(name, source) for name, source in zip("abcdefgh", sources, strict=False))
+    return NotebookCode(Path("notebook.ipynb"), tuple(cells))
+
+
+def shown(code: NotebookCode) -> ast.expr:
+    """What the notebook hands to its last `show`."""
+    return [call for call in code.calls if call.name == "show"][-1].node.args[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("class CFG:\n    model = 'bert-base'\nshow(CFG.model)", "bert-base"),
+        ("class Base:\n    model = 'bert-base'\nclass CFG(Base):\n    seed = 1\nshow(CFG.model)", "bert-base"),
+        ("class CFG:\n    model: str = 'bert-base'\ncfg = CFG()\nshow(cfg.model)", "bert-base"),
+        ("class CFG:\n    pass\nCFG.model = 'bert-base'\nshow(CFG.model)", "bert-base"),
+        ("from types import SimpleNamespace\ncfg = SimpleNamespace(model='bert-base')\nshow(cfg.model)", "bert-base"),
+        ("cfg = {'model': 'bert-base'}\nshow(cfg['model'])", "bert-base"),
+        ("cfg = dict(model='bert-base')\nshow(cfg['model'])", "bert-base"),
+        ("cfg = {'model': 'bert-base'}\ncfg['model'] = input()\nshow(cfg['model'])", None),
+        ("def f(name):\n    show(name)\nname = 'bert-base'", None),
+        ("def f():\n    name = 'mine'\n    show(name)\nname = 'bert-base'", "mine"),
+        (
+            "from pathlib import Path\nroot = Path('/kaggle') / 'input'\nshow(f'{root}/{fold}.csv')",
+            f"/kaggle/input/{UNKNOWN}.csv",
+        ),
+    ],
+)
+def test_a_text_is_read_through_the_names_of_its_scope(source: str, text: str | None) -> None:
+    code = code_of(source)
+
+    assert code.text(shown(code)) == text
+
+
+def test_a_number_is_read_through_names_of_other_cells() -> None:
+    code = code_of("class CFG:\n    batch = 16", "BATCH = CFG.batch * 8 - 1", "show(BATCH)")
+
+    assert code.number(shown(code)) == 127
+
+
+def test_a_module_is_known_by_its_second_names() -> None:
+    code = code_of(
+        "import tensorflow as tf", "keras = tf.keras\nfrom jax import numpy as jnp", "keras.Model()\njnp.ones(3)"
+    )
+
+    assert [call.name for call in code.calls] == ["tensorflow.keras.Model", "jax.numpy.ones"]
+    assert code.modules == {"tensorflow", "jax"}
+
+
+def test_a_node_knows_its_cell_its_function_and_what_is_around_it() -> None:
+    code = code_of("x = 1", "def f():\n    if x:\n        show(x)")
+    node = shown(code)
+
+    assert (code.place(node).cell, code.place(node).line) == ("b", 3)
+    function = code.function(node)
+    assert isinstance(function, ast.FunctionDef)
+    assert function.name == "f"
+    assert [type(each).__name__ for each in code.ancestors(node)] == ["Call", "Expr", "If", "FunctionDef", "Module"]
