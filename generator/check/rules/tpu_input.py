@@ -9,6 +9,7 @@ from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.code import Call, is_false, is_true, walk
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.rules.tpu_division import is_data_parallel
 
 _READS = {"imread", "open", "load", "imdecode", "read_image", "decode_image", "read_dicom", "dcmread", "encode_plus"}
 _DECODES = ("tensorflow.io.decode_", "tensorflow.image.decode_", "tensorflow.io.read_file", "tensorflow.io.parse_")
@@ -25,7 +26,7 @@ def ragged_last_batch(tpu: TpuCode) -> Iterator[Problem]:
 
     Source: Cloud TPU performance guide; measured with Google's compiler, see docs/adr/0017.
     """
-    for batched in batched_datasets(tpu):
+    for batched in () if is_data_parallel(tpu) else batched_datasets(tpu):  # T025 and T026 are of those
         drops = batched.call.argument(1, "drop_remainder")
         if batched.call.last == "padded_batch":
             drops = batched.call.keyword("drop_remainder")

@@ -11,6 +11,7 @@ from generator.check.analysis.tpu import TpuCode, tpu_rule
 from generator.check.code import is_true
 from generator.check.finding import Severity
 from generator.check.rule import Problem
+from generator.check.rules.tpu_division import is_data_parallel
 
 _TILE, _LANES = 8, 128
 _HIDDEN = {"relu", "gelu", "selu", "elu", "swish", "silu", "tanh", "mish", "leaky_relu"}
@@ -41,7 +42,7 @@ def batch_not_in_eights(tpu: TpuCode) -> Iterator[Problem]:
         sizes += [(call.node, call.keyword("batch_size"), True) for call in tpu.code.calls if call.last == "fit"]
     for node, size, is_global in sizes:
         number = tpu.devices.number(size)
-        if number is None or number < 1:
+        if number is None or number < 1 or (number % DEVICES and is_data_parallel(tpu)):  # T025 refuses those
             continue
         scales = size is not None and tpu.devices.decide(size)
         a_core = number / DEVICES if is_global and scales else number
