@@ -1,9 +1,12 @@
 """Rules of what leaves a notebook: the submission's name, formats that other images read, and cells that both share."""
 
+import ast
+import posixpath
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN
+from generator.check.code import UNKNOWN, NotebookCode
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource, Purpose
@@ -11,7 +14,11 @@ from generator.check.written_paths import Write, writes
 from generator.pair.shared_cells import differing
 
 _USUAL = ("submission.csv", "submission.parquet", "submission.json", "submission.zip")
-_TABLES = (".csv", ".parquet", ".json", ".jsonl", ".zip", ".tsv")
+_TABLES = (".csv", ".parquet", ".json", ".jsonl", ".zip", ".tsv", ".xlsx", ".gz")
+_WRITING_TABLES = {"to_csv", "to_parquet", "to_json", "write_csv", "write_parquet", "sink_csv", "open", "copy", "move"}
+_SUB = re.compile(r"sub(?!set|ject|word|dir|sample)")
+_MOVING = {"os.chdir", "?.chdir"}
+_SCRIPT = re.compile(r"\b(?:python3?|papermill|bash|sh|accelerate|torchrun)\s+\S|^cd\s+(?!/kaggle/working/?\s*$)")
 _KERAS_LOADS = {"keras.models.load_model", "keras.saving.load_model", "tensorflow.keras.models.load_model"}
 _PICKLE_DUMPS = {"pickle.dump", "joblib.dump", "dill.dump", "cloudpickle.dump", "?.to_pickle"}
 _PICKLE_LOADS = {"pickle.load", "joblib.load", "dill.load", "cloudpickle.load", "pandas.read_pickle"}
@@ -30,13 +37,21 @@ def submission_name(kernel: KernelSource) -> Iterator[Problem]:
     if not (kernel.submission_name or kernel.needs_internet_off) or kernel.purpose is Purpose.TRAINING:
         return
     wanted = (kernel.submission_name,) if kernel.submission_name else _USUAL
-    written = [(write, PurePosixPath(write.path).name) for write in writes(kernel.code) if write.path]
-    if any(name in wanted for _, name in written):
+    written = [write for write in writes(kernel.code) if not _is_folder(kernel.code, write)]
+    paths = [_from_working(write.path or UNKNOWN) for write in written]
+    if any(path in wanted for path in paths) or _may_be_written_otherwise(kernel, wanted, written):
         return
-    for write, name in written:
-        if name.endswith(_TABLES) and "sub" in name.lower() and UNKNOWN not in name:
-            message = f"The submission is called {name}, and the competition takes {' or '.join(wanted[:2])}."
-            yield Problem(kernel.code.place(write.node), message, f"Call it {wanted[0]}.")
+    for write, path in zip(written, paths, strict=True):
+        name, takes = PurePosixPath(path).name, " or ".join(wanted[:2])
+        is_meant = name.lower().endswith(_TABLES) and _SUB.search(name.lower())
+        if UNKNOWN in path or not (is_meant or name.lower() in wanted):
+            continue
+        if name in wanted:
+            message = f"The submission is written to {write.path}, and Kaggle looks for {takes} in /kaggle/working."
+        else:
+            message = f"The submission is called {name}, and the competition takes {takes}."
+        remedy = f'Write it to "/kaggle/working/{wanted[0]}".'
+        yield Problem(kernel.code.place(write.node), message, remedy)
 
 
 @rule("N061", "keras-file-handed-over", Severity.WARNING)
@@ -127,6 +142,35 @@ def shared_cell_differs(kernel: KernelSource) -> Iterator[Problem]:
             "not compute what was trained."
         )
         yield Problem(place, message, "Copy the text that you mean into the other notebook.")
+
+
+def _from_working(path: str) -> str:
+    """A path as it is from /kaggle/working, where a notebook begins; one that leads elsewhere stays as it is."""
+    normal = posixpath.normpath(path)
+    return normal.removeprefix("/kaggle/working/")
+
+
+def _is_folder(code: NotebookCode, write: Write) -> bool:
+    return code.name(write.node.func).rpartition(".")[2] in ("mkdir", "makedirs", "extractall", "copytree")
+
+
+def _may_be_written_otherwise(kernel: KernelSource, wanted: tuple[str, ...], written: list[Write]) -> bool:
+    """True if the submission may get its name by what is not followed: a command, a script, a server, a variable."""
+    code = kernel.code
+    targets = {id(each) for write in written for each in ast.walk(write.target)}
+    is_named = any(_names(node.value, wanted) and id(node) not in targets for node in code.nodes(ast.Constant))
+    by_command = any(_names(command, wanted) or _SCRIPT.search(command) for _, _, command in code.commands())
+    moves = any(call.name in _MOVING for call in code.calls)
+    is_server = any(module.startswith(("kaggle_evaluation", "aimo")) for module in code.modules)
+    is_unknown = any(
+        UNKNOWN in (write.path or UNKNOWN) and code.name(write.node.func).rpartition(".")[2] in _WRITING_TABLES
+        for write in written
+    )
+    return is_named or by_command or moves or is_server or is_unknown
+
+
+def _names(text: object, wanted: tuple[str, ...]) -> bool:
+    return isinstance(text, str) and any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", text) for name in wanted)
 
 
 def _trains_on_tpu(kernel: KernelSource) -> bool:
