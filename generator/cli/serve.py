@@ -180,7 +180,6 @@ def _tell(local_kaggle: "LocalKaggle", faults: tuple[str, ...]) -> None:
     lines = [
         f"Local Kaggle of {account}, in {printable(str(root))}",
         f"Notebooks run in: {local_kaggle.isolation}",
-        "With the internet on they have this machine's network: whatever listens on localhost is open to them.",
         f'For the official clients: eval "$({serve_command(root, "--env")})"; Ctrl-C ends the server.',
     ]
     if faults:

@@ -4,7 +4,8 @@ import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from generator.sessions.isolation import (
 )
 from generator.sessions.runner import SessionOrder
 from generator.sessions.system_calls import exported_filter
+from generator.sessions.way_out import RESOLVER, WayOut
 from generator.untrusted import JsonObject
 
 _PROBE_SECONDS = 10
@@ -48,7 +50,7 @@ class Bubblewrap:
 
     `hardening` are options that not every bubblewrap knows, `refused_calls` is the filter of system calls, `group` the
     program of systemd that has the kernel limit a session: its memory and its tasks (cgroup v2), with `group_options`
-    where it knows them.
+    where it knows them. `way_out` is slirp4netns, by which a session with the internet has a network of its own.
     """
 
     program: str
@@ -56,6 +58,7 @@ class Bubblewrap:
     refused_calls: bytes = b""
     group: str | None = None
     group_options: tuple[str, ...] = ()
+    way_out: str = ""
 
     is_sandbox = True
 
@@ -71,6 +74,7 @@ class Bubblewrap:
             {"refused_calls": exported_filter()},
             {"group": shutil.which("systemd-run")},
             {"group_options": (_LEFT_ALONE,)},
+            {"way_out": shutil.which("slirp4netns") or ""},
         ):
             better = replace(found, **change)
             found = better if better != found and better.works() else found
@@ -81,16 +85,21 @@ class Bubblewrap:
         """A description in a few words for people."""
         missing = "no filter of system calls, for want of libseccomp or pyseccomp"
         filtered = "system calls filtered" if self.refused_calls else missing
+        shared = "with the internet on it reaches whatever listens on this machine's localhost, for want of slirp4netns"
+        network = "with the internet on it cannot reach this machine's localhost" if self.way_out else shared
         return (
             "a sandbox of bubblewrap (Kaggle's paths, read-only inputs, no network where it is off, no privileges; "
-            f"{filtered})"
+            f"{filtered}; {network})"
         )
 
     def launch(self, order: SessionOrder, program: Sequence[str]) -> Launch:
         """The program in the sandbox; it dies with this process."""
-        options = ["--share-net"] if order.internet else []
+        options: list[str] = []
         for path in (*SYSTEM_FOLDERS, *SYSTEM_FILES):
             options += ["--ro-bind-try", path, path]
+        resolver = _piped(RESOLVER) if order.internet and self.way_out else None
+        if resolver is not None:
+            options += ["--ro-bind-data", str(resolver), "/etc/resolv.conf"]
         options += [*_PROC, "--dev", "/dev"]
         # First the folders of the session's own: Python may live below one of the places that they take.
         for at, folder in session_folders(order).items():
@@ -103,31 +112,40 @@ class Bubblewrap:
         # The folders between the mounts belong to file systems in memory, which nobody measures: nothing may be
         # written to them either.
         options += ["--remount-ro", "/dev", "--remount-ro", "/", "--chdir", WORKING]
-        return self._launch(options, program, memory=order.memory_limit, tasks=order.process_limit)
+        launch = self._launch(
+            options, program, internet=order.internet, memory=order.memory_limit, tasks=order.process_limit
+        )
+        return launch if resolver is None else replace(launch, inherited=(*launch.inherited, resolver))
 
     def works(self) -> bool:
         """True if a program runs in it, tried out."""
-        launch = self._launch(["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"], ["true"])
+        everything = ["--ro-bind", "/", "/", *_PROC, "--dev", "/dev"]
+        launch = self._launch(everything, ["true"], internet=bool(self.way_out))
+        first = None
         try:
             with launch:
-                ended = subprocess.run(  # noqa: S603 - the program of the user's own PATH
+                process = subprocess.Popen(  # noqa: S603 - the program of the user's own PATH
                     launch.arguments,
                     pass_fds=launch.inherited,
-                    capture_output=True,
-                    timeout=_PROBE_SECONDS,
-                    check=False,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
                 )
+            first = first_process_of(launch)
+            with network_of(launch, first) as has_network, process:
+                try:
+                    return process.wait(_PROBE_SECONDS) == 0 and (has_network or not self.way_out)
+                finally:
+                    process.kill()
         except (OSError, subprocess.TimeoutExpired):
             return False
-        finally:
-            first_process_of(launch)
-        return ended.returncode == 0
 
     def _launch(
         self,
         options: Sequence[str],
         program: Sequence[str],
         *,
+        internet: bool = False,
         memory: int = SessionOrder.memory_limit,
         tasks: int = SessionOrder.process_limit,
     ) -> Launch:
@@ -135,14 +153,21 @@ class Bubblewrap:
         report, telling = os.pipe()
         inherited = (*inherited, telling)
         arguments = [sandbox, *_APART, "--info-fd", str(telling), *self.hardening]
+        gate = None
+        way_out = self.way_out if internet else ""
+        if way_out:
+            waiting, gate = os.pipe()
+            inherited = (*inherited, waiting)
+            arguments += ["--block-fd", str(waiting)]
+        elif internet:
+            arguments += ["--share-net"]
         if self.refused_calls:
-            reading, writing = os.pipe()
-            with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
-                pipe.write(self.refused_calls)  # some hundred bytes, which a pipe holds
-            inherited = (*inherited, reading)
-            arguments += ["--seccomp", str(reading)]
+            filtering = _piped(self.refused_calls)
+            inherited = (*inherited, filtering)
+            arguments += ["--seccomp", str(filtering)]
         if self.group is None:
-            return Launch((*arguments, *options, "--", *program), inherited=inherited, report=report)
+            whole = (*arguments, *options, "--", *program)
+            return Launch(whole, inherited=inherited, report=report, way_out=way_out, gate=gate)
         is_root = os.geteuid() == 0
         manager = {name: os.environ[name] for name in _USERS_MANAGER if name in os.environ and not is_root}
         # What leads to the manager of the group is none of the notebook's business.
@@ -156,6 +181,8 @@ class Bubblewrap:
             inherited=inherited,
             variables=manager,
             report=report,
+            way_out=way_out,
+            gate=gate,
         )
 
     def _untouchable(self) -> tuple[str, tuple[int, ...]]:
@@ -174,6 +201,32 @@ class Bubblewrap:
             # What is open for writing is not executed.
             copy = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
         return f"/proc/self/fd/{copy}", (copy,)
+
+
+def _piped(content: bytes) -> int:
+    """A descriptor to read some hundred bytes from, which a pipe holds."""
+    reading, writing = os.pipe()
+    with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
+        pipe.write(content)
+    return reading
+
+
+@contextmanager
+def network_of(launch: Launch, first: FirstProcess | None) -> Iterator[bool]:
+    """Gives a sandbox that was just started its own way to the internet, if it is to have one, and lets it go on.
+
+    Yields whether it has one. Where slirp4netns fails, the sandbox has no network at all.
+    """
+    opened = WayOut.opened(launch.way_out, first.pid) if launch.way_out and first is not None else None
+    if launch.gate is not None:
+        with suppress(BrokenPipeError):
+            os.write(launch.gate, b"x")
+        os.close(launch.gate)
+    try:
+        yield opened is not None
+    finally:
+        if opened is not None:
+            opened.close()
 
 
 def first_process_of(launch: Launch) -> FirstProcess | None:

@@ -32,7 +32,8 @@ class Launch:
 
     It inherits file descriptors, which are closed here when this is left. It sees Kaggle's paths, and then what must
     not be changed or reached cannot be; or `elsewhere` has the paths of this machine that stand for them. From the
-    descriptor `report` is read which process is the first one of a sandbox.
+    descriptor `report` is read which process is the first one of a sandbox. Where `way_out` names a program, the
+    sandbox has a network of its own and waits until something is written to `gate`.
     """
 
     arguments: tuple[str, ...]
@@ -40,6 +41,8 @@ class Launch:
     variables: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     report: int | None = None
+    way_out: str = ""
+    gate: int | None = None
 
     def path(self, kaggles: str) -> str:
         """The path that stands for one of Kaggle's."""
@@ -90,7 +93,8 @@ class PlainProcess:
     """Kaggle's tree as a folder of links; the kernel's own audit hook refuses what a sandbox would make impossible."""
 
     description = (
-        "a plain process (mapped paths; Python code is kept from the inputs and the network, programs are not)"
+        "a plain process (mapped paths; Python code is kept from the inputs and the network, programs are not; with "
+        "the internet on it reaches whatever listens on this machine's localhost)"
     )
     is_sandbox = False
 

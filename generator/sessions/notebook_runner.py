@@ -18,7 +18,7 @@ from typing import IO
 import generator
 from generator.accelerators.catalog import AcceleratorKind
 from generator.files import open_below
-from generator.sessions.bubblewrap import Bubblewrap, first_process_of
+from generator.sessions.bubblewrap import Bubblewrap, first_process_of, network_of
 from generator.sessions.environment import process_variables, session_variables
 from generator.sessions.first_process import keep_record
 from generator.sessions.isolation import HOME, INPUT, SESSION, WORKING, Launch, PlainProcess, session_folders
@@ -170,7 +170,8 @@ def _started(launch: Launch, order: SessionOrder, watch: Watch) -> Iterator[subp
         if first is not None:
             # Before the worker is told what to do, so that a server that is started later knows of it in any case.
             keep_record(first, order.files.first_process)
-        yield process
+        with network_of(launch, first):
+            yield process
     finally:
         if first is not None:
             first.end()

@@ -237,8 +237,39 @@ def test_a_notebook_with_the_internet_reaches_no_socket_of_the_desktop(tmp_path:
     with socket.socket(socket.AF_UNIX) as desktop:
         desktop.bind(f"\0{name}")
         desktop.listen()
-        session = run(tmp_path, notebook(text), sandbox, internet=True)
+        session = run(tmp_path, notebook(text), replace(sandbox, way_out=""), internet=True)
     if not session.end.failure:
         pytest.skip("this kernel has no scopes of Landlock")
 
     assert "PermissionError" in session.end.failure
+
+
+REACHING = """
+import socket
+def reached(host, port):
+    try:
+        socket.create_connection((host, port), 5).close()
+    except OSError as error:
+        return type(error).__name__
+    return "reached"
+print(*(f"{host} {reached(host, PORT)}" for host in ("127.0.0.1", "10.0.2.2")), sep="; ")
+print(open("/etc/resolv.conf").read())
+print(sorted(name for _, name in socket.if_nameindex()))
+"""
+
+
+def test_a_notebook_with_the_internet_reaches_nothing_that_listens_on_localhost(
+    tmp_path: Path, sandbox: Bubblewrap
+) -> None:
+    if not sandbox.way_out:
+        pytest.skip("slirp4netns is not installed, or does not work here")
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        session = run(tmp_path, notebook(REACHING.replace("PORT", str(port))), sandbox, internet=True)
+    log = session.log
+
+    assert session.end.failure == ""
+    assert "127.0.0.1 ConnectionRefusedError; 10.0.2.2 " in log
+    assert "10.0.2.2 reached" not in log
+    assert "nameserver 10.0.2.3" in log
+    assert "['lo', 'tap0']" in log
