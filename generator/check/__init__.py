@@ -8,6 +8,7 @@ In: a pair, a kernel's folder, or a notebook of anybody's. Out: findings, each w
     cell_text       the Python in a cell; magics and commands are taken out
     written_paths   where it writes
     secrets         what looks like a key
+    distributions   what the images have, by a dated table
     rule            a rule: its id, how grave it is, and the function that finds
     rules/          the rules, a module a theme
     analysis/       what code does on a TPU, for the rules of those

@@ -15,10 +15,20 @@ _PYTHON_MAGICS = {"time", "timeit", "capture", "prun", "memit", "debug", "skip",
 _SHELL_MAGICS = {"bash", "sh", "script", "system", "sx", "!", "shell"}
 _COMMAND = re.compile(r"(?P<target>[^=!%#'\"()]+=\s*)?(?P<mark>!!?|%(?=[A-Za-z]))(?P<command>.*)", re.DOTALL)
 _TIMED = re.compile(r"%time(?:it)?\s+(?P<statement>[^-\s].*)", re.DOTALL)
-# IPython takes a line that is all of a cell for a magic without its `%`.
-_AUTOMAGIC = re.compile(
-    r"(?:pip|conda|mamba|uv|cd|ls|cp|mv|rm|mkdir|cat|pwd|env|load_ext|run|who|matplotlib)\b(?!\s*[=(.\[]).*"
+# IPython's line magics and its aliases of commands, which it takes without their `%` where they are all of a cell.
+_LINE_MAGICS = frozenset(
+    """
+    alias alias_magic autoawait autocall automagic bookmark cat cd clear colors conda config cp dhist dirs env gui hist
+    history ldir less lf lk ll load load_ext logon logoff logstart logstate logstop ls lsmagic lx macro magic mamba man
+    matplotlib micromamba mkdir more mv notebook pastebin pdb pdef pdoc pfile pinfo pip popd pprint precision prun
+    psearch psource pushd pwd pycat pylab quickref recall rehashx reload_ext rep rerun reset reset_selective rm rmdir
+    run save sc set_env store sx system tb time timeit unalias uv unload_ext who who_ls whos xdel xmode
+    """.split()  # noqa: SIM905 - a list would be forty lines
 )
+_AUTOMAGIC = re.compile(r"(?P<name>[a-z_]+)(?![\w.(\[])(?!\s*[=,](?!=))(?P<rest>.*)")
+_BARE = {"ls", "ll", "pwd", "who", "whos", "lsmagic", "clear"}  # which nobody calls a variable
+_AUTOCALL = re.compile(r"(?P<mark>[/,;])(?P<function>[A-Za-z_][\w.]*)[ \t]*(?P<arguments>.*)")
+_SCRIPT_MAGICS = {"writefile", "file", "python", "python3"}
 _NEWER = re.compile(r"\s*(?:type\s+\w+\s*[\[=]|(?:async\s+)?(?:def|class)\s+\w+\s*\[)")
 _HELP = re.compile(r"\?{1,2}[\w.%*]+|%{0,2}[\w.*]+\?{1,2}")
 
@@ -32,6 +42,7 @@ class CodeCell:
     tree: ast.Module = field(default_factory=lambda: ast.Module(body=[], type_ignores=[]))
     commands: dict[int, str] = field(default_factory=dict)  # line: `pip install x`, without its `!` or `%`
     syntax_error: SyntaxError | None = None
+    script: "CodeCell | None" = None  # the Python that `%%writefile NAME.py` writes, under the name of the file
 
     @cached_property
     def lines(self) -> list[str]:
@@ -39,7 +50,7 @@ class CodeCell:
         return self.source.split("\n")
 
 
-def read_cell(name: str, source: str) -> CodeCell:
+def read_cell(name: str, source: str) -> CodeCell:  # noqa: PLR0911 - a kind of cell a line
     """Take the text of a code cell apart: parsed as it is, or else without its commands and magics."""
     cell = CodeCell(name, source)
     if len(source) > _LONGEST:
@@ -50,24 +61,73 @@ def read_cell(name: str, source: str) -> CodeCell:
         if line.startswith("%%"):
             commands[number + 1] = line[2:].strip()
             magic = re.split(r"\s", commands[number + 1], maxsplit=1)[0]
+            if magic in _SCRIPT_MAGICS:
+                return replace(cell, commands=commands, script=_script(commands[number + 1], name, lines, number))
             if magic not in _PYTHON_MAGICS:
                 body = _shell_lines(lines, number + 1) if magic in _SHELL_MAGICS else {}
                 return replace(cell, commands=commands | body)
             lines[number] = ""
         elif line.strip():
             break
+    lines = _without_indent(lines)
+    if (magic := _automagic(lines)) is not None:
+        return _read_automagic(cell, magic, lines, commands)
     try:
         return replace(cell, tree=_parsed("\n".join(lines)), commands=commands)
     except SyntaxError:
-        if _AUTOMAGIC.fullmatch(source.strip()):
-            at = next(number for number, line in enumerate(lines) if line.strip())
-            return replace(cell, commands=commands | {at + 1: source.strip()})
         lines, found = _without_commands(lines)
     try:
         return replace(cell, tree=_parsed("\n".join(lines)), commands=commands | found)
     except SyntaxError as error:
         problem = None if _is_of_newer_python(error) else error
         return replace(cell, commands=commands | found, syntax_error=problem)
+
+
+def _without_indent(lines: list[str]) -> list[str]:
+    """The lines of a cell without the indent of its first one, which IPython takes off all of them."""
+    first = next((line for line in lines if line.strip()), "")
+    indent = first[: len(first) - len(first.lstrip())]
+    return [line.removeprefix(indent) for line in lines] if indent else lines
+
+
+def _automagic(lines: list[str]) -> re.Match[str] | None:
+    """A magic without its `%`, which is all of a cell; what is Python as well is none, but for `ls -l`."""
+    texts = [line.strip() for line in lines if line.strip()]
+    found = _AUTOMAGIC.fullmatch(texts[0]) if len(texts) == 1 else None
+    if found is None or found["name"] not in _LINE_MAGICS:
+        return None
+    if not found["rest"].strip():
+        return found if found["name"] in _BARE else None
+    try:
+        tree = _parsed(texts[0])
+    except SyntaxError:
+        return found
+    return found if found["rest"].startswith((" -", " /", " *")) and isinstance(tree.body[0], ast.Expr) else None
+
+
+def _read_automagic(cell: CodeCell, magic: re.Match[str], lines: list[str], commands: dict[int, str]) -> CodeCell:
+    at = next(number for number, line in enumerate(lines) if line.strip())
+    found = commands | {at + 1: magic.string}
+    if magic["name"] in _PYTHON_MAGICS and not magic["rest"].lstrip().startswith("-"):
+        try:
+            tree = _parsed("\n".join([*[""] * at, magic["rest"].strip()]))
+        except SyntaxError as error:
+            return replace(cell, commands=found, syntax_error=error)
+        return replace(cell, tree=tree, commands=found)
+    return replace(cell, commands=found)
+
+
+def _script(command: str, name: str, lines: list[str], at: int) -> CodeCell | None:
+    """The Python that a cell writes to a file, or gives to a process; what is no Python is left alone."""
+    magic, *words = command.split()
+    files = [word.strip("\"'") for word in words if not word.startswith("-")]
+    if magic in ("writefile", "file") and not (files and files[-1].endswith(".py")):
+        return None
+    try:
+        tree = _parsed("\n".join([*[""] * (at + 1), *lines[at + 1 :]]))
+    except SyntaxError:
+        return None
+    return CodeCell(name, "\n".join(lines), tree, script=None) if tree.body else None
 
 
 def _parsed(text: str) -> ast.Module:
@@ -93,7 +153,12 @@ def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
     while len(kept) < len(lines):
         line = lines[len(kept)]
         stripped = line.strip()
-        found = _COMMAND.fullmatch(stripped) or _HELP.fullmatch(stripped) if reader.is_between_statements else None
+        is_statement = reader.is_between_statements
+        found = _COMMAND.fullmatch(stripped) or _HELP.fullmatch(stripped) if is_statement else None
+        called = _AUTOCALL.fullmatch(stripped) if is_statement and found is None else None
+        if called is not None:
+            kept.append(line[: len(line) - len(line.lstrip())] + _as_call(called))
+            continue
         if found is None:
             reader.read(line)
             kept.append(line)
@@ -107,6 +172,18 @@ def _without_commands(lines: list[str]) -> tuple[list[str], dict[int, str]]:
         instead = timed["statement"] if timed else f"{target} None" if target else "pass"
         kept += [line[: len(line) - len(line.lstrip())] + instead, *[""] * (count - 1)]
     return kept, commands
+
+
+def _as_call(found: re.Match[str]) -> str:
+    """The call that IPython makes of `/f x`, `,f a b` and `;f a b`."""
+    mark, function, arguments = found.groups()
+    if mark == ",":
+        arguments = ", ".join(map(repr, arguments.split()))
+    elif mark == ";":
+        arguments = repr(arguments)
+    elif arguments.startswith("(") or not arguments:
+        return f"{function}{arguments or '()'}"
+    return f"{function}({arguments})"
 
 
 def _shell_lines(lines: list[str], first: int) -> dict[int, str]:

@@ -40,6 +40,16 @@ _SAME_TEXT = {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.
 _JOINING = {"os.path.join", "posixpath.join", "tensorflow.io.gfile.join"}
 _UNCHANGED = {"resolve", "absolute", "expanduser", "as_posix"}
 _RECORDS = {"SimpleNamespace", "dict", "EasyDict", "Box", "Namespace", "AttrDict", "DotMap", "ConfigDict"}
+_BRANCHES = (ast.If, ast.Try, ast.For, ast.While, ast.match_case)
+_DEEPEST_GUARD = 5  # names and functions that are followed for a condition
+_ELSEWHERE = {"colab", "google", "local", "localhost", "windows", "darwin", "nt", "win32", "paperspace", "sagemaker"}
+_SYSTEMS = {"platform.system": {"windows", "darwin"}, "sys.platform": {"win32", "darwin"}, "os.name": {"nt"}}
+_RUN_BY_IPYTHON = {"run_line_magic", "run_cell_magic", "magic", "system", "getoutput"}
+_SHELLS = {"bash", "sh", "script", "system", "sx", "!"}
+_ENVIRONMENT = re.compile(r"(?:set_)?env\s+(?P<name>\w+)\s*[=\s]\s*(?P<value>.*)")
+# Names by which a module is usually imported, also by a helper of which a notebook imports every name.
+_USUAL_NAMES = {"tf": "tensorflow", "np": "numpy", "pd": "pandas", "jnp": "jax.numpy", "jax": "jax", "keras": "keras",
+                "torch": "torch", "plt": "matplotlib.pyplot", "os": "os"}  # fmt: skip
 _OPERATIONS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -111,12 +121,22 @@ class _Tree:
                 stack += [(child, node, function) for child in children]
 
 
+@dataclass(frozen=True)
+class _Definition:
+    """Something that gives a name what it stands for: a function, a class, an expression, or None for another thing."""
+
+    position: tuple[int, int, int]
+    value: ast.AST | None
+    is_certain: bool  # it is below no `if`, loop or `try`
+
+
 @dataclass(frozen=True, eq=False)  # it is what it is, so that what is known of it can be kept
 class NotebookCode:
     """The code cells of a notebook, in order; what is known of them is found out when it is asked for."""
 
     path: Path
     cells: tuple[CodeCell, ...]
+    script: str = ""  # the file that it is, where a cell of a notebook writes it
 
     # Where nodes are
 
@@ -214,10 +234,66 @@ class NotebookCode:
         return Place(self.path, cell.name, line)
 
     def commands(self) -> Iterator[tuple[CodeCell, int, str]]:
-        """Every command and magic with its cell and line."""
+        """Every command and magic with its cell and line, those of `get_ipython().run_line_magic` and the like too."""
         for cell in self.cells:
             for line, command in cell.commands.items():
                 yield cell, line, command
+        for call in self.calls:
+            if call.last in _RUN_BY_IPYTHON and self._is_ipython(call.receiver):
+                texts = [self.text(argument) or "" for argument in call.node.args]
+                line = call.node.lineno
+                if call.last == "run_cell_magic":
+                    is_shell = texts[0] in _SHELLS
+                    found = texts[2].splitlines() if is_shell and len(texts) > 2 else texts[:1]  # noqa: PLR2004
+                else:
+                    found = [" ".join(texts)]
+                for text in found:
+                    yield self.cell(call.node), line, text.strip().lstrip("%!")
+
+    def _is_ipython(self, node: ast.expr | None) -> bool:
+        made = self.call(self.resolved(node))
+        return made is not None and made.last == "get_ipython"
+
+    @cached_property
+    def scripts(self) -> tuple["NotebookCode", ...]:
+        """The Python files that its cells write, each as code of its own, whose places are those of the cells."""
+        files: dict[str, list[CodeCell]] = defaultdict(list)
+        for cell in self.cells:
+            if cell.script is not None:
+                command = next(iter(cell.commands.values()), "")
+                files[command.split()[-1] if command.split()[1:] else cell.name].append(cell.script)
+        return tuple(NotebookCode(self.path, tuple(cells), script=name) for name, cells in files.items())
+
+    @cached_property
+    def environment(self) -> Mapping[str, str]:
+        """The environment variables that the notebook sets, as far as their values are known; UNKNOWN where not."""
+        found: dict[str, str] = {}
+        for assign in self.nodes(ast.Assign):
+            for target in assign.targets:
+                if isinstance(target, ast.Subscript) and self.name(target.value) == "os.environ":
+                    found[self.text(target.slice) or UNKNOWN] = self._setting(assign.value)
+        for call in self.calls:
+            if call.name in ("os.environ.setdefault", "os.putenv"):
+                found.setdefault(self.text(call.argument(0)) or UNKNOWN, self._setting(call.argument(1)))
+            elif call.name == "os.environ.update":
+                made = self.resolved(call.argument(0))
+                if isinstance(made, ast.Dict):
+                    pairs = zip(made.keys, made.values, strict=True)
+                    found |= {self.text(key) or UNKNOWN: self._setting(value) for key, value in pairs}
+                found |= {each.arg: self._setting(each.value) for each in call.node.keywords if each.arg}
+        for _, _, command in self.commands():
+            if setting := _ENVIRONMENT.match(command):
+                found[setting["name"]] = setting["value"].strip().strip("\"'")
+        return found
+
+    def _setting(self, node: ast.expr | None) -> str:
+        value = self.resolved(node)
+        if isinstance(value, ast.Call) and self.name(value.func) == "str" and value.args:
+            value = self.resolved(value.args[0])
+        text = self.text(value)
+        if text is None and isinstance(value, ast.Constant):
+            text = str(value.value)
+        return UNKNOWN if text is None else text
 
     # What is defined
 
@@ -258,6 +334,11 @@ class NotebookCode:
                     names[alias.asname or top] = alias.name if alias.asname else top
             elif node.module and not node.level:
                 names.update({alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names})
+        if "*" in names:
+            used = {node.id for node in self.nodes(ast.Name)}
+            stored = {node.id for node in self.nodes(ast.Name) if isinstance(node.ctx, ast.Store)}
+            usual = {name: module for name, module in _USUAL_NAMES.items() if name in used - stored}
+            names = usual | names
         return names
 
     @cached_property
@@ -300,6 +381,217 @@ class NotebookCode:
         if isinstance(node, ast.Name):
             return ".".join([self.imported.get(node.id, node.id), *reversed(parts)])
         return ".".join(["?", *reversed(parts)]) if parts else ""
+
+    # What is run elsewhere than in a session on Kaggle
+
+    def is_elsewhere(self, node: ast.AST, depth: int = 0) -> bool:
+        """True for code that a session on Kaggle passes by: below `if` in Colab, or in a function used only there."""
+        inner: ast.AST = node
+        for around in self.ancestors(node):
+            if isinstance(around, ast.If | ast.IfExp | ast.While) and self._is_passed_by(around, inner):
+                return True
+            if isinstance(around, ast.BoolOp) and inner in around.values:
+                stops = not isinstance(around.op, ast.And)
+                if any(self.on_kaggle(each) is stops for each in around.values[: around.values.index(inner)]):
+                    return True
+            if isinstance(around, ast.Try) and self._is_after_colab(around, inner):
+                return True
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) and depth < _DEEPEST_GUARD:
+                uses = self._uses_by_name.get(around.name, [])
+                uses = [use for use in uses if around not in self.ancestors(use)]
+                if uses and self.class_of(around) is None and all(self.is_elsewhere(use, depth + 1) for use in uses):
+                    return True
+            inner = around
+        return False
+
+    def _is_passed_by(self, around: ast.If | ast.IfExp | ast.While, inner: ast.AST) -> bool:
+        body = around.body if isinstance(around.body, list) else [around.body]
+        orelse = around.orelse if isinstance(around.orelse, list) else [around.orelse]
+        if inner is around.test:
+            return False
+        known = self.on_kaggle(around.test)
+        return (known is False and inner in body) or (known is True and inner in orelse)
+
+    def _is_after_colab(self, around: ast.Try, inner: ast.AST) -> bool:
+        """True in a `try` after an import of what only Colab has, or where the import is the question itself."""
+        if inner in around.orelse:
+            before = around.body
+        elif inner in around.body:
+            before = around.body[: around.body.index(inner)]
+        else:
+            return False
+        return any(_imports_colab(each) for each in before)
+
+    def on_kaggle(self, test: ast.expr, depth: int = 0) -> bool | None:  # noqa: C901, PLR0911, PLR0912 - a kind of question a line
+        """What a condition about where the code runs comes to in a session on Kaggle; None where that is not known."""
+        if depth > _DEEPEST_GUARD:
+            return None
+        if isinstance(test, ast.Constant):
+            return bool(test.value) if isinstance(test.value, bool | int) else None
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            known = self.on_kaggle(test.operand, depth + 1)
+            return None if known is None else not known
+        if isinstance(test, ast.BoolOp):
+            known_parts = [self.on_kaggle(each, depth + 1) for each in test.values]
+            decisive = isinstance(test.op, ast.Or)
+            if decisive in known_parts:
+                return decisive
+            return None if None in known_parts else not decisive
+        if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            return self._compared_on_kaggle(test.left, test.ops[0], test.comparators[0], depth)
+        if isinstance(test, ast.Name | ast.Attribute):
+            value = self.resolved(test)
+            if value is not test and value is not None:
+                known = self.on_kaggle(value, depth + 1)
+                if known is not None:
+                    return known
+            return _place_named(test.id if isinstance(test, ast.Name) else test.attr)
+        call = self.call(test)
+        if call is None:
+            return None
+        if call.name == "bool" and call.node.args:
+            return self.on_kaggle(call.node.args[0], depth + 1)
+        if call.last in ("exists", "isdir", "is_dir", "isfile", "is_file"):
+            path = (
+                self.text(call.argument(0)) or (self.text(call.receiver) if call.receiver is not None else None) or ""
+            )
+            if re.fullmatch("/kaggle(/(input|working|temp|lib)?/?)?", path):
+                return True
+            return False if path.startswith(("/content", "C:", "/Users/", "/home/")) else None
+        if call.last in ("get", "getenv"):
+            return _of_variable(self.text(call.argument(0)))
+        if call.last == "find_spec":
+            return False if (self.text(call.argument(0)) or "").startswith("google.colab") else None
+        return _place_named(call.last)
+
+    def _compared_on_kaggle(self, left: ast.expr, op: ast.cmpop, right: ast.expr, depth: int) -> bool | None:
+        is_negative = isinstance(op, ast.NotIn | ast.NotEq | ast.IsNot)
+        known: bool | None = None
+        text, other = self.text(left), self.text(right)
+        if isinstance(op, ast.In | ast.NotIn):
+            known = False if (text or "").startswith("google.colab") else _of_variable(text)
+            if known is None and text is not None and "kaggle" in text.lower() and text.strip("/").lower() == "kaggle":
+                known = True
+        elif isinstance(right, ast.Constant) and right.value is None:
+            known = self.on_kaggle(left, depth + 1)
+            known = None if known is None else not known
+        elif isinstance(right, ast.Constant) and isinstance(right.value, bool):
+            known = self.on_kaggle(left, depth + 1)
+            known = None if known is None else known is right.value
+        elif (text is None) != (other is None):
+            constant = (text or other or "").lower()
+            asked = right if text is not None else left
+            name = self.name(asked.func if isinstance(asked, ast.Call) else asked)
+            if constant in _ELSEWHERE or (name in _SYSTEMS and constant in _SYSTEMS[name]):
+                known = False
+            elif constant == "kaggle":
+                known = True
+            elif (
+                constant == "" and (asked_call := self.call(asked)) is not None and asked_call.last in ("get", "getenv")
+            ):
+                known = _of_variable(self.text(asked_call.argument(0)))
+                known = None if known is None else not known
+        if known is None:
+            return None
+        return not known if is_negative else known
+
+    def is_elsewhere_at(self, cell: str, line: int) -> bool:
+        """True if every statement that begins on a line of a cell is run elsewhere only."""
+        found = self._statements.get((cell, line), [])
+        return bool(found) and self.is_elsewhere(found[-1])
+
+    def statement(self, cell: CodeCell, line: int) -> ast.stmt | None:
+        """The innermost statement that a line of a cell is in; a command leaves `pass` in its place."""
+        found = self._statements.get((cell.name, line), [])
+        return found[-1] if found else None
+
+    @cached_property
+    def _statements(self) -> Mapping[tuple[str, int], list[ast.stmt]]:
+        """The statements of each line, the innermost one last."""
+        found: dict[tuple[str, int], list[ast.stmt]] = defaultdict(list)
+        for node in self.all_nodes():
+            if isinstance(node, ast.stmt):
+                last = node.end_lineno or node.lineno
+                compound = isinstance(getattr(node, "body", None), list)
+                for line in range(node.lineno, (node.lineno if compound else last) + 1):
+                    found[self.cell(node).name, line].append(node)
+        return found
+
+    # Which function a name means
+
+    @cached_property
+    def _definitions(self) -> Mapping[tuple[FunctionNode | None, str], list["_Definition"]]:
+        """What gives each name of a scope something to stand for, in the order of the text."""
+        found: dict[tuple[FunctionNode | None, str], list[_Definition]] = defaultdict(list)
+        for function in self.functions:
+            for argument in parameters(function):
+                found[function, argument.arg].append(_Definition((-1, 0, 0), None, is_certain=True))
+        for node in self.all_nodes():
+            scope = self.function(node)
+            names: list[str] = []
+            value: ast.AST | None = None
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                names, value = [node.name], node
+            elif isinstance(node, ast.Import | ast.ImportFrom):
+                names = [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
+            elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+                parent = self.parent(node)
+                names, value = [node.id], parent.value if isinstance(parent, ast.Assign | ast.NamedExpr) else None
+            if names and not isinstance(self.parent(node), ast.ClassDef) and not self._is_in_class_body(node):
+                certain = not any(isinstance(each, _BRANCHES) for each in self.ancestors(node, within_function=True))
+                for name in names:
+                    found[scope, name].append(_Definition(self._position(node), value, is_certain=certain))
+        for known in found.values():
+            known.sort(key=lambda each: each.position)
+        return found
+
+    def _is_in_class_body(self, node: ast.AST) -> bool:
+        parent = self.parent(node)
+        return isinstance(parent, ast.Assign | ast.AnnAssign) and isinstance(self.parent(parent), ast.ClassDef)
+
+    def _position(self, node: ast.AST) -> tuple[int, int, int]:
+        """Where something takes effect: a name that is assigned to, after its value."""
+        parent = self.parent(node)
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and isinstance(parent, ast.stmt):
+            return self._tree.cell_of[node], parent.end_lineno or 0, parent.end_col_offset or 0
+        return self._tree.cell_of[node], getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+    def meant(self, name: ast.Name) -> list[ast.AST | None]:
+        """What a name stands for where it is: functions, classes, expressions that it was given; None is not known.
+
+        The innermost scope that has it decides, and there the definition in force: the last one above, with others
+        where that is below an `if`. In a function it is the one in force where the function is first used.
+        """
+        for scope in [*self.functions_around(name), None]:
+            known = self._definitions.get((scope, name.id))
+            if known is None:
+                continue
+            at = self._position(name) if self.function(name) is scope else self._first_use(name, scope)
+            before = [each for each in known if at is None or each.position < at] or known
+            meant: list[ast.AST | None] = []
+            for each in reversed(before):
+                meant.append(each.value)
+                if each.is_certain:
+                    break
+            return meant
+        return []
+
+    def _first_use(self, name: ast.Name, scope: FunctionNode | None) -> tuple[int, int, int] | None:
+        """Where the function around a name is first used in an outer scope, if it is."""
+        inner = next(each for each in self.functions_around(name) if self.function(each) is scope)
+        if isinstance(inner, ast.Lambda):
+            return None
+        begin = self._position(inner)
+        uses = self._uses_by_name.get(inner.name, [])
+        return min((at for at in map(self._position, uses) if at > begin), default=None)
+
+    @cached_property
+    def _uses_by_name(self) -> Mapping[str, list[ast.Name]]:
+        uses: dict[str, list[ast.Name]] = defaultdict(list)
+        for node in self.nodes(ast.Name):
+            if isinstance(node.ctx, ast.Load):
+                uses[node.id].append(node)
+        return uses
 
     # What names are given
 
@@ -586,6 +878,35 @@ def is_true(node: ast.expr | None) -> bool:
 def is_false(node: ast.expr | None) -> bool:
     """True for a literal `False`."""
     return isinstance(node, ast.Constant) and node.value is False
+
+
+def _place_named(name: str) -> bool | None:
+    """What a flag or a function that is called so says in a session on Kaggle: `IN_COLAB`, `is_kaggle()`."""
+    words = set(re.split(r"[_\W]+|(?<=[a-z])(?=[A-Z])", name.replace("Colab", "_colab_").replace("Kaggle", "_kaggle_")))
+    words = {word.lower() for word in words}
+    if (
+        not words & {"in", "is", "on", "use", "running", "run", "env", "iskaggle", "incolab", "oncolab"}
+        and len(words) > 1
+    ):
+        return None
+    if words & {"colab", "incolab", "oncolab", "iscolab"}:
+        return False
+    if words & {"kaggle", "iskaggle", "onkaggle"} and not words & {"rerun", "submit", "submission"}:
+        return True
+    return False if words & {"local", "locally", "windows", "mac"} else None
+
+
+def _of_variable(name: str | None) -> bool | None:
+    """Whether an environment variable is set in a session on Kaggle."""
+    if name in ("KAGGLE_KERNEL_RUN_TYPE", "KAGGLE_URL_BASE", "KAGGLE_DATA_PROXY_TOKEN", "KAGGLE_CONTAINER_NAME"):
+        return True
+    return False if name is not None and name.startswith("COLAB_") else None
+
+
+def _imports_colab(node: ast.AST) -> bool:
+    if isinstance(node, ast.Import):
+        return any(alias.name.startswith("google.colab") for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").startswith("google.colab")
 
 
 def _finite(value: object) -> float | None:

@@ -20,6 +20,7 @@ from generator.pair.workspace import PairFolder, Role
 from generator.untrusted import JsonObject, printable
 
 METADATA = "kernel-metadata.json"
+_R = (".r", ".rmd", ".irnb")  # left alone
 _LARGEST = 64 * 2**20  # characters of a file that is read at all
 _LONGEST_METADATA = 2**20
 _MOST_FOLDERS, _MOST_KERNELS, _DEEPEST = 5_000, 500, 6
@@ -110,6 +111,9 @@ def read_kernel(folder: Path) -> KernelSource:
         return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=code_file)
     if code_file.suffix != ".ipynb":
         text, problem = _text(code_file)
+        text = text.removeprefix("\ufeff")  # of a script, which Python takes; of JSON the client refuses it
+        if code_file.suffix.lower() in _R:
+            return KernelSource(NotebookCode(code_file, ()), metadata=metadata, metadata_path=path, text=text)
         if problem:
             fault = Fault(Part.CODE_FILE, problem, "Put a script there that can be read.")
             return KernelSource(NotebookCode(path, ()), metadata=metadata, metadata_path=path, fault=fault)
@@ -174,7 +178,8 @@ def _code_file(metadata: JsonObject, folder: Path) -> Path | Fault:
     except PathOutsideError:
         remedy = "Move the notebook beside its metadata."
         return Fault(Part.CODE_FILE, f"Its code_file {name} is outside of the kernel's folder", remedy)
-    is_script = found.suffix == ".py" and metadata.get("kernel_type") == "script"
+    is_r = found.suffix.lower() in _R and metadata.text("language").lower() in ("r", "rmarkdown")
+    is_script = is_r or (found.suffix == ".py" and metadata.get("kernel_type") == "script")
     if found.suffix != ".ipynb" and not is_script:
         remedy = "Name a notebook (.ipynb), or say that a .py is a script."
         return Fault(Part.CODE_FILE, f"Its code_file {name} is no notebook", remedy)
@@ -197,13 +202,18 @@ def _is_cell(cell: object) -> bool:
 
 def _is_python(notebook: JsonObject, metadata: JsonObject | None) -> bool:
     """True unless somebody says that it is in another language."""
-    kernel = notebook.section("metadata").section("kernelspec")
-    named = (kernel.text("language"), "" if metadata is None else metadata.text("language"))
-    return all(language.lower() in ("", "python", "python3") for language in named)
+    described = notebook.section("metadata")
+    kernel = described.section("kernelspec")
+    if kernel.text("name").lower() in ("ir", "xr"):
+        return False
+    pushed_as = "" if metadata is None else metadata.text("language")
+    named = (kernel.text("language"), described.section("language_info").text("name"), pushed_as)
+    return all(not language or language.lower().startswith(("python", "ipython")) for language in named)
 
 
 def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelSource]:
     found = characters = 0
+    code_files: set[Path] = set()  # of kernels above, in folders of their own
     for folder, names in _folders(root):
         if "pair.toml" in names and all((folder / role / METADATA).is_file() for role in Role):
             kernels = read_pair(PairFolder(folder.absolute()))
@@ -213,8 +223,10 @@ def _kernels_below(root: Path, *, is_code_competition: bool) -> Iterator[KernelS
             kernels = [read_role(pair, Role(folder.name))] if folder == root else []
         elif METADATA in names:
             kernels = [replace(read_kernel(folder), needs_internet_off=is_code_competition)]
+            code_files |= {kernel.code.path.resolve() for kernel in kernels}
         else:
-            notebooks = (read_notebook(folder / name) for name in names if name.endswith(".ipynb"))
+            alone = [folder / name for name in names if name.endswith(".ipynb")]
+            notebooks = (read_notebook(each) for each in alone if each.resolve() not in code_files)
             kernels = [replace(each, needs_internet_off=is_code_competition) for each in notebooks]
         found += len(kernels)
         characters += sum(len(kernel.text) for kernel in kernels)

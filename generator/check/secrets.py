@@ -3,10 +3,16 @@
 import re
 from collections.abc import Iterator
 
+_FEWEST = 8  # different characters of a secret
+_WORDS = ("example", "your", "xxxx", "placeholder", "changeme", "replace", "insert", "dummy", "redacted", "secret_here")
 _PATTERNS = {
     "a private key": re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----"),
     "a token of Kaggle": re.compile(r"\bKGAT_[A-Za-z0-9_-]{16,}"),
-    "a key of Kaggle": re.compile(r'\\?"key\\?"\s*:\s*\\?"[0-9a-f]{32}\\?"'),
+    # Beside the user's name, as in kaggle.json; many a table has a column "key" of hashes.
+    "a key of Kaggle": re.compile(
+        r'\\?"username\\?"\s*:[^{}]{1,200}?\\?"key\\?"\s*:\s*\\?"[0-9a-f]{32}\\?"'
+        r'|\\?"key\\?"\s*:\s*\\?"[0-9a-f]{32}\\?"[^{}]{1,50}?\\?"username\\?"\s*:'
+    ),
     "a token of GitHub": re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}\b"),
     "a token of Hugging Face": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
     "a key of Amazon Web Services": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
@@ -20,4 +26,14 @@ def secrets_in(text: str) -> Iterator[tuple[str, int]]:
     """What a text holds that looks like a secret, and at which character; the secret itself is not told."""
     for what, pattern in _PATTERNS.items():
         for found in pattern.finditer(text):
-            yield what, found.start()
+            if what == "a private key" or not is_placeholder(found.group()):
+                yield what, found.start()
+
+
+def is_placeholder(text: str) -> bool:
+    """True for what stands in the place of a secret: of few letters, or in words."""
+    lower = text.lower()
+    if any(word in lower for word in _WORDS):
+        return True
+    body = re.sub(r"^[a-z]{2,}[_-]", "", lower)
+    return len(set(body)) < _FEWEST

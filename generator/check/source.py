@@ -1,6 +1,6 @@
 """A kernel as it is checked: its metadata, and the code of its notebook."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -85,12 +85,27 @@ class KernelSource:
         return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
     @property
+    def scripts(self) -> tuple["KernelSource", ...]:
+        """The Python files that its cells write, each as a kernel that has only their code."""
+        notebook = JsonObject({"metadata": self.notebook.get("metadata") or {}}) if self.notebook else self.notebook
+        return tuple(
+            replace(self, code=script, notebook=notebook, text="", trained_by=None, compiler=())
+            for script in self.code.scripts
+        )
+
+    @property
+    def machine_shape(self) -> str:
+        """The machine that the metadata name; `kaggle kernels pull -m` writes "None" for none."""
+        shape = "" if self.metadata is None else self.metadata.text("machine_shape")
+        return "" if shape.lower() == "none" else shape
+
+    @property
     def accelerator(self) -> AcceleratorKind | None:
         """What the metadata ask for; None without metadata, or where they name a shape that is not in the catalog."""
         if self.metadata is None:
             return None
-        shape = self.metadata.text("machine_shape")
-        if shape and shape != "Gpu":
+        shape = self.machine_shape
+        if shape and shape.lower() != "gpu":
             known = catalog().accelerators.get(shape) or catalog().retired.get(shape)
             return None if known is None else known.kind
         if self.is_on("enable_tpu"):

@@ -60,8 +60,8 @@ def test_findings_say_where_what_and_what_to_do(
         'of its title, "other".'
     )
     assert lines[1] == "    Make the two agree, or the kernel is lost."
-    assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 warning: All of /kaggle/input is searched")
-    assert lines[-1].startswith("1 error, 1 warning in 2 notebooks;")
+    assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 note: All of /kaggle/input is searched")
+    assert lines[-1].startswith("1 error, 1 note in 2 notebooks;")
 
 
 def test_warnings_alone_are_no_failure(tmp_path: Path, tandem: Tandem) -> None:
@@ -83,7 +83,7 @@ def test_a_script_is_checked_as_one_cell(tmp_path: Path, tandem: Tandem) -> None
     (tmp_path / "train.py").write_text(SEARCH)
     (tmp_path / "train.r").write_text("x <- 1")
 
-    assert tandem("check", tmp_path).out.startswith(f"{tmp_path / 'train.py'}:2: N042 warning")
+    assert tandem("check", tmp_path).out.startswith(f"{tmp_path / 'train.py'}:2: N042 note")
     assert ": M004 error: " in tandem("check", write_kernel(tmp_path, code_file="train.r", kernel_type="script")).out
 
 
@@ -114,11 +114,11 @@ def test_the_inference_of_a_pair_is_held_to_what_its_competition_asks_for(tmp_pa
 def test_json_has_every_field(tmp_path: Path, tandem: Tandem) -> None:
     said = json.loads(tandem("check", write_kernel(tmp_path, SEARCH), "--json").out)
 
-    assert (said["kernels"], said["error"], said["warning"], said["note"]) == (1, 0, 1, 0)
+    assert (said["kernels"], said["error"], said["warning"], said["note"]) == (1, 0, 0, 1)
     finding = said["findings"][0]
     assert (finding["rule"], finding["severity"], finding["cell"], finding["line"]) == (
         "N042",
-        "warning",
+        "note",
         "own-cell",
         2,
     )
@@ -181,7 +181,7 @@ def test_a_baseline_leaves_out_what_was_there_before_wherever_it_moves(tmp_path:
     write_kernel(tmp_path, f"import os\n{SEARCH}\n{SEARCH}", title="Other")
     outcome = tandem("check", notebook, "--baseline", baseline)
     assert outcome.out.splitlines()[0].startswith(str(notebook) + ":own-cell:5: N042")
-    assert "1 warning in 1 notebook" in outcome.out
+    assert "1 note in 1 notebook" in outcome.out
 
 
 def test_a_file_that_is_no_baseline_is_not_overwritten_by_one(tmp_path: Path, tandem: Tandem) -> None:

@@ -14,6 +14,7 @@ from generator.check.analysis.function_kinds import (
     LOOPS,
     PIPELINE,
     PMAP,
+    SHARD_MAP,
     Kind,
     transformed,
 )
@@ -78,6 +79,8 @@ class Compiled:
             return []
         if isinstance(node, ast.Lambda):
             return [node]
+        if isinstance(node, ast.IfExp):
+            return [each for branch in (node.body, node.orelse) for each in self.referred(branch, depth + 1)]
         if isinstance(node, ast.Call):  # partial(f, x), jax.grad(f), tf.function(f)
             return [each for inner in node.args[:1] for each in self.referred(inner, depth + 1)]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
@@ -85,20 +88,19 @@ class Compiled:
         return self._named(node, depth) if isinstance(node, ast.Name) else []
 
     def _named(self, node: ast.Name, depth: int) -> list[FunctionNode]:
-        """The function that a name stands for where it is, the last one of those that have it."""
-        around = [*self.code.functions_around(node), None]
-        known = self.code.functions_named.get(node.id, [])
-        seen = [each for each in known if self.code.class_of(each) is None and self.code.function(each) in around]
-        if seen:
-            return seen[-1:]
-        given = self.code.resolved(node)
-        is_function = isinstance(given, ast.Lambda | ast.Call) and not self._is_made(given)
-        return self.referred(given, depth + 1) if is_function else []
+        """The functions that a name may stand for where it is."""
+        found: list[FunctionNode] = []
+        for meant in self.code.meant(node):
+            if isinstance(meant, FunctionNode):
+                found.append(meant)
+            elif isinstance(meant, ast.Name | ast.IfExp) or (isinstance(meant, ast.Call) and not self._is_made(meant)):
+                found += self.referred(meant, depth + 1)
+        return list(dict.fromkeys(found))
 
     def _is_made(self, node: ast.AST) -> bool:
         """True if a call gives something else than its first argument transformed."""
         call = self.code.call(node)
-        known = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"}
+        known = JIT | PMAP | GRADIENTS | {"functools.partial", "tensorflow.function", "jax.vmap"} | SHARD_MAP
         return call is not None and call.name not in known
 
     def _methods_beside(self, node: ast.Attribute) -> list[FunctionNode]:

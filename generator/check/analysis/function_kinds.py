@@ -21,9 +21,10 @@ class Kind(Flag):
 
 
 JIT = {
-    "jax.jit", "flax.nnx.jit", "equinox.filter_jit", "haiku.jit", "jax.experimental.pjit.pjit", "jax.shard_map",
-    "jax.experimental.shard_map.shard_map",
+    "jax.jit", "flax.nnx.jit", "equinox.filter_jit", "haiku.jit", "jax.experimental.pjit.pjit",
 }  # fmt: skip
+# Outside of a compiled function it runs eagerly: operation by operation, with Python's values.
+SHARD_MAP = {"jax.shard_map", "jax.experimental.shard_map.shard_map", "flax.nnx.shard_map", "jax.smap"}
 PMAP = {"jax.pmap", "flax.nnx.pmap", "equinox.filter_pmap", "flax.jax_utils.pmap"}
 LOOPS = {"scan", "fori_loop", "while_loop", "cond", "switch", "map", "associative_scan"}
 GRADIENTS = {
@@ -46,6 +47,8 @@ def transformed(name: str, call: Call | None) -> Kind:
     """How a function is run that is given to a decorator or a call of this name."""
     if name in JIT:
         return Kind.TRACED | Kind.DEVICE | Kind.JAX
+    if name in SHARD_MAP:
+        return Kind.DEVICE | Kind.JAX
     if name in PMAP:
         return Kind.TRACED | Kind.DEVICE | Kind.JAX | Kind.PMAP
     if name == "tensorflow.function":

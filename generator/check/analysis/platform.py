@@ -18,6 +18,7 @@ KERAS = (
 XLA_DEVICES = (
     "torch_xla.core.xla_model.xla_device", "torch_xla.device", "torch_xla.core.xla_model.get_xla_supported_devices",
 )  # fmt: skip
+_COLAB_TPUS = ("V2-8", "V28", "V5E", "V6E")
 _JAX = {"jax", "flax", "haiku", "equinox", "optax"}
 
 
@@ -42,7 +43,7 @@ NO_TPU = Platform(tensorflow=False, jax=False, keras_jax=False, torch=False)
 def platform_of(kernel: KernelSource, code: NotebookCode) -> Platform:
     """Return how a notebook uses a TPU; none at all if it is for a GPU."""
     modules = kernel.code.modules
-    asked = _asked_for(kernel)
+    asked = _asked_for(kernel, code)
     backend = _keras_backend(code)
     uses_jax = bool(_JAX & modules)
     names = {call.name for call in code.calls}
@@ -50,7 +51,8 @@ def platform_of(kernel: KernelSource, code: NotebookCode) -> Platform:
     if asked is False or (asked is None and _names_a_gpu(code)):
         return NO_TPU
     found = Platform(
-        tensorflow="tensorflow" in modules and bool(ends & {"TPUStrategy", "TPUClusterResolver"}),
+        tensorflow=("tensorflow" in modules and bool(ends & {"TPUStrategy", "TPUClusterResolver"}))
+        or (asked is True and _has_strategy(code)),
         jax=uses_jax and any(name.startswith(("jax.", "flax.", "haiku.", "equinox.")) for name in names),
         keras_jax=backend == "jax" and "keras" in modules,
         torch="torch_xla" in modules,
@@ -66,35 +68,40 @@ def is_keras(name: str, code: NotebookCode) -> bool:
     return name.startswith(KERAS) or ("." not in name and any(f"{each}.".startswith(KERAS) for each in code.stars))
 
 
-def _asked_for(kernel: KernelSource) -> bool | None:
+def _asked_for(kernel: KernelSource, code: NotebookCode) -> bool | None:
     """True if the metadata ask for a TPU, False if for another machine, None if they do not say."""
-    shape = kernel.setting("machine_shape")
-    accelerator = kernel.notebook.section("metadata").section("kaggle").get("accelerator")
-    for chosen in (shape, accelerator):
-        if isinstance(chosen, str) and chosen not in {"", "none", "None"}:
-            return "tpu" in chosen.lower()
-    if kernel.setting("enable_tpu") is True:
-        return True
-    return False if kernel.setting("enable_gpu") is True else None
+    settings = [kernel.setting(name) for name in ("machine_shape", "enable_tpu", "enable_gpu")]
+    if any(setting is not None for setting in settings):
+        if kernel.is_on_tpu or "tpu" in kernel.machine_shape.lower():
+            return True
+        # Code for a TPU in a session that has none was meant for one.
+        is_cpu = not kernel.machine_shape and not kernel.is_on("enable_gpu")
+        return None if is_cpu and _names_a_tpu(code) else False
+    metadata = kernel.notebook.section("metadata")
+    colab = metadata.section("colab")
+    for chosen in (metadata.section("kaggle").get("accelerator"), colab.get("gpuType"), metadata.get("accelerator")):
+        if isinstance(chosen, str) and chosen.lower() not in {"", "none"}:
+            return chosen.upper().startswith(_COLAB_TPUS) or "tpu" in chosen.lower()
+    return None
+
+
+def _names_a_tpu(code: NotebookCode) -> bool:
+    ends = {call.last for call in code.calls}
+    return "torch_xla" in code.modules or bool(ends & {"TPUStrategy", "TPUClusterResolver", "initialize_tpu_system"})
+
+
+def _has_strategy(code: NotebookCode) -> bool:
+    """True if the notebook uses a strategy of TensorFlow, also one that a helper of its own made."""
+    uses = any(call.last in {"scope", "run"} and "strategy" in call.name.lower() for call in code.calls)
+    return uses or any(node.attr == "num_replicas_in_sync" for node in code.nodes(ast.Attribute))
 
 
 def _keras_backend(code: NotebookCode) -> str | None:
     """The backend that the notebook sets for Keras 3."""
-    for assign in code.nodes(ast.Assign):
-        target = assign.targets[0]
-        if isinstance(target, ast.Subscript) and code.text(target.slice) == "KERAS_BACKEND":
-            return code.text(assign.value)
     for call in code.calls:
-        if call.name in {"os.environ.setdefault", "os.putenv"} and code.text(call.argument(0)) == "KERAS_BACKEND":
-            return code.text(call.argument(1))
         if call.name == "keras.config.set_backend":
             return code.text(call.argument(0))
-    for cell in code.cells:
-        for command in cell.commands.values():
-            name, _, value = command.removeprefix("env ").partition("=")
-            if name.strip() == "KERAS_BACKEND":
-                return value.strip()
-    return None
+    return code.environment.get("KERAS_BACKEND")
 
 
 def _names_a_gpu(code: NotebookCode) -> bool:

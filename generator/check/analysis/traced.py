@@ -4,16 +4,20 @@ import ast
 from collections.abc import Iterator
 
 from generator.check.analysis.compiled import Compiled
-from generator.check.analysis.function_kinds import Kind
+from generator.check.analysis.function_kinds import BASES, Kind
 from generator.check.code import Call, FunctionNode, NotebookCode, parameters
 
-_KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval"}
+_KNOWN_ATTRIBUTES = {"shape", "ndim", "dtype", "size", "rank", "at", "apply_fn", "tx", "sharding", "aval", "nbytes",
+                     "itemsize", "weak_type", "vma", "spec", "mesh", "axis_names", "treedef", "devices"}  # fmt: skip
 _KNOWN_RESULTS = {
     "len", "isinstance", "hasattr", "getattr", "type", "id", "repr", "callable", "range", "shape", "ndim", "get_shape",
     "int_shape", "keys", "is_tensor", "tree_structure", "result_type", "axis_index", "set_shape", "size",
+    "typeof", "eval_shape", "issubdtype", "axis_size", "process_index", "device_count", "local_device_count",
 }  # fmt: skip
 _PLAIN = {"self", "cls", "training", "train", "is_training", "deterministic", "config", "mode", "name"}
 _PLAIN_TYPES = {"bool", "str", "int", "float", "Callable", "callable"}
+_MODULES = {"model", "module", "net", "network"}
+_MODULE_LIBRARIES = {"flax", "equinox"}
 _ROUNDS = 8
 
 
@@ -49,7 +53,7 @@ class Traced:
                 if self._knows(each):
                     return True
                 continue
-            if isinstance(each, ast.Attribute) and each.attr in _KNOWN_ATTRIBUTES:
+            if isinstance(each, ast.Attribute) and (each.attr in _KNOWN_ATTRIBUTES or self._is_of_module(each)):
                 continue
             if isinstance(each, ast.Lambda | ast.Compare) and _is_about_structure(each):
                 continue
@@ -72,6 +76,28 @@ class Traced:
             if any(each.arg == name.id for each in parameters(function)):
                 return False
         return False
+
+    def _is_of_module(self, node: ast.Attribute) -> bool:
+        """True for an attribute or a method of a module of layers: sizes and settings, which are known to Python."""
+        owner = node.value
+        if node.attr == "value" or not isinstance(owner, ast.Name):
+            return False
+        for function in self.code.functions_around(owner):
+            for parameter in parameters(function):
+                if parameter.arg == owner.id:
+                    kind = self.code.name(parameter.annotation) if parameter.annotation is not None else ""
+                    given = {call.name.partition(".")[0] for call in self.compiled.settings.get(function, ())}
+                    decorated = {self.code.name(each) for each in getattr(function, "decorator_list", ())}
+                    of_modules = given & _MODULE_LIBRARIES or any(
+                        n.startswith(("flax.nnx.", "equinox.")) for n in decorated
+                    )
+                    return owner.id in _MODULES or bool(of_modules) or self._is_module(kind)
+        return False
+
+    def _is_module(self, name: str) -> bool:
+        own = self.code.classes.get(name)
+        bases = [self.code.name(base) for base in own.bases] if own is not None else [name]
+        return any(base in BASES for base in bases)
 
     def _is_method(self, function: FunctionNode) -> bool:
         return (

@@ -57,7 +57,7 @@ def slug_mismatch(kernel: KernelSource) -> Iterator[Problem]:
     if kernel.metadata is None or kernel.metadata.get("id_no"):
         return
     ref, title = kernel.metadata.text("id"), kernel.metadata.text("title")
-    if ref.count("/") != 1 or not ref.partition("/")[0] or ref.partition("/")[2] != slug_of(title):
+    if ref.count("/") != 1 or not ref.partition("/")[0] or ref.partition("/")[2].lower() != slug_of(title):
         message = f'Its id "{ref[:200]}" is not the slug that Kaggle makes of its title, "{slug_of(title)[:100]}".'
         yield Problem(kernel.in_metadata(), message, "Make the two agree, or the kernel is lost.")
 
@@ -117,7 +117,7 @@ def field_type(kernel: KernelSource) -> Iterator[Problem]:
             yield Problem(kernel.in_metadata(), message, 'Write a list of texts: ["…"], or [] for none.')
 
 
-@rule("M007", "number-of-a-pulled-kernel", Severity.WARNING)
+@rule("M007", "number-of-a-pulled-kernel", Severity.NOTE)
 def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
     """id_no is left over from `kaggle kernels pull -m`.
 
@@ -129,7 +129,7 @@ def number_of_a_pulled_kernel(kernel: KernelSource) -> Iterator[Problem]:
     """
     if kernel.metadata is not None and kernel.metadata.get("id_no") is not None:
         message = f"It has an id_no ({_shown(kernel.metadata['id_no'])}), by which Kaggle goes before its id."
-        yield Problem(kernel.in_metadata(), message, "Remove that line, which `kaggle kernels pull -m` wrote.")
+        yield Problem(kernel.in_metadata(), message, "Remove that line, unless the kernel is your own.")
 
 
 def _shown(value: object) -> str:

@@ -46,7 +46,7 @@ def source_form(kernel: KernelSource) -> Iterator[Problem]:
     """
     for name, (prefixes, form, pattern) in _SOURCES.items():
         for ref in kernel.refs(name):
-            if not re.fullmatch(pattern, ref) and not _prefix(ref, prefixes):
+            if ref and not re.fullmatch(pattern, ref) and not _prefix(ref, prefixes):
                 message = f'"{ref[:100]}" in {name} is not {form}.'
                 yield Problem(kernel.in_metadata(), message, f"Write {form}, as it stands in the address of its page.")
 

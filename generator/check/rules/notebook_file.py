@@ -9,7 +9,7 @@ from generator.check.code import cell_name
 from generator.check.finding import Place, Severity
 from generator.check.ignores import ignores
 from generator.check.rule import Problem, rule
-from generator.check.secrets import secrets_in
+from generator.check.secrets import is_placeholder, secrets_in
 from generator.check.source import KernelSource, Part
 from generator.pair.notebook import joined
 from generator.untrusted import JsonObject, storable
@@ -18,7 +18,10 @@ _LARGEST = 16 * 1024 * 1024
 _MOST_SHOWN = 20
 _SECRETS = "use Kaggle's secrets: `UserSecretsClient().get_secret(NAME)`, set under Add-ons, Secrets"
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:api_?key|kaggle_key|token|secret|password|passwd)$")
-_SECRET_VALUE = re.compile(r"(?=[^\s]*[0-9])(?=[^\s]*[A-Za-z])[A-Za-z0-9+/=_.-]{20,}")
+# Of letters and digits at random, rather than words with numbers between hyphens: the name of a model, of a file.
+_SECRET_VALUE = re.compile(
+    r"(?=\S*\d)(?=\S*[A-Za-z])(?:[A-Za-z0-9+/=_.-]*[A-Za-z0-9]{20,}[A-Za-z0-9+/=_.-]*|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+)
 _WAITING = {"input": "input()", "getpass.getpass": "getpass()", "breakpoint": "breakpoint()", "pdb.set_trace": "pdb"}
 _WAITING |= {"huggingface_hub.notebook_login": "notebook_login()", "google.colab.files.upload": "files.upload()"}
 
@@ -152,7 +155,8 @@ def waits_for_somebody(kernel: KernelSource) -> Iterator[Problem]:
     own = kernel.code.functions_named
     for call in kernel.code.calls:
         node, name = call.node, call.name
-        if name in _WAITING and not kernel.code.is_bound(name) and name not in own:
+        is_fallback = any(isinstance(each, ast.ExceptHandler) for each in kernel.code.ancestors(node))
+        if name in _WAITING and not is_fallback and not kernel.code.is_bound(name) and name not in own:
             message = f"{_WAITING[name]} waits for somebody, and nobody sits at a session on Kaggle."
             yield Problem(kernel.code.place(node), message, "Put the value into a constant.")
 
@@ -217,7 +221,9 @@ def _assigned_secrets(kernel: KernelSource) -> Iterator[tuple[Place, str]]:
         for name, value in _named_values(node):
             if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
                 continue
-            if _SECRET_NAME.search(name) and _SECRET_VALUE.fullmatch(value.value) and not list(secrets_in(value.value)):
+            text = value.value
+            is_secret = _SECRET_NAME.search(name) and _SECRET_VALUE.fullmatch(text) and not is_placeholder(text)
+            if is_secret and not list(secrets_in(text)):
                 yield kernel.code.place(value), name
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from generator.check.cell_text import CodeCell
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import UNKNOWN, Call, NotebookCode
+from generator.check.distributions import distributions_of
 from generator.check.finding import Place, Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
@@ -34,6 +35,12 @@ _HUBS = {"timm", "torchvision", "open_clip", "efficientnet_pytorch", "pretrained
 _TORCHVISION_WEIGHTS = {"DEFAULT", "IMAGENET1K_V1", "IMAGENET1K_V2", "COCO_V1"}
 _HERE = ("localhost", "127.0.0.1", "://gateway")
 _ELSEWHERE = {"mode", "source", "data_dir", "data_files"}  # arguments that say that nothing is fetched, mostly
+_UPGRADES = {"-U", "--upgrade", "--force-reinstall", "--ignore-installed", "-I", "--pre", "-t", "--target"}
+_PLAIN = re.compile(r"(?P<name>[A-Za-z][\w.-]*)(?:\[[\w,.-]*\])?")
+_ATTACHED = {"model_": "model_sources", "dataset_": "dataset_sources"}
+_ATTACHED |= {"notebook_": "kernel_sources"}
+_OFFLINE_HUB = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE")
+_ON = ("1", "true", "yes", "on")
 _NO_NETWORK = "Attach it as a dataset or a model, and read it from /kaggle/input."
 
 
@@ -46,7 +53,7 @@ def install_is_not_pinned(kernel: KernelSource) -> Iterator[Problem]:
     Pin it: `pip install keras==3.13.2`, or a commit: `git+https://…@COMMIT`.
     """
     for place, arguments, _ in _installs(kernel.code):
-        loose = [name for name in _packages(arguments) if _is_loose(name)]
+        loose = [name for name in _wanted(kernel, arguments) if _is_loose(name)]
         if loose and "--no-index" not in arguments:
             message = f"{', '.join(loose[:3])} is installed in whatever version is the newest."
             yield Problem(place, message, f"Pin it: {loose[0]}==VERSION.")
@@ -64,7 +71,7 @@ def install_needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     Source: the code requirements of competitions.
     """
     for place, arguments, is_optional in _installs(kernel.code):
-        asks_nobody = "--no-index" in arguments or all(_is_local(name) for name in _packages(arguments))
+        asks_nobody = "--no-index" in arguments or all(_is_local(name) for name in _wanted(kernel, arguments))
         if kernel.has_no_internet and not asks_nobody and not is_optional:
             message = "pip asks an index on the internet here, which this notebook runs without."
             remedy = "Install attached wheels: `pip install --no-index --find-links /kaggle/input/… NAME`."
@@ -92,7 +99,7 @@ def needs_internet(kernel: KernelSource) -> Iterator[Problem]:
     for call in kernel.code.calls:
         node, name = call.node, call.name
         what = _fetched(kernel.code, node, name)
-        if what and not _is_optional(kernel.code, node):
+        if what and not _is_optional(kernel.code, node) and not _is_offline(kernel.code, name):
             message = f"{what} needs the internet, which this notebook runs without."
             yield Problem(kernel.code.place(node), message, _NO_NETWORK)
 
@@ -110,10 +117,53 @@ def kagglehub_without_internet(kernel: KernelSource) -> Iterator[Problem]:
     """
     for call in kernel.code.calls:
         node, name = call.node, call.name
+        if _is_attached(kernel, call):
+            continue
         if kernel.has_no_internet and name.startswith("kagglehub.") and name.endswith(("_download", "load_dataset")):
             message = f"{name} can attach nothing in a session that nobody sits at."
             remedy = "Attach it in kernel-metadata.json, and use its path below /kaggle/input."
             yield Problem(kernel.code.place(node), message, remedy)
+
+
+def _wanted(kernel: KernelSource, arguments: list[str]) -> list[str]:
+    """What an install asks for beyond what the image has, which pip leaves as it is unless it is told to upgrade."""
+    packages = _packages(arguments)
+    if not _UPGRADES.isdisjoint(arguments):
+        return packages
+    has = distributions_of("tpu" if kernel.is_on_tpu else "gpu")
+    return [each for each in packages if not (found := _PLAIN.fullmatch(each)) or _plain(found["name"]) not in has]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _is_attached(kernel: KernelSource, call: Call) -> bool:
+    """True for an input that the metadata attach: kagglehub finds it where it is mounted."""
+    source = next((source for word, source in _ATTACHED.items() if word in call.last), "")
+    refs = [ref.lower() for ref in kernel.refs(source)]
+    handle = kernel.code.text(call.argument(0, "handle"))
+    if handle is None or UNKNOWN in handle:
+        return bool(refs)
+    name = handle.lower().strip("/")
+    return any(ref == name or ref.startswith(f"{name}/") or name.startswith(f"{ref}/") for ref in refs)
+
+
+def _is_offline(code: NotebookCode, name: str) -> bool:
+    """True if the notebook has told a library to do without the network, or where its files lie."""
+    settings = code.environment
+    if name.startswith("wandb."):
+        mode = settings.get("WANDB_MODE", "").lower()
+        is_off = settings.get("WANDB_DISABLED", "").lower() in _ON or mode in ("offline", "disabled", "dryrun", UNKNOWN)
+        return is_off or any(re.match(r"wandb\s+(offline|disabled|off)\b", text) for _, _, text in code.commands())
+    if any(settings.get(key, "").lower() in _ON for key in _OFFLINE_HUB):
+        return name.startswith(("huggingface_hub.", "datasets.", "transformers.")) or name.endswith(_BY_HANDLE)
+    if name.partition(".")[0] in (_HUBS | {"torch", "tensorflow", "keras"}):
+        texts = [text for _, _, text in code.commands()]
+        texts += [node.value for node in code.nodes(ast.Constant) if isinstance(node.value, str)]
+        is_cached = any(part in text for text in texts for part in (".cache/torch", ".keras/models"))
+        return is_cached or not {"TORCH_HOME", "KERAS_HOME", "TFHUB_CACHE_DIR"}.isdisjoint(settings)
+    return False
 
 
 def _installs(code: NotebookCode) -> Iterator[tuple[Place, list[str], bool]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from generator.check.code import UNKNOWN, NotebookCode
+from generator.check.code import UNKNOWN, NotebookCode, walk
 from generator.check.finding import Severity
 from generator.check.rule import Problem, rule
 from generator.check.source import KernelSource
@@ -24,7 +24,9 @@ _WRITABLE = ("/kaggle/working", "/kaggle/temp", "/tmp", "/dev")  # noqa: S108 - 
 _AUTHORS = re.compile(
     r"/(?:home|Users)/(?!jovyan\b|runner\b)[^/\s\0]+/|[A-Za-z]:[\\/](?![\\/])\S|\\\\[\w.-]+\\\w|/content/(?:drive|gdrive)\b|/mnt/[a-z]/"
 )
-_DRIVE = ("/content/drive",)
+_DRIVE = ("/content/drive", "/content/gdrive")
+# Caches and settings of programs, which nobody means to keep.
+_SETTINGS = re.compile(r"/root/\.|/(?:usr|etc|opt|var/tmp)/")
 _SEARCHES = ("?.rglob", "?.glob", "?.walk")
 _KNOWN_ROOTS = ("/", "/kaggle", _INPUT)
 
@@ -43,7 +45,7 @@ def flat_input_path(kernel: KernelSource) -> Iterator[Problem]:
     paths = _input_paths(kernel.code)
     nested = {_name(path) for _, path in paths if _is_nested(path)}
     for node, path in paths:
-        if not _is_nested(path) and _name(path) not in nested:
+        if not _is_nested(path) and _name(path) not in nested and not _is_fallback(kernel.code, node, nested=True):
             shown = _shown(path)
             remedy = f"Try {_INPUT}/competitions/SLUG (datasets/OWNER/SLUG, …) first, and this one then."
             yield Problem(kernel.code.place(node), f"{shown} is a path of the layout of old.", remedy)
@@ -62,12 +64,12 @@ def hard_coded_input_path(kernel: KernelSource) -> Iterator[Problem]:
     paths = _input_paths(kernel.code)
     flat = {_name(path) for _, path in paths if not _is_nested(path)}
     for node, path in paths:
-        if _is_nested(path) and _name(path) not in flat:
+        if _is_nested(path) and _name(path) not in flat and not _is_fallback(kernel.code, node, nested=False):
             remedy = f"Try {_INPUT}/{_name(path).replace(UNKNOWN, '…')} as well, where this does not exist."
             yield Problem(kernel.code.place(node), f"{_shown(path)} is where some sessions have it.", remedy)
 
 
-@rule("N042", "unbounded-search", Severity.WARNING)
+@rule("N042", "unbounded-search", Severity.NOTE)
 def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
     """All of /kaggle/input is searched, however much is in it.
 
@@ -78,7 +80,9 @@ def unbounded_search(kernel: KernelSource) -> Iterator[Problem]:
     for call in kernel.code.calls:
         node, name = call.node, call.name
         root = _searched(kernel.code, node, name)
-        if root is not None and not _is_pruned(kernel.code, node):
+        around = list(kernel.code.ancestors(node))
+        is_fallback = any(isinstance(each, ast.If | ast.IfExp | ast.ExceptHandler) for each in around)
+        if root is not None and not is_fallback and not _is_pruned(kernel.code, node):
             message = f"All of {root} is searched here, however much is in it."
             yield Problem(kernel.code.place(node), message, "Look at the usual mounts, at most four levels deep.")
 
@@ -111,7 +115,11 @@ def write_outside(kernel: KernelSource) -> Iterator[Problem]:
     """
     for write in writes(kernel.code):
         path = _absolute(write.path)
-        if path is None or any(path.is_relative_to(root) for root in (*_WRITABLE, _INPUT)):
+        if (
+            path is None
+            or any(path.is_relative_to(root) for root in (*_WRITABLE, _INPUT))
+            or _SETTINGS.match(str(path))
+        ):
             continue
         if not _AUTHORS.search(f"{write.path}/"):
             message = f"{_shown(str(write.path))} is lost when the session ends."
@@ -129,7 +137,7 @@ def path_of_the_author(kernel: KernelSource) -> Iterator[Problem]:
     mounted = _DRIVE if "google.colab.drive" in kernel.code.imported.values() else ()
     for node in kernel.code.nodes(ast.Constant):
         text = node.value if isinstance(node.value, str) else ""
-        if _AUTHORS.match(text) and not text.startswith(mounted):
+        if _AUTHORS.match(text) and not text.startswith(mounted) and not _is_pattern(kernel.code, node, text):
             message = f"{_shown(text)} is a path of its author's machine."
             yield Problem(kernel.code.place(node), message, "Attach the data, and use their path on Kaggle.")
 
@@ -213,8 +221,41 @@ def _searched(code: NotebookCode, node: ast.Call, name: str) -> str | None:
     return shown if shown in _KNOWN_ROOTS else None
 
 
+def _is_fallback(code: NotebookCode, node: ast.AST, *, nested: bool) -> bool:
+    """True for a path beside one of the other layout, in a list or a choice, or behind a search of the inputs."""
+    if not nested and any(f"{_INPUT}/{_name(str(_normal(code.text(node))))}" in cell.source for cell in code.cells):
+        return True  # the other layout is named in a comment
+    searches = [call for call in code.calls if "glob" in call.last or call.name == "os.walk"]
+    roots = [code.text(each) for call in searches for each in [call.receiver, *call.node.args] if each is not None]
+    is_searched = any(root is not None and root.startswith((_INPUT, "../input")) for root in roots)
+    for around in code.ancestors(node):
+        if isinstance(around, ast.List | ast.Tuple | ast.Set | ast.IfExp | ast.BoolOp | ast.If | ast.Try):
+            texts = (_normal(code.text(each)) for each in walk(around) if isinstance(each, ast.expr))
+            paths = [text for text in texts if text and text.startswith(f"{_INPUT}/") and _parts(text)]
+            is_choice = isinstance(around, ast.IfExp | ast.BoolOp | ast.If | ast.Try)
+            if any(_is_nested(path) is nested for path in paths) or (nested and is_choice and is_searched):
+                return True
+    return False
+
+
+def _is_pattern(code: NotebookCode, node: ast.AST, text: str) -> bool:
+    """True for a regular expression, or a sentence, that begins like the name of a drive."""
+    if not re.match(r"[A-Za-z]:[\\/]", text):
+        return False
+    is_path = re.fullmatch(r"[A-Za-z]:[\\/](?:[\w .()-]+[\\/])*(?:[\w .()-]{2,})?[\\/]?", text) is not None
+    given_to = (code.call(each) for each in code.ancestors(node))
+    return not is_path or any(call is not None and call.name.startswith("re.") for call in given_to)
+
+
 def _is_pruned(code: NotebookCode, node: ast.AST) -> bool:
-    """True for a loop over os.walk that says into which folders it goes."""
+    """True for a walk that is told into which folders it goes, or that ends after the first one."""
+    around = list(code.ancestors(node))
+    if any((call := code.call(each)) is not None and call.last in ("next", "islice", "zip") for each in around):
+        walked = code.call(node)
+        return walked is not None and walked.name == "os.walk"
+    for each in around:
+        if isinstance(each, ast.For) and any(isinstance(inner, ast.Break) for inner in each.body):
+            return True
     loop = next((each for each in code.ancestors(node) if isinstance(each, ast.For)), None)
     if loop is None or not isinstance(loop.target, ast.Tuple) or len(loop.target.elts) < 3:  # noqa: PLR2004 - of os.walk
         return False

@@ -19,7 +19,7 @@ _SHARDS = {
     "pmap", "Mesh", "make_mesh", "NamedSharding", "PositionalSharding", "shard_map", "create_device_mesh", "set_mesh",
     "set_distribution", "replicate", "SingleDeviceSharding",
 }  # fmt: skip
-_RESTARTS = {"initialize_tpu_system", "clear_session", "reset"}
+_RESTARTS = {"initialize_tpu_system", "clear_session", "reset", "clear_caches", "clear_backends"}
 
 
 @tpu_rule("T001", "hidden-missing-tpu", Severity.WARNING)
@@ -40,7 +40,7 @@ def hidden_missing_tpu(tpu: TpuCode) -> Iterator[Problem]:
         if "tpu" not in asked and not any(call.last in _CONNECTS for call in tried):
             continue
         for handler in attempt.handlers:
-            if not _stops(tpu, handler):
+            if not _stops(tpu, handler) and not _connects_after(tpu, attempt):
                 message = "Without a TPU the notebook goes on by itself on whatever is there."
                 remedy = "Let it raise, or check the number of devices before training and stop."
                 yield Problem(tpu.code.place(handler), message, remedy)
@@ -119,16 +119,17 @@ def one_device_of_eight(tpu: TpuCode) -> Iterator[Problem]:
     Source: JAX, "Distributed arrays and automatic parallelization"; PyTorch/XLA, "How to run with PyTorch/XLA".
     """
     remedy = "Split the batch over all devices; the learning rate grows with it."
-    if any(call.last in _SHARDS or "sharding" in call.name.lower() for call in tpu.code.calls):
+    if _mentions_shards(tpu):
         return
     if tpu.platform.keras_jax and not tpu.platform.tensorflow:
         fits = [call for call in tpu.code.calls if call.last == "fit" and builds_some_model(tpu, call)]
         for call in fits[:1]:
             yield Problem(tpu.code.place(call.node), "Keras on JAX trains on the first of eight devices.", remedy)
     elif tpu.platform.jax:
-        for function in tpu.compiled.training_steps()[:1]:
+        steps = [each for each in tpu.compiled.training_steps() if tpu.code.class_of(each) is None]
+        for function in steps[:1]:
             yield Problem(tpu.code.place(function), "This step runs on the first of eight devices.", remedy)
-    elif tpu.platform.torch and any(call.last == "backward" for call in tpu.code.calls):
+    elif tpu.platform.torch and any(call.last == "backward" and _is_repeated(tpu, call) for call in tpu.code.calls):
         starts = {"spawn", "launch", "use_spmd", "MpModelWrapper", "initialize", "init_process_group", "Accelerator"}
         devices = list(tpu.calls(*XLA_DEVICES))
         if devices and not any(call.last in starts for call in tpu.code.calls):
@@ -164,6 +165,18 @@ def builds_some_model(tpu: TpuCode, call: Call) -> bool:
     return any(made is not None and builds_model(tpu, made) for made in map(tpu.code.call, given))
 
 
+def _mentions_shards(tpu: TpuCode) -> bool:
+    """True if the notebook names what splits arrays over devices, as a decorator too."""
+    nodes: list[ast.Name | ast.Attribute] = [*tpu.code.nodes(ast.Attribute), *tpu.code.nodes(ast.Name)]
+    names = [tpu.code.name(node) for node in nodes]
+    return any(name.rpartition(".")[2] in _SHARDS or "sharding" in name.lower() for name in names)
+
+
+def _is_repeated(tpu: TpuCode, call: Call) -> bool:
+    """True in a loop, or in a function that somebody may call in one; a single call shows how something works."""
+    return tpu.code.function(call.node) is not None or any(tpu.loops(call.node))
+
+
 def _raises_without_devices(tpu: TpuCode) -> bool:
     """True if the notebook stops when it does not like what it runs on."""
     if any(tpu.devices.decide(claim.test) for claim in tpu.code.nodes(ast.Assert)):
@@ -173,6 +186,16 @@ def _raises_without_devices(tpu: TpuCode) -> bool:
         around for end in ends for around in tpu.code.ancestors(end, within_function=True) if isinstance(around, ast.If)
     }
     return any(tpu.devices.decide(check.test) for check in checks)
+
+
+def _connects_after(tpu: TpuCode, attempt: ast.Try) -> bool:
+    """True if the strategy of a TPU is built again below, where nothing catches that there is none."""
+    for call in tpu.code.calls:
+        if call.last == "TPUStrategy" and tpu.code.order(call.node) > tpu.code.order(attempt):
+            around = list(tpu.code.ancestors(call.node))
+            if not any(isinstance(each, ast.Try | ast.If | ast.IfExp) for each in around):
+                return True
+    return False
 
 
 def _stops(tpu: TpuCode, node: ast.AST) -> bool:

@@ -1,0 +1,111 @@
+"""Sound code in which a check could see a fault: nothing is found in it, and the rule still finds the fault."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from generator.check.cell_text import read_cell
+from generator.check.checking import check
+from generator.check.code import NotebookCode
+from generator.check.source import KernelSource
+from generator.untrusted import JsonObject
+
+TPU = {"machine_shape": "TpuV5E8"}
+OFFLINE = {"enable_internet": False}
+
+
+def rules_found(*sources: str, **metadata: Any) -> set[str]:
+    """The rules of notebooks and TPUs that find something in cells."""
+    cells = tuple(read_cell(f"cell {number}", source) for number, source in enumerate(sources, start=1))
+    kernel = KernelSource(NotebookCode(Path("notebook.ipynb"), cells), metadata=JsonObject(metadata))
+    return {finding.rule for finding in check([kernel]) if finding.rule[0] in "NT"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "cd ..", "cp ../input/x .", "ls -l", "time sum(range(3))", "rm -rf out", "    x = 1\n    y = 2", "alias l ls",
+        "x = [1]\n/len x", ",print a b", ";print a b",
+    ],
+)  # fmt: skip
+def test_what_ipython_takes_is_no_fault_of_syntax(source: str) -> None:
+    assert rules_found(source) == set()
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        "import sys\nif 'google.colab' in sys.modules:",
+        "import os\nif 'KAGGLE_KERNEL_RUN_TYPE' not in os.environ:",
+        "import os\nON_KAGGLE = os.path.exists('/kaggle')\nif not ON_KAGGLE:",
+        "IN_COLAB = False\nif IN_COLAB:",
+        "try:\n    import google.colab\n    IN_COLAB = True\nexcept ImportError:\n    IN_COLAB = False\nif IN_COLAB:",
+        "import platform\nif platform.system() == 'Windows':",
+    ],
+)
+def test_what_runs_elsewhere_only_is_no_fault(guard: str) -> None:
+    assert rules_found(f"{guard}\n    input('token')\n    !wget https://example.org/x", **OFFLINE) == set()
+    assert rules_found("input('token')") == {"N009"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "use"),
+    [
+        ("import os\nos.environ.setdefault('WANDB_MODE', 'offline')", "import wandb\nwandb.init(project='x')"),
+        ("%env WANDB_MODE=disabled", "import wandb\nwandb.init(project='x')"),
+        ("import os\nos.environ.update(WANDB_DISABLED='true')", "import wandb\nwandb.init(project='x')"),
+        ("%env HF_HUB_OFFLINE=1", "from transformers import AutoModel\nAutoModel.from_pretrained('bert-base-cased')"),
+        ("x = 1", "!pip install -q torch transformers[torch] tqdm"),
+    ],
+)
+def test_what_asks_nobody_needs_no_network(setting: str, use: str) -> None:
+    assert rules_found(setting, use, **OFFLINE) == set()
+
+
+def test_what_asks_somebody_still_does() -> None:
+    assert rules_found("import wandb\nwandb.init(project='x')", **OFFLINE) == {"N022"}
+    assert rules_found("!pip install -U torch==2.9", **OFFLINE) == {"N021"}
+    assert rules_found("get_ipython().run_line_magic('pip', 'install trl==0.2')", **OFFLINE) == {"N021"}
+
+
+STEP = "    g = {}jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w){}\n    return jax.tree.map(lambda a, b: a - b, w, g)\n"
+AVERAGED = "def step(w, x):\n" + STEP.format("jax.lax.pmean(", ", 'd')")
+ALONE = "def step(w, x):\n" + STEP.format("", "")
+IMPORTS = "import jax\nimport jax.numpy as jnp\nfrom flax import nnx\nmesh = jax.make_mesh((8,), ('d',))"
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [AVERAGED + "many = jax.pmap(step, axis_name='d')", ALONE + "one = jax.jit(step)"],
+        ["def f(x, train):\n    return jax.lax.cond(train, jnp.sin, jnp.cos, x)",
+         "def train(batches):\n    print(float(batches[0].item()))"],
+        ["@nnx.jit\ndef f(model, x):\n    if model.dim > 64:\n        return x\n    return model(x)"],
+        ["def f(x):\n    print(x)\n    return x", "jax.shard_map(f, mesh=mesh, in_specs=None, out_specs=None)(1)"],
+        ["@jax.jit\ndef f(x):\n    print(jax.typeof(x))\n    return x"],
+    ],
+)  # fmt: skip
+def test_a_name_means_the_function_in_force_there(cells: list[str]) -> None:
+    assert rules_found(IMPORTS, *cells, **TPU) == set()
+
+
+def test_a_function_that_is_compiled_is_still_checked() -> None:
+    assert rules_found(IMPORTS, ALONE + "many = jax.pmap(step, axis_name='d')", **TPU) == {"T063"}
+    assert "T031" in rules_found(
+        "%%writefile t.py\nimport jax\n@jax.jit\ndef f(x):\n    if x > 0:\n        return x", **TPU
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import re\nre.search(r'A:\\s*(\\d+)', 'A: 3')",
+        "import os\nnext(os.walk('/kaggle/input'))",
+        "import os\nfor a, b, c in os.walk('/kaggle/input'):\n    print(b)\n    break",
+        "for p in ['/kaggle/input/competitions/titanic', '/kaggle/input/titanic']:\n    print(p)",
+        "hf_token = 'hf_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'\nMODEL_TOKEN = 'Qwen2.5-7B-Instruct-GPTQ-Int4'",
+    ],
+)
+def test_what_only_looks_like_a_path_or_a_secret_is_none(source: str) -> None:
+    assert rules_found(source, competition_sources=["titanic"]) == set()
