@@ -58,7 +58,8 @@ def removed_values() -> Mapping[str, tuple[Removed, str, str]]:
 def missing_modules(kernel: KernelSource) -> Mapping[str, str]:
     """Return the modules that the kernel's image lacks, with what pip calls them."""
     images = _table("images.toml")
-    return images["missing"] | (images["tpu"]["missing"] if kernel.is_on_tpu else {})
+    missing: Mapping[str, str] = images["missing"] | (images["tpu"]["missing"] if kernel.is_on_tpu else {})
+    return missing
 
 
 def gpu_modules() -> Iterable[str]:
@@ -80,7 +81,8 @@ def _images(kernel: KernelSource) -> list[Mapping[str, str]]:
     images = _table("images.toml")
     if kernel.metadata is None:
         return [images["gpu"]["versions"], images["tpu"]["versions"]]
-    return [images["tpu" if kernel.is_on_tpu else "gpu"]["versions"]]
+    versions: Mapping[str, str] = images["tpu" if kernel.is_on_tpu else "gpu"]["versions"]
+    return [versions]
 
 
 @cache

@@ -1,5 +1,8 @@
 """Rules of what today's images have: packages, versions and names that are not there, and code that is for elsewhere."""
 
+# ruff: noqa: C901, E501, PLR0912, PLR0915, SIM102
+# mypy: disable-error-code="no-untyped-def, type-arg, assignment, attr-defined"
+
 import ast
 import re
 from collections.abc import Iterator
@@ -485,8 +488,8 @@ def _scripts(command: str) -> Iterator[str]:
         script = next((word for word in words if word.endswith((".py", ".sh"))), None)
         if script is not None and "-c" not in words:
             yield script.removeprefix("./")
-    if command.startswith("./") and command.split()[0].endswith((".sh", ".py")):
-        yield command.split()[0].removeprefix("./")
+    if command.startswith("./") and command.split(maxsplit=1)[0].endswith((".sh", ".py")):
+        yield command.split(maxsplit=1)[0].removeprefix("./")
 
 
 def _written(code: NotebookCode) -> Iterator[ast.expr]:

@@ -4,6 +4,9 @@ Pyflakes knows the scopes of Python. What is known here besides is IPython: magi
 cells that are no Python.
 """
 
+# ruff: noqa: E501
+# mypy: disable-error-code="misc, attr-defined"
+
 import ast
 import builtins
 import difflib
@@ -130,9 +133,11 @@ def _undefined(kernel: KernelSource) -> tuple[_Use, ...]:
         return ()
     known = _OF_IPYTHON | {word for each in commands if each.startswith(_DEFINING) for word in _WORD.findall(each)}
     for cell in code.cells:
-        if cell.syntax_error is not None or not cell.tree.body:  # another language, or what defines names unseen
-            known.update(_WORD.findall(cell.source))
-        elif "\n" not in cell.source.strip() and cell.source.split(maxsplit=1)[0] in _AUTOMAGICS:
+        if (
+            cell.syntax_error is not None
+            or not cell.tree.body
+            or ("\n" not in cell.source.strip() and cell.source.split(maxsplit=1)[0] in _AUTOMAGICS)
+        ):  # another language, or what defines names unseen
             known.update(_WORD.findall(cell.source))
     body = [statement for cell in code.cells for statement in cell.tree.body]
     if sum(1 for statement in body for _ in ast.walk(statement)) > _MOST_NODES:
@@ -179,13 +184,12 @@ def _is_reached(code: NotebookCode, node: ast.AST) -> bool:
     conditional |= ast.ListComp | ast.SetComp | ast.DictComp | ast.ExceptHandler | ast.For
     inner: ast.AST = node
     for around in code.ancestors(node):
-        if isinstance(around, ast.For) and inner is around.iter:
-            pass
-        elif isinstance(around, ast.If | ast.IfExp | ast.While) and inner is around.test:
-            pass
-        elif isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) and inner in around.decorator_list:
-            pass
-        elif isinstance(around, ast.For) and _is_long(around):
+        if (
+            (isinstance(around, ast.For) and inner is around.iter)
+            or (isinstance(around, ast.If | ast.IfExp | ast.While) and inner is around.test)
+            or (isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef) and inner in around.decorator_list)
+            or (isinstance(around, ast.For) and _is_long(around))
+        ):
             pass
         elif isinstance(around, conditional):
             return False

@@ -1,15 +1,17 @@
 """Rules of what a session is spent on: one that never ends, and hardware that the code does not use."""
 
+# ruff: noqa: C901, E501, PLR0911, SIM102
+# mypy: disable-error-code="arg-type"
+
 import ast
 from collections.abc import Iterator
 
 from generator.accelerators.catalog import AcceleratorKind
-
 from generator.check.code import Call, NotebookCode
 from generator.check.finding import Severity
 from generator.check.images import gpu_keywords, gpu_modules
 from generator.check.rule import Problem, rule
-from generator.check.rules.notebook_image import _imports, installed, _texts, is_guarded
+from generator.check.rules.notebook_image import _imports, _texts, installed, is_guarded
 from generator.check.source import KernelSource
 
 _STEPS = {

@@ -1,5 +1,7 @@
 """Rules of trainings whose result is lost or wrong: what is saved, watched, split and computed at the end."""
 
+# ruff: noqa: C901, E501, RUF007
+
 import ast
 from collections.abc import Iterator
 
@@ -51,14 +53,20 @@ def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
             remedy = f"Write save_weights({_stem(end)}.weights.h5)."
         elif call.last == "save" and is_model and not end.endswith((".keras", ".h5", ".hdf5")):
             remedy = f"Write save({_stem(end)}.keras), or export({end}) for a SavedModel."
-        elif call.name.endswith(".save_model") and is_keras(call.name, code) and not end.endswith((".keras", ".h5", ".hdf5")):
+        elif (
+            call.name.endswith(".save_model")
+            and is_keras(call.name, code)
+            and not end.endswith((".keras", ".h5", ".hdf5"))
+        ):
             remedy = f"Name it {_stem(end)}.keras."
         elif call.last == "ModelCheckpoint" and is_keras(call.name, code):
             only = code.resolved(call.argument(4, "save_weights_only"))
             is_only = isinstance(only, ast.Constant) and only.value is True
             if is_only and not end.endswith(".weights.h5"):
                 remedy = f"Name it {_stem(end)}.weights.h5."
-            elif (only is None or isinstance(only, ast.Constant)) and not is_only and not end.endswith((".keras", ".h5")):
+            elif (
+                (only is None or isinstance(only, ast.Constant)) and not is_only and not end.endswith((".keras", ".h5"))
+            ):
                 remedy = f"Name it {_stem(end)}.keras."
         if remedy:
             yield Problem(code.place(call.node), f"Keras 3 refuses to save as {end}, with a ValueError.", remedy)
@@ -77,7 +85,9 @@ def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
     fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and _is_keras_fit(code, call)]
     if not fits or not {"keras", "tensorflow"} & code.modules or code.stars - _keras_stars(code):
         return
-    validates = [call for call in fits if call.is_open or call.keyword("validation_data", "validation_split") is not None]
+    validates = [
+        call for call in fits if call.is_open or call.keyword("validation_data", "validation_split") is not None
+    ]
     validates += [call for call in fits if len(call.node.args) > 6]  # noqa: PLR2004 - x, y, …, validation_split
     names = _metric_names(code)
     for call in code.calls:
@@ -117,7 +127,9 @@ def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
     if any("w" in (code.text(call.argument(1, "mode")) or "") for call in code.calls if call.last == "open"):
         return
     commands = [command for _, _, command in code.commands()]
-    if any(not command.startswith(("pip", "matplotlib", "time", "config", "load_ext", "nvidia")) for command in commands):
+    if any(
+        not command.startswith(("pip", "matplotlib", "time", "config", "load_ext", "nvidia")) for command in commands
+    ):
         return
     fits = [call for call in code.calls if _is_long_training(code, call) and not is_guarded(code, call.node)]
     for call in fits[:1]:
@@ -166,7 +178,9 @@ def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
     for call in code.calls:
         if call.last == "Dense" and code.number(call.argument(0, "units")) == 1:
             activation = call.argument(1, "activation")
-            is_softmax = code.text(activation) == "softmax" or (activation is not None and code.name(activation) in _ONE_UNIT)
+            is_softmax = code.text(activation) == "softmax" or (
+                activation is not None and code.name(activation) in _ONE_UNIT
+            )
             if is_softmax and _belongs_to(code, call, {"keras", "tensorflow", "tf_keras"}):
                 message = "A softmax over one unit is always 1."
                 yield Problem(code.place(call.node), message, 'Write activation="sigmoid".')
@@ -310,9 +324,7 @@ def _model_loop(code: NotebookCode, call: Call) -> ast.AST | None:
     if around is None and function is not None:
         name = getattr(function, "name", "")
         calls = [each for each in code.calls if each.name == name]
-        loops = [
-            loop for each in calls for loop in code.ancestors(each.node) if isinstance(loop, ast.For)
-        ]
+        loops = [loop for each in calls for loop in code.ancestors(each.node) if isinstance(loop, ast.For)]
         return loops[0] if loops else None
     if around is None or not isinstance(call.receiver, ast.Name):
         return around
