@@ -1,0 +1,512 @@
+"""Rules of what today's images have: packages, versions and names that are not there, and code that is for elsewhere."""
+
+# ruff: noqa: C901, E501, PLR0912, PLR0915, SIM102
+# mypy: disable-error-code="no-untyped-def, type-arg, assignment, attr-defined"
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from generator.check.code import NotebookCode
+from generator.check.finding import Severity
+from generator.check.images import (
+    Removed,
+    missing_modules,
+    removed,
+    removed_values,
+    version_in_image,
+)
+from generator.check.rule import Problem, rule
+from generator.check.source import KernelSource
+
+_HEADS = {name.partition(".")[0] for table in ("names", "prefixes", "calls") for name in removed(table)}
+_VERSION_CHECK = re.compile(r"version|hasattr|colab|is_local|getattr", re.IGNORECASE)
+_RUNS = {"os.system", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"}
+_RUNS |= {"subprocess.Popen", "os.popen", "subprocess.getoutput", "?.system"}
+_BRINGS_FILES = re.compile(
+    r"\b(?:git\s+clone|unzip|tar\s|wget|curl|gdown|aria2c|cp\s|mv\s|rsync|ln\s|kaggle\s+(?:d|k|c|m)|svn)|writefile"
+)
+_PATHS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir", "?.path.append", "?.path.insert"}
+_COPIES = {"shutil.copy", "shutil.copytree", "shutil.copy2", "shutil.copyfile", "shutil.unpack_archive", "os.symlink"}
+_COPIES |= {"?.extractall", "?.write_text", "os.chdir"}
+_SCRIPT = re.compile(
+    r"(?:^|&&|;|\|\|?)\s*(?:time\s+)?(?:python3?|torchrun|accelerate\s+launch|deepspeed|bash|sh)\s+(.*)"
+)
+_LAUNCHERS = {"-m", "-u", "-W", "-c"}
+_LOGINS = {
+    "wandb.login": ("key", "WANDB_API_KEY", 'os.environ["WANDB_MODE"] = "offline"'),
+    "huggingface_hub.login": ("token", "HF_TOKEN", 'login(token=UserSecretsClient().get_secret("HF_TOKEN"))'),
+    "huggingface_hub.interpreter_login": ("token", "HF_TOKEN", "login(token=…)"),
+    "kagglehub.login": ("api_token", "", "nothing: a session on Kaggle is logged in"),
+    "kagglehub.auth.login": ("api_token", "", "nothing: a session on Kaggle is logged in"),
+    "comet_ml.login": ("api_key", "COMET_API_KEY", "comet_ml.login(api_key=…)"),
+    "comet_ml.init": ("api_key", "COMET_API_KEY", "comet_ml.init(api_key=…)"),
+    "neptune.login": ("api_token", "NEPTUNE_API_TOKEN", "a token from the secrets"),
+    "ee.Authenticate": ("", "", "a service account's credentials"),
+}
+_LOGIN_COMMANDS = re.compile(
+    r"^(?:wandb\s+login\s*(?:--relogin)?$|(?:huggingface-cli|hf\s+auth|hf)\s+login(?!.*(?:--token|-t\b))|kaggle\s+auth\s+login|gcloud\s+auth\s+login)"
+)
+_COLAB_TEXTS = ("COLAB_TPU_ADDR", "COLAB_GPU", "COLAB_BACKEND_VERSION")
+_TPU_PACKAGES = {"jax", "jaxlib", "libtpu", "libtpu_nightly", "torch", "torch_xla", "tensorflow", "tensorflow_cpu"}
+
+
+@rule("N024", "module-not-in-image", Severity.WARNING)
+def module_not_in_image(kernel: KernelSource) -> Iterator[Problem]:
+    """A module is imported that Kaggle's image does not have, and that nothing installs.
+
+    The cell ends with ModuleNotFoundError unless an attached dataset or utility script brings the module. The image of
+    a TPU is much smaller than that of a GPU: no LightGBM, XGBoost, wandb or datasets.
+    Install it in the first cell (`!pip install NAME==VERSION`), or from attached wheels.
+
+    Source: Kaggle/docker-python, kaggle_requirements.txt and tpu/requirements.in; data/images.toml has the date.
+    """
+    code = kernel.code
+    missing = missing_modules(kernel)
+    if kernel.refs("kernel_sources") or _brings_modules(code):  # a utility script may be among them
+        return
+    pip = installed(code)
+    for node, names in _imports(code):
+        for name in sorted({each.partition(".")[0] for each in names} & set(missing)):
+            is_installed = bool({_normal(name), _normal(missing[name])} & pip) or "?" in pip
+            if not is_installed and not is_guarded(code, node):
+                image = "TPU" if kernel.is_on_tpu else "GPU"
+                message = f"Kaggle's {image} image does not have {name}."
+                remedy = f"Install it in the first cell: !pip install {missing[name]}==VERSION."
+                yield Problem(code.place(node), message, remedy)
+
+
+@rule("N025", "removed-name")
+def removed_name(kernel: KernelSource) -> Iterator[Problem]:
+    """A name, an argument or a method that the library has removed, in the version that Kaggle's image has.
+
+    The cell ends with AttributeError, ImportError or TypeError. Keras 3, NumPy 2, pandas 2 and JAX have removed much
+    that notebooks of 2019 to 2023 use.
+    Write what the remedy says, or install the old version before anything imports the library.
+
+    Source: data/removed_names.toml, whose names are looked up in the images' versions by a test.
+    """
+    for place, entry, certain in _removed_uses(kernel):
+        if certain:
+            yield _removal(place, entry)
+
+
+@rule("N026", "renamed-name", Severity.WARNING)
+def renamed_name(kernel: KernelSource) -> Iterator[Problem]:
+    """A name, an argument or a method that newer versions of the library no longer have.
+
+    Which version the image has today is not known for certain, or the two images differ.
+    Write what the remedy says, which works in both.
+
+    Source: data/removed_names.toml, whose names are looked up in installed versions by a test.
+    """
+    for place, entry, certain in _removed_uses(kernel):
+        if not certain:
+            yield _removal(place, entry)
+
+
+@rule("N027", "file-is-not-pushed")
+def file_is_not_pushed(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook imports, runs or reads a file that lies beside it.
+
+    A push sends the notebook and nothing else: on Kaggle it is ModuleNotFoundError, or "No such file".
+    Write the module by `%%writefile NAME.py` in a cell, attach it as a dataset or utility script, or put its code into
+    the notebook.
+
+    Source: kaggle-cli kernels_push, which uploads code_file only; Kaggle/kaggle-cli#225, #372.
+    """
+    code = kernel.code
+    folder = kernel.code.path.parent
+    if kernel.metadata is None or _brings_modules(code):
+        return
+    own = {kernel.code.path.name, "kernel-metadata.json"}
+
+    def lies_beside(name: str) -> bool:
+        path = PurePosixPath(name)
+        is_plain = bool(name) and not path.is_absolute() and ".." not in path.parts and path.name not in own
+        return is_plain and "\0" not in name and (folder / path).exists() and str(path) != "."
+
+    for node, names in _imports(code):
+        for name in sorted({each.partition(".")[0] for each in names}):
+            if (lies_beside(f"{name}.py") or lies_beside(f"{name}/__init__.py")) and not is_guarded(code, node):
+                message = f"{name}.py lies beside the notebook, and is not pushed with it."
+                remedy = f"Write it in a cell that begins with %%writefile {name}.py, or attach it as a utility script."
+                yield Problem(code.place(node), message, remedy)
+    for place, command in _commands(code):
+        for script in _scripts(command):
+            if lies_beside(script):
+                message = f"{script} lies beside the notebook, and is not pushed with it."
+                remedy = f"Write it in a cell that begins with %%writefile {script}, or attach it as a dataset."
+                yield Problem(place, message, remedy)
+    written = {PurePosixPath(str(code.text(value))) for value in _written(code)}
+    for call in code.calls:
+        value = call.argument(0) if call.node.args else None
+        name = code.text(value) if value is not None else None
+        is_read = call.name in {"open", "pathlib.Path", "PIL.Image.open", "cv2.imread"} or call.last.startswith(
+            ("read_", "load")
+        )
+        if name and is_read and "\n" not in name and len(name) < 200 and "." in name:  # noqa: PLR2004 - a path
+            if lies_beside(name) and PurePosixPath(name) not in written and not is_guarded(code, call.node):
+                message = f"{name} lies beside the notebook, and is not pushed with it."
+                yield Problem(code.place(call.node), message, "Attach it as a dataset, and read it from there.")
+
+
+@rule("N028", "two-frameworks-on-a-tpu", Severity.WARNING)
+def two_frameworks_on_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """JAX and PyTorch/XLA take the TPU in the same process, or one of them is installed in another version.
+
+    One runtime owns the chips: the second finds none ("TPU is already in use", "Mismatched PJRT plugin"). A pinned jax,
+    jaxlib or libtpu no longer fits the libtpu that the image forces for PyTorch/XLA.
+    Use one framework in a notebook, in the version that the image has.
+
+    Source: jax-ml/jax#20148; Kaggle/docker-python tpu/Dockerfile (libtpu 0.0.17 is installed last).
+    """
+    code = kernel.code
+    if not kernel.is_on_tpu:
+        return
+    remedy = "Keep one of the two; for both, run one in a program of its own before the other."
+    jax_uses = [call for call in code.calls if call.name.startswith("jax.") and call.name != "jax.config.update"]
+    xla_uses = [call for call in code.calls if call.name.startswith("torch_xla.")]
+    if jax_uses and xla_uses and not any(code.text(call.argument(1)) == "cpu" for call in jax_uses):
+        second = max((jax_uses[0], xla_uses[0]), key=lambda call: code.order(call.node))
+        message = "JAX and PyTorch/XLA take the same TPU, and the second finds it in use."
+        yield Problem(code.place(second.node), message, remedy)
+    for place, command in _commands(code):
+        for name, version in _pinned(command):
+            image = version_in_image(kernel, name.partition("_cpu")[0].replace("jaxlib", "jax"))
+            if name in _TPU_PACKAGES and not (image and version.startswith(image)):
+                message = f"{name}=={version} takes the place of the image's, which fits its libtpu."
+                yield Problem(place, message, f"Leave {name} as the image has it, and check jax.devices() after.")
+
+
+@rule("N012", "command-line-in-a-notebook")
+def command_line_in_a_notebook(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook reads a command line, or starts an event loop, as only a script can.
+
+    `parse_args()` reads the arguments of the notebook's kernel (`-f kernel.json`) and ends it: SystemExit 2.
+    `asyncio.run` is refused, since the kernel runs an event loop already.
+    Give the arguments (`parse_args([])`), and write `await main()`.
+
+    Source: ipykernel; Python, asyncio.run.
+    """
+    code = kernel.code
+    if kernel.code.path.suffix != ".ipynb":
+        return
+    patched = any("nest_asyncio" in call.name for call in code.calls) or "nest_asyncio" in code.modules
+    argv = any(code.name(each) == "sys.argv" and isinstance(each.ctx, ast.Store) for each in code.nodes(ast.Attribute))
+    for call in code.calls:
+        if is_guarded(code, call.node) or not _runs_at_top(code, call.node):
+            continue
+        is_bare = not call.node.args and not call.node.keywords
+        parser = code.call(code.resolved(call.receiver)) if call.receiver is not None else None
+        is_parser = parser is not None and parser.last in {"ArgumentParser", "HfArgumentParser"}
+        if call.last in {"parse_args", "parse_args_into_dataclasses"} and is_bare and is_parser and not argv:
+            message = "There is no command line here: parse_args() reads that of the kernel, and ends it."
+            yield Problem(code.place(call.node), message, "Write parse_args([]), or put the values into constants.")
+        is_loop = call.name in {"asyncio.run"} or call.last == "run_until_complete"
+        if is_loop and not patched:
+            message = f"`{call.last}` fails in a notebook, whose kernel runs an event loop already."
+            inner = ast.unparse(call.node.args[0]) if call.node.args else "main()"
+            yield Problem(code.place(call.node), message, f"Write `await {inner[:60]}`.")
+
+
+@rule("N013", "login-prompt", Severity.WARNING)
+def login_prompt(kernel: KernelSource) -> Iterator[Problem]:
+    """A login asks for a key, and nobody sits at a session that was pushed.
+
+    It fails with "not a tty" or EOFError, or waits until the session's time is over, unless the key is in the
+    environment. Secrets of Kaggle are not attached by a push.
+    Go on without: `WANDB_MODE=offline`, public models without a token; kagglehub is logged in on Kaggle as it is.
+
+    Source: Kaggle/kaggle-cli#582; kagglehub 1.0.3; wandb and huggingface_hub, login().
+    """
+    code = kernel.code
+    texts = _texts(code)
+    for call in code.calls:
+        known = _LOGINS.get(call.name)
+        if known is None or is_guarded(code, call.node):
+            continue
+        keyword, variable, remedy = known
+        has_key = bool(call.node.args) or call.is_open or (keyword and call.keyword(keyword) is not None)
+        is_offline = call.name.startswith("wandb") and any(text in texts for text in ("offline", "disabled"))
+        if not has_key and not is_offline and not (variable and _sets(texts, variable)):
+            message = f"{call.name}() asks for a key, and nobody sits at a session on Kaggle."
+            yield Problem(code.place(call.node), message, f"Write {remedy}.")
+    for place, command in _commands(code):
+        if _LOGIN_COMMANDS.match(command.strip()):
+            message = "This asks for a key, and nobody sits at a session on Kaggle."
+            yield Problem(place, message, "Leave it out, or give the key from the environment.")
+
+
+@rule("N014", "only-in-colab", Severity.WARNING)
+def only_in_colab(kernel: KernelSource) -> Iterator[Problem]:
+    """The notebook uses what only Colab has: its drive, its user data, its TPU's address.
+
+    On Kaggle the import or the call fails, and the environment variable is not there.
+    Read attached data below /kaggle/input, secrets by `kaggle_secrets`; or ask first where the notebook runs
+    (`if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ:`).
+
+    Source: googlecolab/colabtools; Kaggle/docker-python.
+    """
+    code = kernel.code
+    remedy = 'Ask first: if "KAGGLE_KERNEL_RUN_TYPE" not in os.environ: …'
+    for node, names in _imports(code):
+        if any(name.startswith("google.colab") for name in names) and not is_guarded(code, node, any_if=True):
+            message = "google.colab works in Colab only."
+            yield Problem(code.place(node), message, remedy)
+    for node in code.nodes(ast.Subscript):
+        name = code.text(node.slice) if isinstance(node.slice, ast.expr) else None
+        if name in _COLAB_TEXTS and code.name(node.value) == "os.environ" and isinstance(node.ctx, ast.Load):
+            if not is_guarded(code, node, any_if=True):
+                yield Problem(code.place(node), f"{name} is set in Colab only, so that this is a KeyError.", remedy)
+
+
+@rule("N047", "bucket-of-old", Severity.WARNING)
+def bucket_of_old(kernel: KernelSource) -> Iterator[Problem]:
+    """The data are looked for by `KaggleDatasets().get_gcs_path()`, which is of the TPUs before 2023.
+
+    A TPU is in the notebook's own machine today. On a TPU VM the function gives the flat path /kaggle/input/NAME, where
+    sessions of the new layout have nothing; elsewhere it asks a service that no longer copies.
+    Read the data below /kaggle/input: competitions/SLUG or datasets/OWNER/SLUG.
+
+    Source: Kaggle/docker-python, patches/kaggle_datasets.py; 10 of 21 public TensorFlow notebooks for TPUs, 2026-11.
+    """
+    code = kernel.code
+    for call in code.calls:
+        if call.last == "get_gcs_path" and not is_guarded(code, call.node):
+            message = "get_gcs_path() gives no path that sessions of the new layout have."
+            remedy = 'Write Path("/kaggle/input/competitions/SLUG"), or datasets/OWNER/SLUG.'
+            yield Problem(code.place(call.node), message, remedy)
+
+
+def is_guarded(code: NotebookCode, node: ast.AST, *, any_if: bool = False) -> bool:
+    """True for what is tried, or asked for before: by a version, by `hasattr`, by where the notebook runs."""
+    inner = node
+    for around in code.ancestors(node):
+        if isinstance(around, ast.Try) and around.handlers:
+            return True
+        if isinstance(around, ast.If | ast.IfExp) and inner is not around.test:
+            if any_if or _VERSION_CHECK.search(ast.unparse(around.test)):
+                return True
+        inner = around
+    return False
+
+
+def _removal(place, entry: Removed) -> Problem:
+    message = f"{entry.name} is gone since {entry.library} {entry.version}."
+    return Problem(place, message, f"Write {entry.instead}.")
+
+
+@lru_cache(maxsize=2)
+def _removed_uses(kernel: KernelSource) -> tuple:
+    """Every use of a removed name, in order, and whether it certainly fails."""
+    code = kernel.code
+    pip = installed(code)
+    heads = _HEADS & (code.modules | {"imp", "asynchat", "asyncore"})
+    is_legacy = any("TF_USE_LEGACY_KERAS" in text for text in _texts(code))
+    found = []
+    seen: set[tuple[int, int, str]] = set()
+
+    def use(node: ast.AST, entry: Removed, *, certain: bool = True) -> None:
+        name = entry.library
+        known = {_normal(name), "scikit_learn" if name == "sklearn" else name}
+        is_keras = entry.name.startswith("tensorflow.keras.")
+        if known & pip or (is_legacy and is_keras) or is_guarded(code, node) or not entry.may_be_gone(kernel):
+            return
+        key = (id(code.cell(node)), getattr(node, "lineno", 0), entry.name)
+        if key not in seen:
+            seen.add(key)
+            found.append((code.place(node), entry, certain and entry.is_gone(kernel)))
+
+    gone_imports: set[str] = set()
+    for node, names in _imports(code):
+        for name in names:
+            entry = _entry(name) if name.partition(".")[0] in heads else None
+            if entry is not None:
+                gone_imports.add(name)
+                use(node, entry)
+    for node in code.nodes(ast.Attribute) if heads else ():
+        if isinstance(code.parent(node), ast.Attribute):
+            continue
+        root = _root(node)
+        full = code.name(node)
+        is_imported = root is not None and (root in code.imported or full.partition(".")[0] != root)
+        if is_imported and full.partition(".")[0] in heads and code.imported.get(root or "", "") not in gone_imports:
+            entry = _entry(full)
+            if entry is not None:
+                use(node, entry)
+    arguments, methods, calls, values = removed("arguments"), removed("methods"), removed("calls"), removed_values()
+    functions = {name.partition("(")[0] for name in arguments}
+    named = {name.partition(".")[2].partition("(")[0] for name in methods}
+    for call in code.calls:
+        parent = call.name.rpartition(".")[0]
+        keywords = [each.arg for each in call.node.keywords if each.arg]
+        if parent in calls:
+            use(call.node, calls[parent])
+        for keyword in keywords:
+            for name in (f"{call.name}({keyword})", f"{parent}.*({keyword})"):
+                if name in arguments:
+                    use(call.node, arguments[name])
+        if call.name in values:
+            entry, start, fine = values[call.name]
+            text = code.text(call.argument(0)) or ""
+            if text.startswith(start) and not text.startswith(fine):
+                use(call.node, entry)
+        if call.last in named and call.receiver is not None and call.name.partition(".")[0] not in code.modules:
+            for name, entry in methods.items():
+                library, _, method = name.partition(".")
+                method, _, argument = method.partition("(")
+                is_there = library in code.modules or (library == "keras" and "tensorflow" in code.modules)
+                if method == call.last and is_there and (not argument or argument.rstrip(")") in keywords):
+                    if not _is_own_method(code, method):
+                        use(call.node, entry)
+    _ = functions
+    _special_uses(code, use)
+    return tuple(found)
+
+
+def _special_uses(code: NotebookCode, use) -> None:
+    """Removed ways to call what is still there, which no table can tell."""
+    append = Removed("DataFrame.append", "2.0", "pandas.concat([a, b])")
+    for call in code.calls:
+        if "pandas" not in code.modules:
+            break
+        parent = code.parent(call.node)
+        target = parent.targets[0] if isinstance(parent, ast.Assign) and len(parent.targets) == 1 else None
+        if call.last == "append" and isinstance(call.receiver, ast.Name) and isinstance(target, ast.Name):
+            made = code.call(code.resolved(call.receiver))
+            is_frame = made is not None and made.name.startswith(("pandas.DataFrame", "pandas.read_", "pandas.Series"))
+            if target.id == call.receiver.id or is_frame:
+                use(call.node, Removed("pandas.DataFrame.append", "2.0", append.instead))
+        if call.last == "drop" and call.receiver is not None and len(call.node.args) == 2:  # noqa: PLR2004 - labels, axis
+            axis = call.node.args[1]
+            if isinstance(axis, ast.Constant) and axis.value in (0, 1, "columns", "index"):
+                use(call.node, Removed("pandas.DataFrame.drop(x, 1)", "2.0", "drop(columns=…)"))
+        if call.name == "pandas.concat" and len(call.node.args) > 1:
+            use(call.node, Removed("pandas.concat(x, 1)", "2.0", "pandas.concat(x, axis=1)"))
+
+
+def _entry(full: str) -> Removed | None:
+    """The removed name that a full name is, or is below of."""
+    names = removed("names")
+    parts = full.split(".")
+    for length in range(len(parts), 0, -1):
+        if (entry := names.get(".".join(parts[:length]))) is not None:
+            return entry
+    for prefix, entry in removed("prefixes").items():
+        rest = full.removeprefix(prefix)
+        if rest != full and rest[:1].isupper():
+            return Removed(full, entry.version, entry.instead)
+    return None
+
+
+def _is_own_method(code: NotebookCode, name: str) -> bool:
+    return any(each.name == name for each in code.nodes(ast.FunctionDef))
+
+
+def _root(node: ast.AST) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _imports(code: NotebookCode) -> Iterator[tuple[ast.AST, list[str]]]:
+    """Every import with the full names that it brings."""
+    for node in code.nodes(ast.Import):
+        yield node, [alias.name for alias in node.names]
+    for node in code.nodes(ast.ImportFrom):
+        if node.module and not node.level:
+            yield node, [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def _runs_at_top(code: NotebookCode, node: ast.AST) -> bool:
+    """True if a node is outside of all functions, or in one of the notebook that is called by its name."""
+    function = code.function(node)
+    if function is None:
+        return True
+    name = getattr(function, "name", "")
+    return any(call.name == name for call in code.calls)
+
+
+def _commands(code: NotebookCode) -> Iterator[tuple]:
+    """Every command of a shell with its place, those that Python runs included."""
+    for cell, line, command in code.commands():
+        yield code.place(cell, line), command
+    for call in code.calls:
+        if call.name in _RUNS or call.last in {"system", "getoutput"}:
+            value = code.resolved(call.argument(0))
+            if isinstance(value, ast.List | ast.Tuple):
+                words = [code.text(each) or "\0" for each in value.elts]
+                yield code.place(call.node), " ".join(words)
+            elif (text := code.text(value)) is not None:
+                yield code.place(call.node), text
+
+
+def installed(code: NotebookCode) -> set[str]:
+    """What pip and conda install, as modules are written; "?" where that is not known."""
+    found: set[str] = set()
+    for _, command in _commands(code):
+        if re.search(r"\b(?:pip3?|conda|mamba|uv|apt|apt-get)\b.*\binstall\b", command):
+            words = re.split(r"\s+", command.partition("install")[2])
+            for before, word in zip(["", *words], words, strict=False):
+                if before in {"-r", "--requirement", "-e", "--editable"} or word.startswith(("/", ".", "$", "{", "\0")):
+                    found.add("?")
+                elif before not in {"-f", "--find-links", "-i", "--index-url", "--extra-index-url"}:
+                    name = re.split(r"[<>=!~\[@;]", word.strip("'\""))[0]
+                    found.add(_normal(name.rpartition("/")[2].removesuffix(".git")))
+    return found
+
+
+def _pinned(command: str) -> Iterator[tuple[str, str]]:
+    if "install" in command:
+        for name, version in re.findall(r"(?<![\w-])([A-Za-z][\w-]*)(?:\[[\w,]+\])?==([\w.+]+)", command):
+            yield _normal(name), version
+
+
+def _normal(name: str) -> str:
+    return name.strip("'\"").lower().replace("-", "_").replace(".", "_")
+
+
+def _brings_modules(code: NotebookCode) -> bool:
+    """True if the notebook itself puts modules or files somewhere, or looks for them elsewhere."""
+    if any(_BRINGS_FILES.search(command) for _, command in _commands(code)):
+        return True
+    if any(command.startswith(("writefile", "cd ", "file ", "run ")) for _, _, command in code.commands()):
+        return True
+    return any(
+        call.name in _PATHS | _COPIES or call.name.endswith(("sys.path.append", "sys.path.insert"))
+        for call in code.calls
+    )
+
+
+def _scripts(command: str) -> Iterator[str]:
+    """The scripts that a command of a shell runs."""
+    for rest in _SCRIPT.findall(command):
+        words = rest.split()
+        script = next((word for word in words if word.endswith((".py", ".sh"))), None)
+        if script is not None and "-c" not in words:
+            yield script.removeprefix("./")
+    if command.startswith("./") and command.split(maxsplit=1)[0].endswith((".sh", ".py")):
+        yield command.split(maxsplit=1)[0].removeprefix("./")
+
+
+def _written(code: NotebookCode) -> Iterator[ast.expr]:
+    """The paths that the notebook writes to, as far as its calls tell."""
+    writes = ("to_", "save", "write", "dump", "imwrite")
+    for call in code.calls:
+        is_open = call.last == "open" and any("w" in (code.text(each) or "") for each in call.node.args[1:2])
+        if call.last.startswith(writes) or is_open:
+            yield from call.node.args
+
+
+@lru_cache(maxsize=2)
+def _texts(code: NotebookCode) -> frozenset[str]:
+    """Every string of the code, and every command."""
+    strings = {each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str)}
+    return frozenset(strings | {command for _, _, command in code.commands()})
+
+
+def _sets(texts: frozenset[str], variable: str) -> bool:
+    return any(variable in text for text in texts)

@@ -1,0 +1,494 @@
+"""Rules of what a session is spent on: one that never ends, and hardware that the code does not use."""
+
+# ruff: noqa: C901, E501, PLR0911, SIM102
+# mypy: disable-error-code="arg-type"
+
+import ast
+from collections.abc import Iterator
+
+from generator.accelerators.catalog import AcceleratorKind
+from generator.check.code import Call, NotebookCode
+from generator.check.finding import Severity
+from generator.check.images import gpu_keywords, gpu_modules
+from generator.check.rule import Problem, rule
+from generator.check.rules.notebook_image import _imports, _texts, installed, is_guarded
+from generator.check.source import KernelSource
+
+_STEPS = {
+    "fit": (12, "steps_per_epoch"),
+    "fit_generator": (1, "steps_per_epoch"),
+    "evaluate": (5, "steps"),
+    "predict": (3, "steps"),
+}
+_ENDINGS = {"sys.exit", "exit", "quit", "os._exit", "os.abort", "os.kill", "next", "_exit"}
+_SERVES = {"serve", "serve_forever", "wait", "run_forever", "get", "recv", "accept", "poll", "input", "join", "read"}
+_LONGEST_SLEEP = 600  # seconds
+_BOUNDED = {"take"}
+_DATASETS = {
+    "from_tensor_slices", "from_generator", "TFRecordDataset", "batch", "prefetch", "shuffle", "map", "Dataset", "cache",
+    "interleave", "padded_batch", "from_tensors", "list_files", "TextLineDataset", "zip", "with_options", "filter",
+    "image_dataset_from_directory", "apply", "range", "parallel_interleave", "ragged_batch",
+}  # fmt: skip
+_DEEPEST = 40
+_TPU_NAMES = {"TPUStrategy", "TPUClusterResolver", "initialize_tpu_system"}
+_TRAINS = {"fit", "fit_generator", "backward", "train_on_batch", "train", "apply_gradients"}
+_TWO = {
+    "DataParallel", "DistributedDataParallel", "init_process_group", "Accelerator", "notebook_launcher", "spawn",
+    "FullyShardedDataParallel", "Trainer", "SFTTrainer", "Seq2SeqTrainer", "DPOTrainer", "MirroredStrategy", "pmap",
+    "set_distribution", "Mesh", "make_mesh", "replicate", "launch",
+}  # fmt: skip
+_HIGHER_LEVEL = {
+    "fastai",
+    "lightning",
+    "pytorch_lightning",
+    "accelerate",
+    "deepspeed",
+    "ultralytics",
+    "vllm",
+    "unsloth",
+}
+_CUDA = ("cuda", "cuda:0", "cuda:1")
+
+
+@rule("N080", "loop-without-end", Severity.WARNING)
+def loop_without_end(kernel: KernelSource) -> Iterator[Problem]:
+    """A loop never ends, or the notebook sleeps: `while True` without a way out, a sleep of more than ten minutes.
+
+    A session that was pushed cannot be stopped by the API; it runs for 9 to 12 hours, and its quota is gone. What was to
+    keep a session of the editor awake does the same harm here.
+    Remove the cell, or leave the loop (`break`) after a count or a time.
+
+    Source: Kaggle/kaggle-cli#1063, #1172 (a run cannot be cancelled).
+    """
+    code = kernel.code
+    for loop in code.nodes(ast.While):
+        is_endless = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+        if is_endless and not _leaves(code, loop) and _is_called(code, loop) and not _asks_where(code, loop):
+            message = "Nothing ends this loop, so that the session runs until its time is over."
+            yield Problem(code.place(loop), message, "Leave it by `break` after a count or a time, or remove the cell.")
+    for call in code.calls:
+        seconds = code.number(call.argument(0)) if call.name in {"time.sleep", "asyncio.sleep"} else None
+        if seconds is not None and seconds > _LONGEST_SLEEP and _is_called(code, call.node):
+            if not _asks_where(code, call.node):
+                message = f"The session sleeps for {seconds / 60:,.0f} minutes here."
+                yield Problem(code.place(call.node), message, "Remove the cell.")
+
+
+@rule("N081", "dataset-without-end", Severity.WARNING)
+def dataset_without_end(kernel: KernelSource) -> Iterator[Problem]:
+    """A dataset that is repeated without a count goes into `fit`, `evaluate` or `predict` without a number of steps.
+
+    The first epoch never ends; nothing is saved, and the session runs until its time is over.
+    Add `steps_per_epoch=` (for evaluate and predict `steps=`), or take `.repeat()` away: `fit` starts the dataset anew
+    in each epoch.
+
+    Source: Keras, Model.fit ("if x is an infinitely repeating dataset, you must specify steps_per_epoch").
+    """
+    code = kernel.code
+    if not {"tensorflow", "keras", "tensorflow_datasets"} & code.modules and not code.stars:
+        return
+    for call in code.calls:
+        if call.last in _STEPS and call.receiver is not None and not call.is_open:
+            position, keyword = _STEPS[call.last]
+            steps = call.argument(position, keyword)
+            is_missing = steps is None or (isinstance(steps, ast.Constant) and steps.value is None)
+            given = call.argument(0, "x", "data", "dataset", "generator")
+            if is_missing and given is not None and _is_endless(code, given):
+                message = f"This dataset is repeated without end, and `{call.last}` is not told where an epoch ends."
+                remedy = f"Add {keyword}=…, or take .repeat() away."
+                yield Problem(code.place(call.node), message, remedy)
+        if call.last == "fit" and call.receiver is not None and not call.is_open:
+            held_out = call.keyword("validation_data")
+            if held_out is not None and call.keyword("validation_steps") is None and _is_endless(code, held_out):
+                message = "The validation data are repeated without end, and `fit` is not told where they end."
+                yield Problem(code.place(call.node), message, "Add validation_steps=…, or take .repeat() away.")
+
+
+@rule("N090", "tpu-code-without-a-tpu", Severity.WARNING)
+def tpu_code_without_a_tpu(kernel: KernelSource) -> Iterator[Problem]:
+    """The code is for a TPU, and the metadata ask for a CPU or a GPU.
+
+    The connection fails, or the code falls back to the CPU and takes hours for minutes.
+    Set `"machine_shape": "TpuV5E8"` in kernel-metadata.json (and enable_tpu, with enable_gpu false).
+
+    Source: kagglesdk 0.1.38 (machine_shape decides); Kaggle/kaggle-cli#1197.
+    """
+    code = kernel.code
+    if kernel.accelerator not in (AcceleratorKind.CPU, AcceleratorKind.GPU) or kernel.is_on_tpu:
+        return
+    for node in _tpu_uses(code):
+        machine = "a GPU" if kernel.accelerator is AcceleratorKind.GPU else "no accelerator"
+        message = f"This is for a TPU, and kernel-metadata.json asks for {machine}."
+        yield Problem(code.place(node), message, 'Set "machine_shape": "TpuV5E8" in kernel-metadata.json.')
+        return
+
+
+@rule("N091", "gpu-code-without-a-gpu", Severity.WARNING)
+def gpu_code_without_a_gpu(kernel: KernelSource) -> Iterator[Problem]:
+    """The code computes on an NVIDIA GPU, and the metadata ask for a TPU or for no accelerator.
+
+    `.cuda()`, RAPIDS and CuPy fail there; what asks `torch.cuda.is_available()` trains on the CPU, silently, for hours.
+    Set `"machine_shape": "NvidiaTeslaT4"` and `"enable_gpu": true` in kernel-metadata.json; on a TPU take JAX or
+    torch_xla.
+
+    Source: kagglesdk 0.1.38 (machine_shape decides); the images' packages, data/images.toml.
+    """
+    code = kernel.code
+    if kernel.accelerator not in (AcceleratorKind.CPU, AcceleratorKind.TPU):
+        return
+    where = "a TPU" if kernel.is_on_tpu else "no accelerator"
+    remedy = 'Set "machine_shape": "NvidiaTeslaT4" and "enable_gpu": true in kernel-metadata.json.'
+    pip = installed(code)
+    libraries = set(gpu_modules())
+    for node, names in _imports(code):
+        heads = {name.partition(".")[0] for name in names}
+        if heads & libraries and not heads & pip and not is_guarded(code, node):
+            message = f"{sorted(heads & libraries)[0]} needs a GPU, and kernel-metadata.json asks for {where}."
+            yield Problem(code.place(node), message, remedy)
+            return
+    for call in code.calls:
+        named = [
+            (name, value)
+            for name, value in gpu_keywords()
+            if isinstance(code.text(call.keyword(name)), str) and str(code.text(call.keyword(name))).startswith(value)
+        ]
+        is_cuda = call.last == "cuda" and call.receiver is not None and not call.name.startswith("torch.cuda")
+        is_moved = call.last == "to" and (code.text(call.argument(0, "device")) or "").startswith("cuda")
+        if (named or is_cuda or is_moved) and not is_guarded(code, call.node, any_if=True):
+            message = f"This computes on a GPU, and kernel-metadata.json asks for {where}."
+            yield Problem(code.place(call.node), message, remedy)
+            return
+    # What asks first goes on by the CPU: for training that is a session lost, for a few predictions it is not.
+    if "torch_xla" in code.modules or not any(_trains_torch(code, call) for call in code.calls):
+        return
+    for call in code.calls:
+        if call.name == "torch.device" and "cuda" in ast.dump(call.node):
+            message = f"Without a GPU this is the CPU, silently, and kernel-metadata.json asks for {where}."
+            yield Problem(code.place(call.node), message, remedy)
+            return
+
+
+@rule("N092", "backend-set-too-late", Severity.WARNING)
+def backend_set_too_late(kernel: KernelSource) -> Iterator[Problem]:
+    """`KERAS_BACKEND` is set after Keras was imported, which reads it once, at its import.
+
+    The notebook goes on with TensorFlow, which has no TPU in Kaggle's image: it trains on the CPU.
+    Set `os.environ["KERAS_BACKEND"]` in the first cell, above every import of Keras and of what imports it.
+
+    Source: Keras, "Configuring your backend"; keras-team/keras#19423, keras-core#749.
+    """
+    code = kernel.code
+    importers = {"keras", "keras_hub", "keras_cv", "keras_nlp", "keras_tuner", "keras_core"}
+    imports = [
+        node
+        for node, names in _imports(code)
+        if code.function(node) is None
+        and any(name.partition(".")[0] in importers or name.startswith("tensorflow.keras") for name in names)
+    ]
+    if not imports:
+        return
+    first = min(code.order(node) for node in imports)
+    settings = [(node, value) for node, value in _environment(code, "KERAS_BACKEND") if code.function(node) is None]
+    early = [node for node, _ in settings if code.order(node) < first]
+    for node, value in settings:
+        if not early and code.order(node) > first and code.text(value) != "tensorflow":
+            message = "Keras was imported before, and has chosen TensorFlow by then."
+            remedy = 'Move os.environ["KERAS_BACKEND"] = … above every import of Keras.'
+            yield Problem(code.place(node), message, remedy)
+            return
+    for cell, line, command in code.commands():
+        is_set = command.removeprefix("env ").replace(" ", "").startswith("KERAS_BACKEND=")
+        if is_set and not early and (code.cells.index(cell), line) > first and not command.endswith("tensorflow"):
+            message = "Keras was imported before, and has chosen TensorFlow by then."
+            yield Problem(code.place(cell, line), message, "Set KERAS_BACKEND in the first cell, above the imports.")
+            return
+
+
+@rule("N093", "tpu-is-not-used", Severity.WARNING)
+def tpu_is_not_used(kernel: KernelSource) -> Iterator[Problem]:
+    """The metadata ask for a TPU, and the code trains with something that does not use it.
+
+    TensorFlow and Keras on TensorFlow find no TPU in Kaggle's image, PyTorch needs torch_xla, and trees run on the CPU:
+    20 hours of TPU a week go to a CPU.
+    Train with Keras on JAX (`KERAS_BACKEND=jax`) or with torch_xla; else ask for a GPU.
+
+    Source: Kaggle/docker-python tpu/requirements.in (tensorflow-cpu, torch+cpu), pull request 1499.
+    """
+    code = kernel.code
+    is_elsewhere = {"jax", "flax", "torch_xla", "torchax", "easydel", "tunix"} & code.modules
+    if not kernel.is_on_tpu or is_elsewhere or _tpu_uses(code) or code.stars - _keras_stars(code):
+        return
+    backend = {code.text(value) for _, value in _environment(code, "KERAS_BACKEND")}
+    texts = _texts(code)
+    if backend - {"tensorflow"} or any(
+        text in each for each in texts for text in ("KERAS_BACKEND", "torch_xla", "jax")
+    ):
+        return
+    if any(call.last in {"Accelerator", "notebook_launcher", "xla_device"} for call in code.calls):
+        return
+    for call in code.calls:
+        is_keras = call.last in {"fit", "fit_generator"} and bool({"keras", "tensorflow"} & code.modules)
+        is_torch = _trains_torch(code, call)
+        if (is_keras and _is_keras_fit(code, call)) or is_torch:
+            what = "PyTorch without torch_xla" if is_torch and not is_keras else "Keras on TensorFlow"
+            message = f"{what} does not use the TPU that kernel-metadata.json asks for: this trains on the CPU."
+            remedy = 'Set os.environ["KERAS_BACKEND"] = "jax" above the imports, or ask for a GPU in the metadata.'
+            if is_torch and not is_keras:
+                remedy = "Train on torch_xla.device(), or ask for a GPU in kernel-metadata.json."
+            yield Problem(code.place(call.node), message, remedy)
+            return
+
+
+@rule("N094", "one-gpu-of-two", Severity.NOTE)
+def one_gpu_of_two(kernel: KernelSource) -> Iterator[Problem]:
+    """The session has two T4, and the training uses the first.
+
+    The quota counts the session, not the cards: the second one is free.
+    Wrap the model (`torch.nn.DataParallel(model)`), start a process for each (`accelerate.notebook_launcher(train,
+    num_processes=2)`), or train a fold on each. In Keras take `tf.distribute.MirroredStrategy()`.
+
+    Source: "GPU T4 x2" is the only GPU that Kaggle offers everybody; Kaggle/kaggle-cli pull request 1198, 2026-09.
+    """
+    code = kernel.code
+    if kernel.setting("machine_shape") not in ("NvidiaTeslaT4", "NvidiaTeslaT4Highmem"):
+        return
+    names = {call.last for call in code.calls}
+    texts = _texts(code)
+    if names & _TWO or code.modules & _HIGHER_LEVEL or any("cuda:1" in t or "device_map" in t for t in texts):
+        return
+    if any(keyword.arg == "device_map" for keyword in code.nodes(ast.keyword)):
+        return
+    if any(word in text for text in texts for word in ("torchrun", "accelerate", "nproc_per_node", "CUDA_VISIBLE")):
+        return
+    is_on_gpu = any("cuda" in text for text in texts) or "cuda" in names
+    for call in code.calls:
+        if is_on_gpu and call.last == "backward" and _trains_torch(code, call):
+            message = "This trains on one of the session's two T4."
+            remedy = "Wrap the model in torch.nn.DataParallel, or train a fold on each."
+            yield Problem(code.place(call.node), message, remedy)
+            return
+
+
+def _leaves(code: NotebookCode, loop: ast.While) -> bool:
+    """True if something in a loop can end it, or it serves somebody who does."""
+    stack: list[tuple[ast.AST, bool]] = [(each, True) for each in loop.body]
+    while stack:
+        node, own = stack.pop()
+        if isinstance(node, ast.Break) and own:
+            return True
+        if isinstance(node, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom | ast.Await):
+            return True
+        call = code.call(node)
+        if call is not None and (call.name in _ENDINGS or call.last in _SERVES or call.name.endswith(".exit")):
+            return True
+        is_inner = isinstance(node, ast.While | ast.For | ast.AsyncFor)
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            stack += [(child, own and not is_inner) for child in ast.iter_child_nodes(node)]
+    return False
+
+
+def _is_called(code: NotebookCode, node: ast.AST) -> bool:
+    """True for what runs: outside of functions, or in one that something of the notebook names."""
+    function = code.function(node)
+    name = getattr(function, "name", "")
+    return (
+        function is None
+        or any(each.id == name for each in code.nodes(ast.Name))
+        or any(each.attr == name for each in code.nodes(ast.Attribute))
+    )
+
+
+def _asks_where(code: NotebookCode, node: ast.AST) -> bool:
+    return any(isinstance(each, ast.If) for each in code.ancestors(node))
+
+
+def _is_endless(code: NotebookCode, node: ast.expr, depth: int = 0) -> bool:
+    """True for a dataset of tf.data that repeats without end, through names and functions of the notebook."""
+    node = code.resolved(node) or node
+    if depth > _DEEPEST:
+        return False
+    if isinstance(node, ast.Name):
+        return _name_is_endless(code, node, depth)
+    call = code.call(node)
+    if call is None:
+        return False
+    if call.last in _BOUNDED:
+        return False
+    if call.last == "repeat" and call.receiver is not None:
+        count = code.resolved(call.argument(0, "count"))
+        is_free = count is None and not call.node.args and not call.node.keywords
+        is_minus = code.number(call.argument(0, "count")) == -1 or ast.unparse(count or ast.Constant(0)) == "-1"
+        is_none = isinstance(count, ast.Constant) and count.value is None
+        return (is_free or is_minus or is_none) and not call.name.startswith(("numpy.", "jax.", "itertools."))
+    if call.receiver is not None and call.last in _DATASETS | {"assert_cardinality", "enumerate", "unbatch", "options"}:
+        if call.last == "assert_cardinality":
+            return False
+        return _is_endless(code, call.receiver, depth + 1)
+    if call.last == "experimental_distribute_dataset" and call.node.args:
+        return _is_endless(code, call.node.args[0], depth + 1)
+    if isinstance(call.node.func, ast.Name):
+        return _function_is_endless(code, call, depth)
+    return False
+
+
+def _name_is_endless(code: NotebookCode, node: ast.Name, depth: int) -> bool:
+    """What is given to a name several times: `ds = ds.repeat()` in one of the lines, and none that bounds it."""
+    found = [
+        each.value
+        for each in code.nodes(ast.Assign)
+        if code.function(each) is code.function(node)
+        and len(each.targets) == 1
+        and isinstance(each.targets[0], ast.Name)
+        and each.targets[0].id == node.id
+    ]
+    if not found or any(code.parent(code.parent(each)) and _asks_where(code, each) for each in found):
+        return False
+    return _chain_is_endless(code, found, node.id, depth)
+
+
+def _chain_is_endless(code: NotebookCode, values: list[ast.expr], name: str, depth: int) -> bool:
+    state = False
+    for value in values:
+        call: Call | None = code.call(value)
+        methods: list[Call] = []
+        while call is not None and call.receiver is not None:
+            methods.append(call)
+            inner = call.receiver
+            if isinstance(inner, ast.Name):
+                break
+            call = code.call(inner)
+        begins = methods[-1].receiver if methods else None
+        if not (isinstance(begins, ast.Name) and begins.id == name):
+            state = _is_endless(code, value, depth + 1) if not isinstance(value, ast.Name) else False
+            continue
+        for method in reversed(methods):
+            if method.last == "repeat" and not method.node.args and not method.node.keywords:
+                state = True
+            elif method.last in _BOUNDED:
+                state = False
+    return state
+
+
+def _function_is_endless(code: NotebookCode, call: Call, depth: int) -> bool:
+    """True if a function of the notebook returns an endless dataset whatever it is given.
+
+    A `repeat` under an `if` of one of its parameters counts where the call, or the default, makes it true.
+    """
+    functions = [each for each in code.nodes(ast.FunctionDef) if each.name == call.name]
+    if len(functions) != 1:
+        return False
+    function = functions[0]
+    returned = [each.value for each in code.nodes(ast.Return) if code.function(each) is function and each.value]
+    if len(returned) != 1:
+        return False
+    value = returned[0]
+    if not isinstance(value, ast.Name):
+        return _is_endless(code, value, depth + 1)
+    assigned = [
+        each
+        for each in code.nodes(ast.Assign)
+        if code.function(each) is function and isinstance(each.targets[0], ast.Name) and each.targets[0].id == value.id
+    ]
+    kept = [
+        each.value for each in sorted(assigned, key=lambda each: each.lineno) if _is_taken(code, each, function, call)
+    ]
+    return _chain_is_endless(code, kept, value.id, depth)
+
+
+def _is_taken(code: NotebookCode, node: ast.AST, function: ast.FunctionDef, call: Call) -> bool:
+    """True if a call goes through a statement of a function, as far as its arguments are plain."""
+    inner = node
+    for around in code.ancestors(node):
+        if around is function:
+            return True
+        if isinstance(around, ast.If):
+            truth = _truth(around.test, function, call)
+            if truth is None or truth != (inner in around.body):
+                return False
+        inner = around
+    return True
+
+
+def _truth(test: ast.expr, function: ast.FunctionDef, call: Call) -> bool | None:
+    """Whether a test of one parameter holds in a call, or None."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        inner = _truth(test.operand, function, call)
+        return None if inner is None else not inner
+    if not isinstance(test, ast.Name):
+        return None
+    names = [each.arg for each in function.args.args]
+    if test.id not in names:
+        return None
+    at = names.index(test.id)
+    value = call.argument(at, test.id)
+    if value is None:
+        defaults = function.args.defaults
+        behind = at - (len(names) - len(defaults))
+        value = defaults[behind] if 0 <= behind < len(defaults) else None
+    return bool(value.value) if isinstance(value, ast.Constant) else None
+
+
+def _tpu_uses(code: NotebookCode) -> list[ast.AST]:
+    """What asks for a TPU: a strategy, a device of torch_xla, `jax.devices("tpu")`; not where it is one of several."""
+    found = []
+    for call in code.calls:
+        is_strategy = call.last in _TPU_NAMES or call.name.endswith("TPUClusterResolver.connect")
+        is_xla = call.name in {"torch_xla.device", "torch_xla.core.xla_model.xla_device", "torch_xla.launch"}
+        is_xla |= call.name == "torch_xla.distributed.xla_multiprocessing.spawn"
+        is_jax = call.name in {"jax.devices", "jax.local_devices"} and code.text(call.argument(0)) == "tpu"
+        if (is_strategy or is_xla or is_jax) and not is_guarded(code, call.node, any_if=True):
+            if not (code.function(call.node) is not None and _has_fallback(code)):
+                found.append(call.node)
+    claims = (each for each in code.nodes(ast.Assert) if "'tpu'" in ast.unparse(each.test) and "jax" in code.modules)
+    return found + list(claims)
+
+
+def _has_fallback(code: NotebookCode) -> bool:
+    """True if the notebook knows other machines too: it catches a missing TPU or asks for a GPU."""
+    return any(call.name.endswith(("cuda.is_available", "list_physical_devices")) for call in code.calls) or any(
+        isinstance(each, ast.Try) for each in code.nodes(ast.Try)
+    )
+
+
+def _environment(code: NotebookCode, variable: str) -> Iterator[tuple[ast.AST, ast.expr | None]]:
+    """Where an environment variable is set, and to what."""
+    for node in code.nodes(ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Subscript) and code.text(target.slice) == variable:
+                yield node, node.value
+    for call in code.calls:
+        if call.name in {"os.environ.setdefault", "os.putenv"} and code.text(call.argument(0)) == variable:
+            yield call.node, call.argument(1)
+        if call.name == "os.environ.update":
+            for keyword in call.node.keywords:
+                if keyword.arg == variable:
+                    yield call.node, keyword.value
+            first = call.argument(0)
+            if isinstance(first, ast.Dict):
+                for key, value in zip(first.keys, first.values, strict=True):
+                    if key is not None and code.text(key) == variable:
+                        yield call.node, value
+
+
+def _keras_stars(code: NotebookCode) -> set[str]:
+    return {each for each in code.stars if each.startswith(("keras", "tensorflow"))}
+
+
+def _is_keras_fit(code: NotebookCode, call: Call) -> bool:
+    """True for `fit` of a Keras model: one that is compiled under the same name, or is given epochs or callbacks."""
+    if call.keyword("epochs", "steps_per_epoch", "validation_data", "callbacks") is not None:
+        return True
+    name = ast.unparse(call.receiver) if call.receiver is not None else ""
+    return any(
+        each.last == "compile" and each.receiver is not None and ast.unparse(each.receiver) == name
+        for each in code.calls
+    )
+
+
+def _trains_torch(code: NotebookCode, call: Call) -> bool:
+    """True for `loss.backward()` in a loop of a notebook that steps an optimizer of torch."""
+    if "torch" not in code.modules or call.last != "backward" or call.receiver is None:
+        return False
+    in_loop = any(isinstance(each, ast.For | ast.While) for each in code.ancestors(call.node))
+    steps = any(each.last == "step" for each in code.calls)
+    return in_loop and steps

@@ -1,0 +1,357 @@
+"""Rules of trainings whose result is lost or wrong: what is saved, watched, split and computed at the end."""
+
+# ruff: noqa: C901, E501, RUF007
+
+import ast
+from collections.abc import Iterator
+
+from generator.check.analysis.platform import is_keras
+from generator.check.code import UNKNOWN, Call, NotebookCode
+from generator.check.finding import Severity
+from generator.check.rule import Problem, rule
+from generator.check.rules.notebook_image import installed, is_guarded
+from generator.check.source import KernelSource, Purpose
+
+_LEGACY = "TF_USE_LEGACY_KERAS"
+_WATCHES = {"ModelCheckpoint": "val_loss", "EarlyStopping": "val_loss", "ReduceLROnPlateau": "val_loss"}
+_SAVES = (
+    "save", "savez", "savez_compressed", "save_weights", "save_model", "save_pretrained", "dump", "to_csv", "to_parquet",
+    "to_json", "to_pickle", "savefig", "save_file", "save_checkpoint", "write_csv", "export", "savetxt", "export_model",
+    "ModelCheckpoint", "save_state", "write_bytes", "write_text", "push_to_hub", "model_upload", "write", "to_feather",
+    "BackupAndRestore", "SwapEMAWeights", "save_npz", "save_local", "writerow", "to_hdf", "export_graphviz", "save_lora",
+    "sink_parquet", "write_parquet", "log_artifact", "submit", "Submission", "to_excel", "write_video", "imwrite",
+)  # fmt: skip
+_OWN_TRAINERS = {"Trainer", "SFTTrainer", "Seq2SeqTrainer", "Learner", "TabularPredictor", "YOLO", "AutoModel", "tuner"}
+_ONE_UNIT = {"softmax", "keras.activations.softmax", "tensorflow.nn.softmax", "tensorflow.keras.activations.softmax"}
+_ENOUGH_EPOCHS = 3
+
+
+@rule("N033", "format-that-keras-refuses")
+def format_that_keras_refuses(kernel: KernelSource) -> Iterator[Problem]:
+    """A model or its weights are saved under a name that Keras 3 refuses.
+
+    ValueError, after all the training: `model.save` takes names that end in .keras or .h5, `save_weights` and a
+    checkpoint of weights alone .weights.h5, a checkpoint of the model .keras. A folder (SavedModel) is written by
+    `model.export`.
+    Name it `model.keras`, or `model.weights.h5`.
+
+    Source: Keras 3.13 and 3.15, tried 2026-11-26.
+    """
+    code = kernel.code
+    if not _is_keras_3(code):
+        return
+    for call in code.calls:
+        first = call.argument(0, "filepath", "filename")
+        name = code.text(first)
+        end = (name or "").rpartition("/")[2] if name else ""
+        is_known = bool(end) and not end.endswith(UNKNOWN)
+        if not is_known or is_guarded(code, call.node):
+            continue
+        is_model = _is_keras_model(code, call)
+        remedy = ""
+        if call.last == "save_weights" and is_model and not end.endswith(".weights.h5"):
+            remedy = f"Write save_weights({_stem(end)}.weights.h5)."
+        elif call.last == "save" and is_model and not end.endswith((".keras", ".h5", ".hdf5")):
+            remedy = f"Write save({_stem(end)}.keras), or export({end}) for a SavedModel."
+        elif (
+            call.name.endswith(".save_model")
+            and is_keras(call.name, code)
+            and not end.endswith((".keras", ".h5", ".hdf5"))
+        ):
+            remedy = f"Name it {_stem(end)}.keras."
+        elif call.last == "ModelCheckpoint" and is_keras(call.name, code):
+            only = code.resolved(call.argument(4, "save_weights_only"))
+            is_only = isinstance(only, ast.Constant) and only.value is True
+            if is_only and not end.endswith(".weights.h5"):
+                remedy = f"Name it {_stem(end)}.weights.h5."
+            elif (
+                (only is None or isinstance(only, ast.Constant)) and not is_only and not end.endswith((".keras", ".h5"))
+            ):
+                remedy = f"Name it {_stem(end)}.keras."
+        if remedy:
+            yield Problem(code.place(call.node), f"Keras 3 refuses to save as {end}, with a ValueError.", remedy)
+
+
+@rule("N034", "watched-name-does-not-exist", Severity.WARNING)
+def watched_name_does_not_exist(kernel: KernelSource) -> Iterator[Problem]:
+    """A callback watches a metric that the training does not compute.
+
+    Keras warns once and goes on: nothing is stopped, no learning rate lowered, and with `save_best_only` nothing saved.
+    The names are `loss`, those of `metrics=` in compile, and `val_` before them where there are validation data.
+
+    Source: Keras, callbacks (EarlyStopping: "Early stopping conditioned on metric … which is not available").
+    """
+    code = kernel.code
+    fits = [call for call in code.calls if call.last in {"fit", "fit_generator"} and _is_keras_fit(code, call)]
+    if not fits or not {"keras", "tensorflow"} & code.modules or code.stars - _keras_stars(code):
+        return
+    validates = [
+        call for call in fits if call.is_open or call.keyword("validation_data", "validation_split") is not None
+    ]
+    validates += [call for call in fits if len(call.node.args) > 6]  # noqa: PLR2004 - x, y, …, validation_split
+    names = _metric_names(code)
+    for call in code.calls:
+        if call.last not in _WATCHES or not is_keras(call.name, code) or call.is_open:
+            continue
+        given = call.argument(1 if call.last == "ModelCheckpoint" else 0, "monitor")
+        watched = code.text(given) if given is not None else _WATCHES[call.last]
+        if not watched or UNKNOWN in watched:
+            continue
+        base = watched.removeprefix("val_")
+        if watched.startswith("val_") and not validates:
+            message = f"{watched} is watched, and no fit has validation data."
+            yield Problem(code.place(call.node), message, 'Write monitor="loss", or give fit validation_data=….')
+        elif names is not None and base != "loss" and base not in names and not base.endswith("_loss"):
+            known = ", ".join(sorted({"loss", *names}))
+            message = f"{watched} is watched, and compile has no metric of that name ({known})."
+            close = f"val_{sorted(names)[0]}" if names else "val_loss"
+            yield Problem(code.place(call.node), message, f'Write monitor="{close}".')
+
+
+@rule("N035", "nothing-is-saved", Severity.WARNING)
+def nothing_is_saved(kernel: KernelSource) -> Iterator[Problem]:
+    """A model is trained, and the notebook writes nothing at all.
+
+    When the session ends, what it trained is gone: /kaggle/working has no weights, no predictions and no scores.
+    Save the weights (`model.save_weights("model.weights.h5")`, `torch.save(model.state_dict(), "model.pt")`), or the
+    predictions.
+
+    Source: kaggle.com/docs/notebooks (only /kaggle/working is kept).
+    """
+    code = kernel.code
+    if kernel.metadata is None or kernel.purpose is Purpose.INFERENCE or code.stars - _keras_stars(code):
+        return
+    ends = {call.last for call in code.calls}
+    if ends & {*_SAVES} or ends & _OWN_TRAINERS or any(cell.syntax_error for cell in code.cells):
+        return
+    if any("w" in (code.text(call.argument(1, "mode")) or "") for call in code.calls if call.last == "open"):
+        return
+    commands = [command for _, _, command in code.commands()]
+    if any(
+        not command.startswith(("pip", "matplotlib", "time", "config", "load_ext", "nvidia")) for command in commands
+    ):
+        return
+    fits = [call for call in code.calls if _is_long_training(code, call) and not is_guarded(code, call.node)]
+    for call in fits[:1]:
+        message = "This trains, and nothing of it is saved when the session ends."
+        remedy = 'Save the weights after it, e.g. model.save_weights("model.weights.h5").'
+        if call.last == "backward":
+            remedy = 'Save the weights after it: torch.save(model.state_dict(), "model.pt").'
+        yield Problem(code.place(call.node), message, remedy)
+
+
+@rule("N036", "one-optimizer-for-several-models", Severity.WARNING)
+def one_optimizer_for_several_models(kernel: KernelSource) -> Iterator[Problem]:
+    """An optimizer that was made once is given to the model of every fold.
+
+    Keras 3 builds an optimizer for the variables of its first model: the second fold ends with "The optimizer cannot
+    recognize variable". In PyTorch it goes on training the first model.
+    Make it in the loop, or hand in its name: `compile(optimizer="adam")`.
+
+    Source: Keras 3.13 and 3.15, tried 2026-11-26.
+    """
+    code = kernel.code
+    for call in code.calls:
+        if call.last != "compile" or call.receiver is None or is_guarded(code, call.node):
+            continue
+        optimizer = call.argument(0, "optimizer")
+        made = code.call(code.resolved(optimizer)) if isinstance(optimizer, ast.Name | ast.Attribute) else None
+        if made is None or ".optimizers." not in made.name or not is_keras(made.name, code):
+            continue
+        loop = _model_loop(code, call)
+        if loop is not None and not _is_within(code, made.node, loop) and not _is_keras_legacy(code):
+            message = "The models of all folds share this optimizer, which Keras 3 refuses from the second one on."
+            remedy = f"Make it here: compile(optimizer={ast.unparse(made.node)[:60]}, …)."
+            yield Problem(code.place(call.node), message, remedy)
+
+
+@rule("N037", "softmax-over-one-unit", Severity.WARNING)
+def softmax_over_one_unit(kernel: KernelSource) -> Iterator[Problem]:
+    """The last layer has one unit and a softmax, which is 1 whatever comes in.
+
+    Nothing fails: the loss stays where it is, and every prediction is the same class.
+    Take `activation="sigmoid"` with one unit, or two units with the softmax.
+
+    Source: the definition of softmax, exp(x) / exp(x).
+    """
+    code = kernel.code
+    for call in code.calls:
+        if call.last == "Dense" and code.number(call.argument(0, "units")) == 1:
+            activation = call.argument(1, "activation")
+            is_softmax = code.text(activation) == "softmax" or (
+                activation is not None and code.name(activation) in _ONE_UNIT
+            )
+            if is_softmax and _belongs_to(code, call, {"keras", "tensorflow", "tf_keras"}):
+                message = "A softmax over one unit is always 1."
+                yield Problem(code.place(call.node), message, 'Write activation="sigmoid".')
+        if call.name in {"torch.nn.Sequential", "keras.Sequential", "tensorflow.keras.Sequential"}:
+            parts = call.node.args
+            if len(parts) == 1 and isinstance(parts[0], ast.List):
+                parts = parts[0].elts
+            layers = [code.call(each) for each in parts]
+            for before, after in zip(layers, layers[1:], strict=False):
+                if before is None or after is None:
+                    continue
+                is_linear = before.name == "torch.nn.Linear" and code.number(before.argument(1, "out_features")) == 1
+                is_dense = before.last == "Dense" and code.number(before.argument(0, "units")) == 1
+                if (is_linear or is_dense) and after.last in {"Softmax", "LogSoftmax"}:
+                    message = "A softmax over one unit is always 1."
+                    yield Problem(code.place(after.node), message, "Take a sigmoid.")
+
+
+@rule("N038", "split-after-shuffle", Severity.WARNING)
+def split_after_shuffle(kernel: KernelSource) -> Iterator[Problem]:
+    """A dataset is shuffled, and then split by `take` and `skip`.
+
+    `shuffle` draws a new order each time that the dataset is read: each epoch of `take` sees other examples than those
+    that `skip` left out, so that training and validation overlap and the score is too good.
+    Split first and shuffle the training part, or `shuffle(…, reshuffle_each_iteration=False)`.
+
+    Source: TensorFlow, tf.data.Dataset.shuffle (reshuffle_each_iteration).
+    """
+    code = kernel.code
+    if not {"tensorflow", "tensorflow_datasets", "keras"} & code.modules:
+        return
+    splits = [call for call in code.calls if call.last in {"take", "skip"} and call.receiver is not None]
+    for call in splits:
+        if call.last != "skip":
+            continue
+        shuffled = _shuffle_of(code, call.receiver)
+        if shuffled is None:
+            continue
+        root = ast.unparse(call.receiver) if call.receiver is not None else ""
+        taken = [each for each in splits if each.last == "take" and each.receiver is not None]
+        if any(ast.unparse(each.receiver or each.node) == root for each in taken):
+            message = "This dataset is shuffled anew each time it is read, so that what take and skip give overlaps."
+            remedy = "Split before the shuffle, or write shuffle(…, reshuffle_each_iteration=False)."
+            yield Problem(code.place(call.node), message, remedy)
+
+
+def _is_keras_3(code: NotebookCode) -> bool:
+    return bool({"keras", "tensorflow"} & code.modules) and not _is_keras_legacy(code)
+
+
+def _is_keras_legacy(code: NotebookCode) -> bool:
+    """True where the notebook takes Keras 2: by the variable of TensorFlow, or an old version that it installs."""
+    texts = (each.value for each in code.nodes(ast.Constant) if isinstance(each.value, str))
+    commands = (command for _, _, command in code.commands())
+    is_named = any(_LEGACY in text for text in [*texts, *commands])
+    return is_named or bool({"tensorflow", "keras", "tf_keras", "?"} & installed(code)) or "tf_keras" in code.modules
+
+
+def _keras_stars(code: NotebookCode) -> set[str]:
+    return {each for each in code.stars if each.startswith(("keras", "tensorflow", "matplotlib", "numpy", "tqdm"))}
+
+
+def _is_keras_model(code: NotebookCode, call: Call) -> bool:
+    """True if what a method is called of was compiled, fitted, or made by Keras, under the name that it has here."""
+    if call.receiver is None:
+        return False
+    name = ast.unparse(call.receiver)
+    for each in code.calls:
+        if each.receiver is not None and each.last in {"compile", "summary"} and ast.unparse(each.receiver) == name:
+            return True
+    made = code.call(code.resolved(call.receiver))
+    return made is not None and is_keras(made.name, code) and made.last in {"Sequential", "Model", "Functional"}
+
+
+def _is_keras_fit(code: NotebookCode, call: Call) -> bool:
+    """True for `fit` of a Keras model: one that is compiled, or that is given epochs or callbacks."""
+    named = call.keyword("epochs", "steps_per_epoch", "callbacks") is not None
+    return call.receiver is not None and (named or call.is_open or _is_keras_model(code, call))
+
+
+def _metric_names(code: NotebookCode) -> set[str] | None:
+    """What the metrics of every compile are called, or None where that is not certain."""
+    names: set[str] = set()
+    compiles = [call for call in code.calls if call.last == "compile" and call.receiver is not None]
+    if not compiles:
+        return None
+    for call in compiles:
+        metrics = code.resolved(call.argument(2, "metrics"))
+        if metrics is None:
+            if call.is_open or len(call.node.args) > 2:  # noqa: PLR2004 - metrics may be among them
+                return None
+            continue
+        if not isinstance(metrics, ast.List | ast.Tuple):
+            return None
+        for each in metrics.elts:
+            name = _metric_name(code, each)
+            if name is None:
+                return None
+            names.update(name)
+    return names if not any(call.last in {"add_metric", "add_loss"} for call in code.calls) else None
+
+
+def _metric_name(code: NotebookCode, node: ast.expr) -> set[str] | None:
+    text = code.text(node)
+    if text is not None and UNKNOWN not in text:
+        return {"accuracy", "acc"} & {text} or {text}
+    call = code.call(code.resolved(node))
+    if call is not None and is_keras(call.name, code):
+        given = code.text(call.keyword("name"))
+        return {given} if given else {_snake(call.last)}
+    if isinstance(node, ast.Name) and node.id in code.functions_named:
+        return {node.id}
+    return None
+
+
+def _snake(name: str) -> str:
+    known = {"AUC": "auc", "MeanSquaredError": "mean_squared_error", "MeanIoU": "mean_io_u"}
+    text = "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")
+    return known.get(name, text)
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0].replace(UNKNOWN, "…") or "model"
+
+
+def _is_long_training(code: NotebookCode, call: Call) -> bool:
+    """True for what trains a network for several epochs: a fit of Keras, or a loop around `backward`."""
+    if call.last in {"fit", "fit_generator"} and {"keras", "tensorflow"} & code.modules:
+        epochs = code.number(call.argument(5, "epochs"))
+        return _is_keras_fit(code, call) and epochs is not None and epochs >= _ENOUGH_EPOCHS
+    if call.last == "backward" and "torch" in code.modules:
+        loops = [each for each in code.ancestors(call.node) if isinstance(each, ast.For | ast.While)]
+        return bool(loops) and any(each.last == "step" for each in code.calls)
+    return False
+
+
+def _model_loop(code: NotebookCode, call: Call) -> ast.AST | None:
+    """The loop around a compile, or around the one call of its function, that makes the model anew each time."""
+    around = next((each for each in code.ancestors(call.node) if isinstance(each, ast.For)), None)
+    function = code.function(call.node)
+    if around is None and function is not None:
+        name = getattr(function, "name", "")
+        calls = [each for each in code.calls if each.name == name]
+        loops = [loop for each in calls for loop in code.ancestors(each.node) if isinstance(loop, ast.For)]
+        return loops[0] if loops else None
+    if around is None or not isinstance(call.receiver, ast.Name):
+        return around
+    made = [each for each in code.given(call.receiver) if each is not None]
+    return around if made and all(_is_within(code, each, around) for each in made) else None
+
+
+def _is_within(code: NotebookCode, node: ast.AST, around: ast.AST) -> bool:
+    return any(each is around for each in code.ancestors(node)) or code.function(node) is not code.function(around)
+
+
+def _belongs_to(code: NotebookCode, call: Call, modules: set[str]) -> bool:
+    return bool(modules & code.modules) and (call.name.partition(".")[0] in modules or "." not in call.name)
+
+
+def _shuffle_of(code: NotebookCode, node: ast.expr | None) -> Call | None:
+    """The shuffle that a dataset went through last, if it draws anew each time and nothing keeps its order."""
+    for _ in range(20):
+        node = code.resolved(node)
+        call = code.call(node)
+        if call is None or call.receiver is None:
+            return None
+        if call.last == "shuffle":
+            again = code.resolved(call.argument(2, "reshuffle_each_iteration"))
+            is_kept = isinstance(again, ast.Constant) and again.value is False
+            return None if is_kept or call.name.startswith(("numpy.", "random.")) else call
+        if call.last in {"cache", "snapshot", "take", "skip"}:
+            return None
+        node = call.receiver
+    return None
