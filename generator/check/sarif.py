@@ -4,20 +4,29 @@ The lines of a cell are not those of its file: where a finding is in a notebook 
 its text.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from generator.check.baseline import fingerprint, relative
 from generator.check.finding import Finding, where
+from generator.check.fixing import Replacement, replacements
 from generator.check.rule import Rule
+from generator.check.source import KernelSource
 from generator.untrusted import printable
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(findings: Iterable[Finding], rules: Iterable[Rule], *, root: Path, version: str) -> dict[str, Any]:
+def sarif(
+    findings: Sequence[Finding],
+    rules: Iterable[Rule],
+    *,
+    root: Path,
+    version: str,
+    kernels: Iterable[KernelSource] = (),
+) -> dict[str, Any]:
     """Return a SARIF log of one run.
 
     Args:
@@ -25,11 +34,16 @@ def sarif(findings: Iterable[Finding], rules: Iterable[Rule], *, root: Path, ver
         rules: Every rule that looked.
         root: The folder from which paths are seen.
         version: The kit's.
+        kernels: What was checked, from whose files the fixes are known.
     """
     known = list(rules)
     index = {rule.id: number for number, rule in enumerate(known)}
     driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in known]}
-    results = [_result(finding, root, index) for finding in findings]
+    fixes = replacements(kernels, findings)
+    results = [
+        _result(finding, root, index) | _fixes(finding, pieces, root)
+        for finding, pieces in zip(findings, fixes, strict=True)
+    ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -47,9 +61,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 def _result(finding: Finding, root: Path, index: dict[str, int]) -> dict[str, Any]:
     place = finding.place
     inside = where(place)
-    location: dict[str, Any] = {
-        "physicalLocation": {"artifactLocation": {"uri": quote(relative(place.path, root), errors="surrogateescape")}}
-    }
+    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(place.path, root)}}}
     if place.cell:
         location["logicalLocations"] = [{"name": printable(place.cell), "fullyQualifiedName": inside}]
     elif place.line:
@@ -63,3 +75,26 @@ def _result(finding: Finding, root: Path, index: dict[str, int]) -> dict[str, An
         "partialFingerprints": {"tandemFinding/v1": fingerprint(finding, root)},
     }
     return result | ({"ruleIndex": index[finding.rule]} if finding.rule in index else {})
+
+
+def _fixes(finding: Finding, pieces: Sequence[tuple[Path, Replacement]], root: Path) -> dict[str, Any]:
+    """The fix of a finding as pieces of its file, whose places are counted in characters."""
+    changes = [
+        {
+            "artifactLocation": {"uri": _uri(path, root)},
+            "replacements": [
+                {
+                    "deletedRegion": {"charOffset": piece.start, "charLength": piece.end - piece.start},
+                    "insertedContent": {"text": piece.new},
+                }
+            ],
+        }
+        for path, piece in pieces
+    ]
+    return (
+        {"fixes": [{"description": {"text": printable(finding.remedy)}, "artifactChanges": changes}]} if changes else {}
+    )
+
+
+def _uri(path: Path, root: Path) -> str:
+    return quote(relative(path, root), errors="surrogateescape")
