@@ -128,6 +128,12 @@ def replacements(kernels: Iterable[KernelSource], findings: Iterable[Finding]) -
     return [texts.replacements(finding) for finding in findings]
 
 
+def file_lines(kernels: Iterable[KernelSource], findings: Iterable[Finding]) -> list[int]:
+    """The line of its file where each finding is, as an editor counts it: in a notebook, a line of its JSON."""
+    texts = _Texts(kernels)
+    return [texts.line(finding) for finding in findings]
+
+
 class _Texts:
     """The texts of the files of kernels, and where in them something is."""
 
@@ -149,6 +155,21 @@ class _Texts:
         if path not in self._json:
             self._json[path] = _JsonText(self.text(path))
         return self._json[path]
+
+    def line(self, finding: Finding) -> int:
+        place = finding.place
+        kernel = self._kernels.get(place.path)
+        if kernel is None or place.path != kernel.code.path or not kernel.notebook or not place.cell:
+            return max(1, place.line)
+        numbers = [
+            number
+            for number, cell in enumerate(kernel.notebook.sections("cells"))
+            if cell_name(cell, number + 1) == place.cell
+        ]
+        try:
+            return self.json(place.path).line(numbers[0], place.line)
+        except (_NotApplicableError, CheckError, ValueError, LookupError, RecursionError):
+            return 1
 
     def replacements(self, finding: Finding) -> list[tuple[Path, Replacement]]:
         kernel = self._kernels.get(finding.place.path)
@@ -248,6 +269,15 @@ class _JsonText:
         if any(self.text[start] != '"' for start in starts):
             raise _NotApplicableError
         return _Source(self.text, starts)
+
+    def line(self, cell: int, line: int) -> int:
+        """The line of the file, from 1 on, that a line of a cell stands in; 0 is the cell as a whole."""
+        at = self._cells[cell][0]
+        if line:
+            source = self.source(cell)
+            before = sum(len(each) + 1 for each in source.text.split("\n")[: line - 1])
+            at = source.offset(before)
+        return self.text.count("\n", 0, at) + 1
 
     def field(self, change: FieldChange) -> Replacement:
         """What becomes of a field."""
@@ -349,6 +379,10 @@ class _Source:
         self.text = "".join(pieces)
         if len(self.text) != len(self._offsets):
             raise _NotApplicableError
+
+    def offset(self, at: int) -> int:
+        """Where in the file a character of the source is; for the end of the source its last one."""
+        return self._offsets[min(at, len(self._offsets) - 1)]
 
     def replacement(self, change: Replacement) -> Replacement:
         """A change of the source as one of the file."""

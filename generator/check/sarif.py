@@ -1,7 +1,7 @@
 """Findings as SARIF 2.1.0, which code hosts and editors show beside the code.
 
-The lines of a cell are not those of its file: where a finding is in a notebook stands in its logical location, and in
-its text.
+Where a finding is in a notebook stands in its logical location and in its text, by cell and line. The region is the
+line of the file, of its JSON, without which code hosts show nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from generator.check.baseline import fingerprint, relative
 from generator.check.finding import Finding, where
-from generator.check.fixing import Replacement, replacements
+from generator.check.fixing import Replacement, file_lines, replacements
 from generator.check.rule import Rule
 from generator.check.source import KernelSource
 from generator.untrusted import printable
@@ -39,10 +39,11 @@ def sarif(
     known = list(rules)
     index = {rule.id: number for number, rule in enumerate(known)}
     driver = {"name": "tandem check", "version": version, "rules": [_rule(rule) for rule in known]}
-    fixes = replacements(kernels, findings)
+    kernels = tuple(kernels)
+    fixes, lines = replacements(kernels, findings), file_lines(kernels, findings)
     results = [
-        _result(finding, root, index) | _fixes(finding, pieces, root)
-        for finding, pieces in zip(findings, fixes, strict=True)
+        _result(finding, root, index, line=line) | _fixes(finding, pieces, root)
+        for finding, pieces, line in zip(findings, fixes, lines, strict=True)
     ]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -58,14 +59,13 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(finding: Finding, root: Path, index: dict[str, int]) -> dict[str, Any]:
+def _result(finding: Finding, root: Path, index: dict[str, int], *, line: int) -> dict[str, Any]:
     place = finding.place
     inside = where(place)
-    location: dict[str, Any] = {"physicalLocation": {"artifactLocation": {"uri": _uri(place.path, root)}}}
+    physical = {"artifactLocation": {"uri": _uri(place.path, root)}, "region": {"startLine": line}}
+    location: dict[str, Any] = {"physicalLocation": physical}
     if place.cell:
         location["logicalLocations"] = [{"name": printable(place.cell), "fullyQualifiedName": inside}]
-    elif place.line:
-        location["physicalLocation"]["region"] = {"startLine": place.line}
     text = printable(f"{finding.message} {finding.remedy}")
     result: dict[str, Any] = {
         "ruleId": finding.rule,

@@ -132,10 +132,13 @@ def _checked(options: dict[str, Any], allowed: set[str]) -> _Checked:
     """Read and check the targets, without what is allowed or was there before."""
     from generator.check import checking
 
-    kernels, reports = [], []
+    kernels: list[KernelSource] = []
+    reports: list[CompileReport] = []
     for target in options["targets"]:
         read, told = _kernels(options["workspace"], target, options)
-        kernels += read
+        # Whoever names files, as pre-commit does, names a notebook and its metadata.
+        there = {_paths(kernel) for kernel in kernels}
+        kernels += [kernel for kernel in read if _paths(kernel) not in there]
         reports += told
     findings = [each for each in checking.check(_told(kernels)) if each.rule not in allowed]
     if options["baseline"] is not None and not options["write_baseline"]:
@@ -212,6 +215,10 @@ def _told(kernels: "list[KernelSource]") -> "Iterator[KernelSource]":
             click.echo(f"{number:,} of {len(kernels):,} notebooks are checked", err=True)
             said = time.monotonic()
         yield kernel
+
+
+def _paths(kernel: "KernelSource") -> tuple[Path, ...]:
+    return tuple(path.absolute() for path in (kernel.metadata_path, kernel.code.path) if path is not None)
 
 
 def _sarif(checked: _Checked) -> str:
