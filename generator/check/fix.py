@@ -8,12 +8,14 @@ left out where its text, read again, would not be the syntax tree that is meant.
     replaced(node, "float")                      np.float                    float
     with_argument(call, "drop_remainder=True")   ds.batch(64)                ds.batch(64, drop_remainder=True)
     renamed_argument(call, "lr", "learning_rate")   Adam(lr=1e-3)            Adam(learning_rate=1e-3)
+    renamed(node, "numpy.NaN", "numpy.nan")      np.NaN                      np.nan
     with_text(node, "/input/a", "/input/b/a")    f"{ROOT}/input/a"           f"{ROOT}/input/b/a"
     with_field("enable_tpu", value=True)         "enable_tpu": "yes"         "enable_tpu": true
     without_field("id_no")                       "id_no": 7, "title": …      "title": …
 """
 
 import ast
+import builtins
 import copy
 import io
 import re
@@ -105,6 +107,28 @@ def renamed_argument(call: ast.Call, name: str, new: str) -> Fix | None:
         return None
 
     return Fix((CodeChange(call, piece, result),))
+
+
+def renamed(node: ast.expr, name: str, new: str) -> Fix | None:
+    """Replace a name that a library has removed by the one that took its place; None where that is more than a name.
+
+    Args:
+        node: The dotted name as it is written, such as `np.NaN`.
+        name: What it stands for in full, such as `numpy.NaN`.
+        new: The new one in full, such as `numpy.nan`, or a builtin, such as `float`.
+    """
+    if new in dir(builtins):
+        return replaced(node, new)
+    parts, others = name.split("."), new.split(".")
+    if not all(map(str.isidentifier, others)):
+        return None
+    common = next((at for at, (one, other) in enumerate(zip(parts, others, strict=False)) if one != other), 0)
+    base = node
+    for _ in range(len(parts) - common):
+        if not isinstance(base, ast.Attribute):
+            return None
+        base = base.value
+    return replaced(node, ".".join([ast.unparse(base), *others[common:]])) if common else None
 
 
 def with_text(node: ast.expr, old: str, new: str) -> Fix | None:

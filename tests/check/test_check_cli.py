@@ -59,7 +59,9 @@ def test_findings_say_where_what_and_what_to_do(
         'mine/kernel-metadata.json: M003 error: Its id "ada/titanic-with-lightgbm" is not the slug that Kaggle makes '
         'of its title, "other".'
     )
-    assert lines[1] == "    Make the two agree, or the kernel is lost."
+    assert lines[1] == (
+        '    Write "id": "ada/other", or the title that the id is the slug of; else the kernel is lost.'
+    )
     assert lines[2].startswith("mine/notebook.ipynb:own-cell:2: N042 warning: All of /kaggle/input is searched")
     assert lines[-1].startswith("1 error, 1 warning in 2 notebooks;")
 

@@ -196,3 +196,42 @@ def test_what_another_program_replaces_is_counted_in_characters_of_the_file(tmp_
 
     assert path.read_text()[: piece.start].endswith("a = x.batch(1")
     assert piece.new == ", drop_remainder=True"
+
+
+def test_the_rules_fixes_are_shown_and_then_written(tmp_path: Path, tandem: Tandem) -> None:
+    metadata = {
+        "id": "ada/old-name",
+        "title": "Some kernel",
+        "code_file": "notebook.ipynb",
+        "language": "python",
+        "kernel_type": "notebook",
+        "enable_tpu": "no",
+        "enable_internet": "on",
+        "machine_shape": "nvidia_tesla_t4",
+        "docker_image": "gcr.io/x@sha256:0",
+        "competition_sources": ["competitions/titanic"],
+        "dataset_sources": ["ada/books"],
+    }
+    described = tmp_path / "kernel-metadata.json"
+    described.write_text(json.dumps(metadata, indent=4))
+    path = tmp_path / "notebook.ipynb"
+    path.write_text(
+        notebook_text(["from pathlib import Path\nd = Path('/kaggle/input') / 'books' / 'a.csv'\nx = d.read_text()"])
+    )
+    before = described.read_text(), path.read_text()
+
+    shown = tandem("check", tmp_path, "--diff")
+    assert '+    "id": "ada/some-kernel",' in shown.out
+    assert "+d = Path('/kaggle/input') / 'datasets/ada/books' / 'a.csv'" in shown.out
+    assert (described.read_text(), path.read_text()) == before
+    written = tandem("check", tmp_path, "--fix")
+    assert json.loads(described.read_text()) == {
+        **{name: value for name, value in metadata.items() if name != "docker_image"},
+        "id": "ada/some-kernel",
+        "enable_tpu": False,
+        "enable_internet": True,
+        "machine_shape": "NvidiaTeslaT4",
+        "competition_sources": ["titanic"],
+    }
+    assert written.code == 0, written.out
+    assert tandem("check", tmp_path, "--fix").out.endswith("without a decision of yours.\n")
